@@ -24,30 +24,53 @@ import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Partitions of AMD GPUs: devices of their own that share the links of their package, whatever describes them. */
 @Tag("verify")
 class PartitionsTest {
-    private static final int PACKAGES = 3;
-    private static final int PARTITIONS = 4;
-    private static final int ALL = PACKAGES * PARTITIONS;
+    /** Ways to divide GPUs: of MI300X and MI300A in two, of MI300A in three, of MI300X in four. */
+    enum Mode {
+        DPX(3, 2),
+        TPX(4, 3),
+        QPX(3, 4);
+
+        final int packages;
+        final int partitions;
+        final int all;
+
+        Mode(int packages, int partitions) {
+            this.packages = packages;
+            this.partitions = partitions;
+            this.all = packages * partitions;
+        }
+
+        boolean areOfOnePackage(int one, int other) {
+            return one / partitions == other / partitions;
+        }
+
+        /** The PCI function of a partition. */
+        String bus(int number) {
+            return "0000:1" + number / partitions + ":00." + number % partitions;
+        }
+    }
 
     /** Drivers have the number of a partition in the function of its place, newer ones in the upper bits. */
     @ParameterizedTest
-    @ValueSource(ints = {0, 28})
-    void theComputeDriverListsEveryPartitionAndThePackagesShareTheirLinks(int shift) {
+    @CsvSource({"DPX, 0", "TPX, 0", "QPX, 0", "DPX, 28", "TPX, 28", "QPX, 28"})
+    void theComputeDriverListsEveryPartitionAndThePackagesShareTheirLinks(Mode mode, int shift) {
         SysTree tree = new SysTree().nodes(1).processor("AuthenticAMD", 25, 17);
         tree.kfd(0, "cpu_cores_count 96\nsimd_count 0\n");
-        for (int i = 0; i < ALL; i++) {
-            long place = ((0x10 + i / PARTITIONS) << 8) + ((long) (i % PARTITIONS) << shift);
+        for (int i = 0; i < mode.all; i++) {
+            long place = ((0x10 + i / mode.partitions) << 8) + ((long) (i % mode.partitions) << shift);
             tree.kfd(
                     i + 1,
                     "cpu_cores_count 0\nsimd_count 152\ngfx_target_version 90402\nvendor_id 4098\ndevice_id 29857\n"
                             + "location_id " + place + "\ndomain 0\n");
             tree.kfdLink("io_links", i + 1, 0, 2, 20, 312, 64000);
-            for (int j = 0; j < ALL; j++) {
-                boolean inside = i / PARTITIONS == j / PARTITIONS;
+            for (int j = 0; j < mode.all; j++) {
+                boolean inside = mode.areOfOnePackage(i, j);
                 if (i != j) {
                     tree.kfdLink(
                             "io_links", i + 1, j + 1, 11, inside ? 13 : 41, inside ? 819200 : 0, inside ? 819200 : 0);
@@ -59,48 +82,59 @@ class PartitionsTest {
         Topology machine = Topologies.read("kfd", tree.tree());
         assertThat(machine.warnings()).singleElement().asString().contains("the name of a host");
         assertThat(machine.assumptions()).singleElement().asString().contains("one xGMI link each");
-        packagesShareTheirLinks(machine, 48);
+        packagesShareTheirLinks(mode, machine, 48);
         assertThat(machine.gpus()).extracting(Gpu::card).contains("0000:10:00.0", "0000:11:00.0", "0000:12:00.0");
     }
 
-    @Test
-    void hwlocHasPartitionsAsDevicesOfRocmSmiOnOnePciDevice() {
+    /** The node has as many links as without partitions: of each of four MI300A three, 300 GB/s together. */
+    @ParameterizedTest
+    @EnumSource
+    void hwlocHasPartitionsAsDevicesOfRocmSmiOnOnePciDevice(Mode mode) {
         StringBuilder text = new StringBuilder("<topology version='2.0'><object type='Machine'>"
                 + "<object type='NUMANode' os_index='0' nodeset='0x1'/>");
-        for (int i = 0; i < PACKAGES; i++) {
+        for (int i = 0; i < mode.packages; i++) {
             text.append("<object type='Bridge' bridge_type='0-1' bridge_pci='000" + i + ":[00-01]'>"
                     + "<object type='PCIDev' gp_index='" + (50 + i) + "' pci_busid='000" + i
                     + ":01:00.0' pci_type='1200 [1002:74a0] [1002:74a0] 00' pci_link_speed='63'>");
-            for (int j = 0; j < PARTITIONS; j++) {
-                int number = i * PARTITIONS + j;
+            for (int j = 0; j < mode.partitions; j++) {
+                int number = i * mode.partitions + j;
                 text.append("<object type='OSDev' gp_index='" + (100 + number) + "' name='rsmi" + number
                         + "' osdev_type='5'/>");
             }
             text.append("</object></object>");
         }
         text.append("</object>")
-                .append(distances("XGMIBandwidth", (i, j) -> 100_000))
-                .append(distances("XGMIHops", (i, j) -> 1))
+                .append(distances(mode, "XGMIBandwidth", (i, j) -> 100_000))
+                .append(distances(mode, "XGMIHops", (i, j) -> 1))
                 .append("</topology>");
         Topology machine = Topologies.read("hwloc", text.toString());
-        packagesShareTheirLinks(machine, 100);
+        packagesShareTheirLinks(mode, machine, 100);
+        for (GpuSwitch one : machine.only(GpuSwitch.class)) {
+            List<Link> out = machine.only(GpuSwitch.class).stream()
+                    .flatMap(other -> machine.links(one, other).stream())
+                    .toList();
+            assertThat(out.stream().mapToInt(Link::count).sum()).isEqualTo(mode.packages - 1);
+            assertThat(out.stream().mapToDouble(Link::gigabytesPerSecond).sum()).isEqualTo(100 * (mode.packages - 1));
+        }
         assertThat(machine.gpus()).extracting(Gpu::name).startsWith("rsmi0", "rsmi1", "rsmi2");
         assertThat(machine.warnings()).isEmpty();
     }
 
-    private static String distances(String name, IntBinaryOperator value) {
-        return "<distances2 type='OSDev' nbobjs='" + ALL + "' name='" + name + "' indexing='gp'><indexes>"
+    private static String distances(Mode mode, String name, IntBinaryOperator value) {
+        return "<distances2 type='OSDev' nbobjs='" + mode.all + "' name='" + name + "' indexing='gp'><indexes>"
                 + String.join(
                         " ",
-                        IntStream.range(0, ALL)
+                        IntStream.range(0, mode.all)
                                 .mapToObj(i -> Integer.toString(100 + i))
                                 .toList())
                 + "</indexes><u64values>"
                 + String.join(
                         " ",
-                        IntStream.range(0, ALL * ALL)
-                                .mapToObj(i ->
-                                        Integer.toString(i / ALL == i % ALL ? 0 : value.applyAsInt(i / ALL, i % ALL)))
+                        IntStream.range(0, mode.all * mode.all)
+                                .mapToObj(i -> Integer.toString(
+                                        i / mode.all == i % mode.all
+                                                ? 0
+                                                : value.applyAsInt(i / mode.all, i % mode.all)))
                                 .toList())
                 + "</u64values></distances2>";
     }
@@ -114,57 +148,58 @@ class PartitionsTest {
         assertThat(machine.warnings()).singleElement().asString().contains("rsmi3", "missing here");
     }
 
-    @Test
-    void rcclHasPartitionsAsFunctionsOfOnePciDevice() {
+    @ParameterizedTest
+    @EnumSource
+    void rcclHasPartitionsAsFunctionsOfOnePciDevice(Mode mode) {
         StringBuilder text = new StringBuilder("<system version='2'><cpu numaid='0'>");
-        for (int i = 0; i < ALL; i++) {
-            text.append("<pci busid='" + bus(i) + "' class='0x120000' vendor='0x1002' device='0x74a1'><gpu dev='" + i
-                    + "' rank='" + i + "' gcn='gfx942'>");
-            for (int j = 0; j < ALL; j++) {
-                text.append(i == j ? "" : "<xgmi target='" + bus(j) + "' count='1' tclass='0x120000'/>");
+        for (int i = 0; i < mode.all; i++) {
+            text.append("<pci busid='" + mode.bus(i) + "' class='0x120000' vendor='0x1002' device='0x74a1'><gpu dev='"
+                    + i + "' rank='" + i + "' gcn='gfx942'>");
+            for (int j = 0; j < mode.all; j++) {
+                text.append(i == j ? "" : "<xgmi target='" + mode.bus(j) + "' count='1' tclass='0x120000'/>");
             }
             text.append("</gpu></pci>");
         }
-        packagesShareTheirLinks(Topologies.read("rccl", text + "</cpu></system>"), 48);
+        packagesShareTheirLinks(mode, Topologies.read("rccl", text + "</cpu></system>"), 48);
     }
 
-    private static String bus(int number) {
-        return "0000:1" + number / PARTITIONS + ":00." + number % PARTITIONS;
-    }
-
-    @Test
-    void rocmSmiTellsPackagesByWeightsOrByBuses() {
+    @ParameterizedTest
+    @EnumSource
+    void rocmSmiTellsPackagesByWeightsOrByBuses(Mode mode) {
         Topology byWeight = Topologies.read(
-                "smi", smi("Weight", (i, j) -> i / PARTITIONS == j / PARTITIONS ? "13" : "41") + smiTypes());
-        packagesShareTheirLinks(byWeight, 0);
+                "smi", smi(mode, "Weight", (i, j) -> mode.areOfOnePackage(i, j) ? "13" : "41") + smiTypes(mode));
+        packagesShareTheirLinks(mode, byWeight, 0);
         assertThat(byWeight.gpus()).extracting(Gpu::name).startsWith("GPU0", "GPU1", "GPU2");
 
         StringBuilder buses = new StringBuilder();
-        for (int i = 0; i < ALL; i++) {
-            buses.append("GPU[" + i + "]\t\t: PCI Bus: " + bus(i) + "\n");
+        for (int i = 0; i < mode.all; i++) {
+            buses.append("GPU[" + i + "]\t\t: PCI Bus: " + mode.bus(i) + "\n");
         }
-        packagesShareTheirLinks(Topologies.read("smi", smiTypes() + buses), 0);
+        packagesShareTheirLinks(mode, Topologies.read("smi", smiTypes(mode) + buses), 0);
     }
 
     @Test
     void rocmSmiThatTellsNothingOfPackagesIsWarnedOf() {
-        Topology machine = Topologies.read("smi", smiTypes());
-        assertThat(machine.gpus()).hasSize(ALL);
-        assertThat(machine.warnings()).singleElement().asString().contains(ALL + " GPUs", "partitions", "--showbus");
+        Topology machine = Topologies.read("smi", smiTypes(Mode.TPX));
+        assertThat(machine.gpus()).hasSize(Mode.TPX.all);
+        assertThat(machine.warnings())
+                .singleElement()
+                .asString()
+                .contains(Mode.TPX.all + " GPUs", "partitions", "--showbus");
     }
 
-    private static String smiTypes() {
-        return smi("Link Type", (i, j) -> "XGMI");
+    private static String smiTypes(Mode mode) {
+        return smi(mode, "Link Type", (i, j) -> "XGMI");
     }
 
-    private static String smi(String title, BiFunction<Integer, Integer, String> value) {
+    private static String smi(Mode mode, String title, BiFunction<Integer, Integer, String> value) {
         StringBuilder text = new StringBuilder("===== " + title + " between two GPUs =====\n  ");
-        for (int i = 0; i < ALL; i++) {
+        for (int i = 0; i < mode.all; i++) {
             text.append(" GPU" + i);
         }
-        for (int i = 0; i < ALL; i++) {
+        for (int i = 0; i < mode.all; i++) {
             text.append("\nGPU" + i);
-            for (int j = 0; j < ALL; j++) {
+            for (int j = 0; j < mode.all; j++) {
                 text.append(' ').append(i == j ? "0" : value.apply(i, j));
             }
         }
@@ -182,10 +217,10 @@ class PartitionsTest {
     }
 
     /** @param rate between two packages, GB/s; 0 where the source does not say */
-    private static void packagesShareTheirLinks(Topology machine, double rate) {
-        assertThat(machine.gpus()).hasSize(ALL).extracting(Gpu::index).doesNotHaveDuplicates();
+    private static void packagesShareTheirLinks(Mode mode, Topology machine, double rate) {
+        assertThat(machine.gpus()).hasSize(mode.all).extracting(Gpu::index).doesNotHaveDuplicates();
         List<GpuSwitch> packages = machine.only(GpuSwitch.class);
-        assertThat(packages).hasSize(PACKAGES).isSortedAccordingTo(Comparator.comparing(GpuSwitch::name));
+        assertThat(packages).hasSize(mode.packages).isSortedAccordingTo(Comparator.comparing(GpuSwitch::name));
         for (GpuSwitch one : packages) {
             for (GpuSwitch other : packages) {
                 if (!one.equals(other)) {
@@ -196,7 +231,7 @@ class PartitionsTest {
         for (Gpu gpu : machine.gpus()) {
             RankProfile rank = rank(machine, gpu);
             for (Gpu other : machine.gpus()) {
-                boolean inside = gpu.index() / PARTITIONS == other.index() / PARTITIONS;
+                boolean inside = mode.areOfOnePackage(gpu.index(), other.index());
                 assertThat(gpu.card().equals(other.card())).isEqualTo(inside);
                 if (!gpu.equals(other)) {
                     Distance distance = machine.distance(gpu, other).orElseThrow();
@@ -204,7 +239,7 @@ class PartitionsTest {
                     assertThat(distance.gigabytesPerSecond()).isCloseTo(inside ? 819.2 : rate, within(1e-9));
                     GpuPath path = GpuPaths.between(rank, rank(machine, other)).orElseThrow();
                     assertThat(path.packages().map(GpuPath.Packages::pairs).orElse(0))
-                            .isEqualTo(inside ? 0 : PARTITIONS * PARTITIONS);
+                            .isEqualTo(inside ? 0 : mode.partitions * mode.partitions);
                     assertThat(path.shared()).isEqualTo(inside);
                 }
             }
