@@ -92,7 +92,7 @@ final class Machines {
                     Optional.empty(),
                     id,
                     vendor,
-                    vendor == GpuVendor.AMD ? "gfx942" : "sm_90",
+                    id.device() >= 0 ? "" : vendor == GpuVendor.AMD ? "gfx942" : "sm_90",
                     "",
                     0,
                     Optional.of(true),

@@ -3,6 +3,7 @@ package org.ep4j.cli.plan;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
@@ -19,9 +20,11 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Which backend each kind of machine gets, and what is said of the others. */
@@ -240,14 +243,45 @@ final class PlannedBackendTest {
         return SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
     }
 
-    @Test
-    void gpusThatAreAlwaysJoinedAreJoinedWhereTheDescriptionIsSilent() {
-        Topology h200 = Machines.ofModel(8, 0x2335);
-        SimulatedRanks ranks = one(h200);
-        assertThat(ranks.assumptions()).singleElement().asString().contains("NVLink", "10de:2335");
-        assertThat(inside(plan(h200, 1)).backend()).isEqualTo("ipc-nvlink");
-        EpPlan asWritten = plan(h200, new SimulationOptions(1, 0, 0, GpuLinks.FILE, ""));
+    /** H200, GB200 and GB300. */
+    @ParameterizedTest
+    @CsvSource({"2335, sm_90", "2941, sm_100", "31c2, sm_103"})
+    void gpusThatAreAlwaysJoinedAreJoinedWhereTheDescriptionIsSilent(String device, String architecture) {
+        Topology machine = Machines.ofModel(4, Integer.parseInt(device, 16));
+        SimulatedRanks ranks = one(machine);
+        assertThat(ranks.assumptions()).singleElement().asString().contains("NVLink", "10de:" + device);
+        assertThat(ranks.profiles())
+                .allSatisfy(rank -> assertThat(rank.locality().architecture()).isEqualTo(architecture));
+        assertThat(inside(plan(machine, 1)).backend()).isEqualTo("ipc-nvlink");
+        EpPlan asWritten = plan(machine, new SimulationOptions(1, 0, 0, GpuLinks.FILE, ""));
         assertThat(inside(asWritten).backend()).isEqualTo("efa");
+    }
+
+    @Test
+    void gpusOfAnUnknownModelAreNotJoinedWhereTheDescriptionIsSilent() {
+        Topology machine = Machines.ofModel(4, 0x2231);
+        assertThat(one(machine).assumptions()).singleElement().asString().contains("may have none", "--gpu-links all");
+        assertThat(inside(plan(machine, 1)).backend()).isEqualTo("efa");
+    }
+
+    @Test
+    void aGpuWithoutLinksAmongOthersThatHaveSomeIsNamed() {
+        String links = "<nvlink target='fffffff:ffff:ff' count='18' tclass='0x068000'/>";
+        String gpus = IntStream.range(0, 4)
+                .mapToObj(i -> "<pci busid='0000:0" + (i + 1) + ":00.0' class='0x030200'><gpu dev='" + i + "' sm='90'>"
+                        + (i == 2 ? "" : links) + "</gpu></pci>")
+                .collect(Collectors.joining());
+        Topology machine = Topologies.read("partly", "<system version='1'><cpu numaid='0'>" + gpus + "</cpu></system>");
+        assertThat(one(machine).assumptions())
+                .singleElement()
+                .asString()
+                .contains("links of other GPUs, and none of GPU2 (0000:03:00.0)", "as having none", "--gpu-links all");
+        EpPlan plan = plan(machine, 1);
+        assertThat(plan.path(0, 1).backend()).isEqualTo("ipc-nvlink");
+        assertThat(plan.path(0, 2).backend()).isNotEqualTo("ipc-nvlink");
+
+        EpPlan joined = plan(machine, new SimulationOptions(1, 0, 0, GpuLinks.ALL, ""));
+        assertThat(joined.path(0, 2).backend()).isEqualTo("ipc-nvlink");
     }
 
     @Test
