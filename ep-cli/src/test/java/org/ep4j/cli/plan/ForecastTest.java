@@ -8,6 +8,8 @@ import java.util.function.BiFunction;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
+import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
@@ -20,12 +22,14 @@ import org.ep4j.plan.forecast.ResourceLoad;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.PathType;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** The linear model: what moves it, and by how much. */
 @Tag("verify")
@@ -130,6 +134,86 @@ final class ForecastTest {
         // Beside its own pair, each link of a ring is on the way of two pairs, half of whose bytes go the other way
         // round.
         assertThat(ring).hasSize(8).allSatisfy(load -> assertThat(load.bytes()).isCloseTo(2 * direct, within(1.0)));
+    }
+
+    @ParameterizedTest
+    @EnumSource(Mode.class)
+    void gpusThatPassOnForOthersAreNotSlowerThanTheirNics(Mode mode) {
+        Topology machine = packagesInPairs();
+        assertThat(machine.gpus())
+                .allSatisfy(gpu -> assertThat(machine.gpus().stream()
+                                .map(other -> machine.distance(gpu, other)
+                                        .orElseThrow()
+                                        .type()))
+                        .containsOnly(PathType.LOC, PathType.NVL, PathType.NVB)
+                        .contains(PathType.NVB));
+
+        EpPlan linked = plan(machine, 1);
+        assertThat(linked.backends()).containsExactly("rocm");
+        Forecast forecast = forecast(linked, exchange(mode, 4096), Operation.DISPATCH);
+        assertThat(forecast.loads())
+                .extracting(ResourceLoad::resource)
+                .allMatch(resource -> resource.startsWith("XGMI"));
+        double micros = forecast.micros();
+        BackendChoice nics = new BackendChoice(List.of("ibrc-multiqp"), List.of(), List.of());
+        for (GpuLinks links : List.of(GpuLinks.FILE, GpuLinks.NONE)) {
+            assertThat(micros)
+                    .as("where NICs carry everything; links %s", links)
+                    .isLessThan(forecast(plan(machine, links, nics), exchange(mode, 4096), Operation.DISPATCH)
+                            .micros());
+        }
+        assertThat(micros)
+                .as("over PCIe")
+                .isLessThan(forecast(
+                                plan(machine, GpuLinks.NONE, BackendChoice.AUTO),
+                                exchange(mode, 4096),
+                                Operation.DISPATCH)
+                        .micros());
+    }
+
+    private static EpPlan plan(Topology machine, GpuLinks links, BackendChoice choice) {
+        return Planner.plan(
+                SimulatedRanks.of(machine, BACKENDS, new SimulationOptions(1, 0, 0, links, ""))
+                        .profiles(),
+                BACKENDS.stream().map(PlannedBackend::candidate).toList(),
+                choice);
+    }
+
+    /**
+     * In the manner of MI250X: four packages of two GPUs, which four links join, and one or two between packages; a NUMA node for each package, and a
+     * NIC of 400 Gb/s beside each GPU.
+     */
+    private static Topology packagesInPairs() {
+        int[][] links = {
+            {0, 1, 4}, {2, 3, 4}, {4, 5, 4}, {6, 7, 4}, {0, 2, 1}, {1, 3, 1}, {4, 6, 1}, {5, 7, 1}, {0, 6, 2},
+            {2, 4, 2}, {1, 5, 1}, {3, 7, 1}
+        };
+        StringBuilder text = new StringBuilder("<system version='1'>");
+        String wide = " link_speed='32.0 GT/s PCIe' link_width='16'>";
+        for (int i = 0; i < 8; i++) {
+            text.append(
+                    i % 2 > 0
+                            ? ""
+                            : "<cpu numaid='" + i / 2
+                                    + "' arch='x86_64' vendor='AuthenticAMD' familyid='175' modelid='48'>");
+            text.append("<pci busid='0000:" + i + "0:00.0' class='0x060400'" + wide);
+            text.append("<pci busid='" + bus(i) + "' class='0x038000' vendor='0x1002' device='0x7408'" + wide);
+            text.append("<gpu dev='" + i + "' gcn='gfx90a'>");
+            for (int[] link : links) {
+                if (link[0] == i || link[1] == i) {
+                    text.append("<xgmi target='" + bus(link[0] + link[1] - i) + "' count='" + link[2]
+                            + "' tclass='0x038000'/>");
+                }
+            }
+            text.append("</gpu></pci><pci busid='0000:" + i + "2:00.0' class='0x020000' vendor='0x15b3' device='0x1021'"
+                    + wide + "<nic><net name='mlx5_" + i + "' port='1' speed='400000'/></nic></pci></pci>");
+            text.append(i % 2 > 0 ? "</cpu>" : "");
+        }
+        return Topologies.read("pairs", text + "</system>");
+    }
+
+    private static String bus(int gpu) {
+        return "0000:" + gpu + "1:00.0";
     }
 
     private static List<ResourceLoad> xgmi(int gpus, BiFunction<Integer, Integer, String> weight) {
