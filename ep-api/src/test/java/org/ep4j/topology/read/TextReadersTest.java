@@ -2,9 +2,12 @@ package org.ep4j.topology.read;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import java.util.List;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.ep4j.testing.Guard;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gid;
 import org.ep4j.topology.Gpu;
@@ -26,6 +29,22 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 @Tag("verify")
 final class TextReadersTest {
+    @Test
+    void aMatrixOfHundredsOfGpusIsRead() {
+        int gpus = 700;
+        String names = IntStream.range(0, gpus).mapToObj(i -> "GPU" + i).collect(Collectors.joining("\t"));
+        String rows = IntStream.range(0, gpus)
+                .mapToObj(row -> IntStream.range(0, gpus)
+                        .mapToObj(column -> row == column ? "X" : row / 8 == column / 8 ? "NV18" : "SYS")
+                        .collect(Collectors.joining("\t", "GPU" + row + "\t", "\n")))
+                .collect(Collectors.joining());
+        Topology machine = assertTimeoutPreemptively(
+                Guard.minute(), () -> Topologies.read("matrix", "\t" + names + "\n" + rows), "a matrix of 700 x 700");
+        assertThat(machine.gpus()).hasSize(gpus);
+        assertThat(type(machine, 699, machine.gpus().get(696))).isEqualTo(PathType.NVL);
+        assertThat(type(machine, 699, machine.gpus().get(0))).isEqualTo(PathType.SYS);
+    }
+
     /** An ibv_devinfo older than a speed or width prints "invalid" and the code. */
     @ParameterizedTest
     @CsvSource({

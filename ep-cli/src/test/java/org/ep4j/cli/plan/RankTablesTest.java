@@ -2,8 +2,6 @@ package org.ep4j.cli.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.lang.management.ManagementFactory;
-import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -17,6 +15,7 @@ import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.testing.Growth;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.Topology;
@@ -35,9 +34,6 @@ final class RankTablesTest {
 
     /** NICs of a rank in these clusters. */
     private static final int MOST_PORTS = 4;
-
-    private static final int ROUNDS = 3;
-    private static final int ATTEMPTS = 4;
 
     private static Stream<RankTables.Mix> mixes() {
         return RankTables.MIXES.stream();
@@ -105,12 +101,12 @@ final class RankTablesTest {
     void takeStepsThatGrowWithTheRanksAndNotWithTheirSquare(RankTables.Mix mix) {
         List<RankProfile> few = mix.profiles(RANKS);
         List<RankProfile> many = mix.profiles(FACTOR * RANKS);
-        assertThat(growth(() -> mix.plan(few), () -> mix.plan(many), MOST))
+        assertThat(Growth.of(() -> mix.plan(few), () -> mix.plan(many), MOST))
                 .as("plan")
                 .isLessThanOrEqualTo(MOST);
         EpPlan small = mix.plan(few);
         EpPlan large = mix.plan(many);
-        assertThat(growth(() -> RankTables.of(small, 1), () -> RankTables.of(large, 1), MOST))
+        assertThat(Growth.of(() -> RankTables.of(small, 1), () -> RankTables.of(large, 1), MOST))
                 .as("tables")
                 .isLessThanOrEqualTo(MOST);
     }
@@ -119,7 +115,7 @@ final class RankTablesTest {
     @Test
     void aHostOfHundredsOfGpusTakesStepsThatGrowWithItsPairsOfGpus() {
         // Four times as many GPUs and NICs have 16 times as many pairs.
-        assertThat(growth(() -> planOfOneHost(144), () -> planOfOneHost(4 * 144), 2 * 16))
+        assertThat(Growth.of(() -> planOfOneHost(144), () -> planOfOneHost(4 * 144), 2 * 16))
                 .isLessThanOrEqualTo(2 * 16);
     }
 
@@ -133,29 +129,5 @@ final class RankTablesTest {
                 .isEqualTo(IntStream.range(0, gpus)
                         .mapToObj(gpu -> List.of("mlx5_" + gpu + "_0:1"))
                         .toList());
-    }
-
-    /** Time with more ranks in parts of that with fewer; measured again where it is larger than it should be. */
-    private static double growth(Runnable few, Runnable many, double most) {
-        double least = Double.MAX_VALUE;
-        for (int attempt = 0; attempt < ATTEMPTS && least > most; attempt++) {
-            least = Math.min(least, (double) median(many) / median(few));
-        }
-        return least;
-    }
-
-    /** Time of the processor, which what else runs on the machine changes little. */
-    private static long median(Runnable work) {
-        ThreadMXBean thread = ManagementFactory.getThreadMXBean();
-        return IntStream.range(0, ROUNDS)
-                .mapToLong(round -> {
-                    long start = thread.getCurrentThreadCpuTime();
-                    work.run();
-                    return thread.getCurrentThreadCpuTime() - start;
-                })
-                .sorted()
-                .skip(ROUNDS / 2)
-                .findFirst()
-                .orElseThrow();
     }
 }

@@ -2,8 +2,10 @@ package org.ep4j.cli.topo;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.ep4j.testing.Growth;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
@@ -15,6 +17,8 @@ import tools.jackson.databind.json.JsonMapper;
 @Tag("all")
 final class LargeMachinesTest {
     private static final int GPUS = 576;
+    private static final int SMALL_MATRIX = 100;
+    private static final int FACTOR = 7;
 
     private static Topology domain() {
         String devices = IntStream.range(0, GPUS)
@@ -30,26 +34,43 @@ final class LargeMachinesTest {
                 "domain", "<system version='1'><cpu numaid='0' arch='arm64'>" + devices + "</cpu></system>");
     }
 
-    private static Topology matrix() {
-        String names = IntStream.range(0, GPUS).mapToObj(i -> "GPU" + i).collect(Collectors.joining("\t"));
-        return Topologies.read(
-                "matrix",
-                names + "\n"
-                        + IntStream.range(0, GPUS)
-                                .mapToObj(row -> "GPU" + row + "\t"
-                                        + IntStream.range(0, GPUS)
-                                                .mapToObj(column ->
-                                                        row == column ? "X" : row / 8 == column / 8 ? "PIX" : "SYS")
-                                                .collect(Collectors.joining("\t")))
-                                .collect(Collectors.joining("\n")));
+    /** The output of {@code nvidia-smi topo -m}: NVLinks in groups of eight GPUs. */
+    private static String matrix(int gpus) {
+        return row("", gpus, column -> "GPU" + column)
+                + IntStream.range(0, gpus)
+                        .mapToObj(row -> row(
+                                "GPU" + row,
+                                gpus,
+                                column -> row == column ? "X" : row / 8 == column / 8 ? "NV4" : "SYS"))
+                        .collect(Collectors.joining());
+    }
+
+    private static String row(String name, int gpus, IntFunction<String> cell) {
+        return name + "\t" + IntStream.range(0, gpus).mapToObj(cell).collect(Collectors.joining("\t")) + "\n";
     }
 
     @Test
     void pairsOfManyGpusAreCounted() {
         assertThat(PathMatrix.of(domain()).lines())
                 .contains("every pair of the 576 GPUs: NV18", "nearest of the 576 NICs, by number of GPUs: 576 PIX");
-        assertThat(PathMatrix.of(matrix()).lines())
-                .contains("pairs of the 576 GPUs, in both directions: 4032 PIX, 327168 SYS");
+        assertThat(PathMatrix.of(Topologies.read("matrix", matrix(GPUS))).lines())
+                .contains("pairs of the 576 GPUs, in both directions: 4032 NV4, 327168 SYS");
+    }
+
+    @Test
+    void theTimeOfAMatrixGrowsWithItsCells() {
+        String small = matrix(SMALL_MATRIX);
+        String large = matrix(FACTOR * SMALL_MATRIX);
+        // The time of each cell would grow with the GPUs if it needed a search.
+        double most = 2.0 * FACTOR * FACTOR;
+        assertThat(Growth.of(() -> Topologies.read("small", small), () -> Topologies.read("large", large), most))
+                .as("read")
+                .isLessThanOrEqualTo(most);
+        Topology few = Topologies.read("small", small);
+        Topology many = Topologies.read("large", large);
+        assertThat(Growth.of(() -> PathMatrix.of(few), () -> PathMatrix.of(many), most))
+                .as("shown")
+                .isLessThanOrEqualTo(most);
     }
 
     @Test
