@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** RoCE in software: as recorded from Linux 6.1 in the guest of {@code ci/rdma-guest}, and live where there is some. */
-@Tag("guest")
+@Tag("verify")
 final class SoftRoceTest {
     private static final String LINK_LOCAL = "fe80:0000:0000:0000:0000:00ff:fe00:0001";
     private static final String IPV4 = "0000:0000:0000:0000:0000:ffff:0a63:0001";
@@ -42,7 +42,9 @@ final class SoftRoceTest {
                         4096,
                         0,
                         "rail0a",
-                        List.of(gid(0, LINK_LOCAL), gid(1, IPV4))));
+                        List.of(gid(0, LINK_LOCAL), gid(1, IPV4)),
+                        true,
+                        ""));
         assertThat(GidChoice.of(port(nic)))
                 .hasToString("GID index 1 (10.99.0.1, RoCE v2, rail0a)")
                 .extracting(GidChoice::verdict)
