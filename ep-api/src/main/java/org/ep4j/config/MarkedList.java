@@ -3,6 +3,8 @@ package org.ep4j.config;
 /**
  * A list with NCCL's marks before it: {@code ^} for all but these, then {@code =} for whole names.
  *
+ * @param negated whether it begins with {@code ^}
+ * @param exact whether {@code =} comes next
  * @param names the list without its marks
  */
 record MarkedList(boolean negated, boolean exact, String names) {

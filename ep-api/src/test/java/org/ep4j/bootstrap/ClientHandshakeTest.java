@@ -153,6 +153,6 @@ final class ClientHandshakeTest {
             second.accept(timing(1000, 10_000), timing(1000, 10_000));
             Ranks.get(link).cut();
         }
-        assertThat(tried).containsExactly("192.0.2.2", "any", "192.0.2.2");
+        assertThat(tried).startsWith("192.0.2.2", "any", "192.0.2.2");
     }
 }

@@ -79,7 +79,7 @@ final class Forecaster {
     /** Bytes of a dispatch. */
     @FunctionalInterface
     private interface Flow {
-        /** From one rank to another; equal for ranks with equal labels, unless their paths are added singly. */
+        /** Gives the bytes from one rank to another: equal for ranks with equal labels, unless their paths are added singly. */
         double bytes(int from, int to);
     }
 
