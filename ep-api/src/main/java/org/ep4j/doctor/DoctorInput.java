@@ -1,5 +1,6 @@
 package org.ep4j.doctor;
 
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,6 +28,7 @@ import org.ep4j.topology.read.LibraryFolders;
  * @param need memory that ranks of this host will want
  * @param room room in the folder where ranks of this host put the files that they share; empty for a recording
  * @param keys every setting that ep4j and its backends have
+ * @param nvshmemHome absolute path of the installation or the library of NVSHMEM that a setting names; empty where none does
  */
 public record DoctorInput(
         Topology topology,
@@ -37,7 +39,8 @@ public record DoctorInput(
         List<FoundLibrary> libraries,
         Need need,
         Optional<Room> room,
-        List<ConfigKey<?>> keys) {
+        List<ConfigKey<?>> keys,
+        Optional<Path> nvshmemHome) {
     /** Copies maps and lists. */
     public DoctorInput {
         environment = Map.copyOf(environment);

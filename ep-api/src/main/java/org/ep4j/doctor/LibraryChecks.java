@@ -1,5 +1,6 @@
 package org.ep4j.doctor;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -14,7 +15,9 @@ import org.ep4j.spi.Check;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LibraryFolders;
+import org.ep4j.topology.read.NvshmemFolders;
 
 /** Versions of transport libraries. */
 final class LibraryChecks implements Examination {
@@ -38,15 +41,12 @@ final class LibraryChecks implements Examination {
         if (input.gpus(GpuVendor.NVIDIA).isEmpty()) {
             return code.notApplicable("no NVIDIA GPU");
         }
-        List<FoundLibrary> all = input.found(KnownLibrary.NVSHMEM);
-        if (all.isEmpty()) {
-            return code.notApplicable("no NVSHMEM was found; nvshmem-ibgda alone needs it");
-        }
-        String home = nvshmemHome(input);
-        List<FoundLibrary> found = whole(
-                input, all.stream().filter(one -> one.path().startsWith(home)).toList());
+        List<FoundLibrary> found = foundNvshmem(input);
         if (found.isEmpty()) {
-            return code.notRun("no NVSHMEM was found in " + home, "see EP-NVS-002 of the probe of nvshmem-ibgda");
+            return input.nvshmemHome()
+                    .map(home -> code.notRun(
+                            "no NVSHMEM was found in " + home, "see EP-NVS-002 of the probe of nvshmem-ibgda"))
+                    .orElseGet(() -> code.notApplicable("no NVSHMEM was found; nvshmem-ibgda alone needs it"));
         }
         List<FoundLibrary> known =
                 found.stream().filter(one -> one.number().known()).toList();
@@ -63,24 +63,27 @@ final class LibraryChecks implements Examination {
                 : code.pass("NVSHMEM " + newest);
     }
 
-    /** The folder that a setting names, which is the only one that is looked at where a group is joined; empty where none does. */
-    private static String nvshmemHome(DoctorInput input) {
-        String named = input.keys().stream()
-                .filter(key -> key.name().equals("ep.nvshmem.home"))
-                .map(key -> input.config().resolve(key).text().strip())
-                .findFirst()
-                .orElse("");
-        String folder = named.replaceFirst("/[^/]*\\.so[^/]*$", "");
-        return input.files().real(folder).orElse(folder);
+    /** Looks in the folders that are looked at where a group is joined: those of the named installation alone where there is one. */
+    private static List<FoundLibrary> foundNvshmem(DoctorInput input) {
+        List<String> folders = input.nvshmemHome()
+                .map(home ->
+                        NvshmemFolders.named(home).stream().map(Path::toString).toList())
+                .orElseGet(() -> LibraryFolders.existing(input.files(), input.environment()));
+        // Joining passes over installations that lack a part; where each lacks one, the version is reported all the
+        // same.
+        List<String> whole = folders.stream()
+                .filter(folder -> isWhole(input.files(), folder))
+                .toList();
+        return LibrarySearch.in(input.files(), whole.isEmpty() ? folders : whole).stream()
+                .filter(one -> one.library() == KnownLibrary.NVSHMEM)
+                .toList();
     }
 
-    /** Those with the device library that kernels are linked with; without it an installation is passed over. All where none has. */
-    private static List<FoundLibrary> whole(DoctorInput input, List<FoundLibrary> found) {
-        List<FoundLibrary> whole = found.stream()
-                .filter(one -> input.files()
-                        .exists(one.path().substring(0, one.path().lastIndexOf('/')) + "/libnvshmem_device.a"))
-                .toList();
-        return whole.isEmpty() ? found : whole;
+    private static boolean isWhole(FileTree files, String folder) {
+        return files.exists(folder + "/" + NvshmemFolders.HOST)
+                && files.exists(folder + "/" + NvshmemFolders.DEVICE)
+                && NvshmemFolders.headers(Path.of(folder)).stream()
+                        .anyMatch(include -> files.exists(include + "/" + NvshmemFolders.VERSION));
     }
 
     private static Check mlx5(DoctorInput input) {

@@ -20,8 +20,13 @@ public final class LibrarySearch {
 
     /** All that are found, each file once, links resolved. */
     public static List<FoundLibrary> in(FileTree files, Map<String, String> environment) {
+        return in(files, LibraryFolders.existing(files, environment));
+    }
+
+    /** Finds the libraries in the given folders, each file once, links resolved. */
+    static List<FoundLibrary> in(FileTree files, List<String> folders) {
         Map<String, FoundLibrary> found = new LinkedHashMap<>();
-        for (String folder : LibraryFolders.existing(files, environment)) {
+        for (String folder : folders) {
             for (String name : files.list(folder)) {
                 for (KnownLibrary library : KnownLibrary.all()) {
                     if (name.equals(library.file()) || name.startsWith(library.file() + ".")) {

@@ -278,7 +278,8 @@ final class FakeSystem {
                 LibrarySearch.in(files, environment),
                 new Need(8, 1L << 30),
                 room,
-                EpKeys.all());
+                EpKeys.all(),
+                Optional.empty());
     }
 
     List<Check> examine() {

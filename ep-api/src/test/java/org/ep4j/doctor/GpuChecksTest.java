@@ -78,7 +78,8 @@ final class GpuChecksTest {
                 List.of(),
                 new Need(2, 1),
                 Optional.empty(),
-                EpKeys.all()));
+                EpKeys.all(),
+                Optional.empty()));
         Check links = of(checks, DoctorCode.GPU_LINKS);
         assertThat(links.status()).isEqualTo(Status.NOT_RUN);
         assertThat(links.detail()).contains("does not tell of NVLink");

@@ -231,7 +231,8 @@ final class VerbsUnpluggedTest {
                 List.of(),
                 new DoctorInput.Need(1, 1 << 20),
                 Optional.empty(),
-                IbrcKeys.all());
+                IbrcKeys.all(),
+                Optional.empty());
         return Doctor.examine(input).stream()
                 .filter(check -> check.code().equals(code))
                 .map(UnpluggedRank::line)

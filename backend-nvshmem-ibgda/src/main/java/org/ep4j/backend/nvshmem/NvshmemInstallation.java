@@ -12,6 +12,7 @@ import java.util.Set;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LibraryFolders;
+import org.ep4j.topology.read.NvshmemFolders;
 
 /**
  * An installed NVSHMEM: host library, archive of device code and headers of one version.
@@ -22,9 +23,6 @@ import org.ep4j.topology.read.LibraryFolders;
  * @param version of the headers
  */
 record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion version) {
-    private static final String HOST = "libnvshmem_host.so.3";
-    private static final String DEVICE = "libnvshmem_device.a";
-
     /**
      * Finds the newest, or the one that is named.
      *
@@ -40,7 +38,7 @@ record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion 
             LibraryFolders.existing(files, environment)
                     .forEach(folder -> folders.add(root.resolve(folder.substring(1))));
         } else {
-            folders.addAll(named(Path.of(named)));
+            folders.addAll(NvshmemFolders.named(Path.of(named)));
         }
         List<String> partly = new ArrayList<>();
         Optional<NvshmemInstallation> best = folders.stream()
@@ -53,36 +51,21 @@ record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion 
                 + NvshmemKeys.HOME.name() + " to its folder"));
     }
 
-    /** Folders of libraries for a path that names an installation, its folder of libraries, or a library. */
-    private static List<Path> named(Path path) {
-        List<Path> folders = new ArrayList<>(List.of(
-                path.resolve("lib"),
-                path.resolve("lib64"),
-                path.resolve("lib/x86_64-linux-gnu/nvshmem/13"),
-                path.resolve("lib/x86_64-linux-gnu/nvshmem/12"),
-                path));
-        Optional.ofNullable(path.getParent()).ifPresent(folders::add);
-        return folders;
-    }
-
     /** @param partly gets what is missing where a part is there */
     private static Optional<NvshmemInstallation> in(Path folder, List<String> partly) {
-        Path host = folder.resolve(HOST);
+        Path host = folder.resolve(NvshmemFolders.HOST);
         if (!Files.isRegularFile(host)) {
             return Optional.empty();
         }
-        Path device = folder.resolve(DEVICE);
-        // NVIDIA's Debian packages: lib/x86_64-linux-gnu/nvshmem/13 and include/nvshmem_13.
-        Path beside = folder.resolve("../include").normalize();
-        Path packaged = folder.resolve("../../../../include/nvshmem_" + folder.getFileName())
-                .normalize();
-        for (Path include : List.of(beside, packaged)) {
+        Path device = folder.resolve(NvshmemFolders.DEVICE);
+        List<Path> includes = NvshmemFolders.headers(folder);
+        for (Path include : includes) {
             Optional<NvshmemVersion> version = NvshmemVersion.of(include);
             if (version.isPresent() && Files.isRegularFile(device)) {
                 return Optional.of(new NvshmemInstallation(host, device, include, version.get()));
             }
         }
-        partly.add(host + " has no " + DEVICE + " beside it or no headers in " + beside);
+        partly.add(host + " has no " + NvshmemFolders.DEVICE + " beside it or no headers in " + includes.get(0));
         return Optional.empty();
     }
 }

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.ep4j.topology.read.NvshmemFolders;
 
 /** A version of NVSHMEM as NVIDIA numbers its releases. */
 record NvshmemVersion(int major, int minor, int patch) implements Comparable<NvshmemVersion> {
@@ -20,7 +21,7 @@ record NvshmemVersion(int major, int minor, int patch) implements Comparable<Nvs
     /** Of the headers in a folder; empty where they do not tell. */
     static Optional<NvshmemVersion> of(Path include) {
         try {
-            String text = Files.readString(include.resolve("non_abi/nvshmem_version.h"));
+            String text = Files.readString(include.resolve(NvshmemFolders.VERSION));
             return number(text, "MAJOR")
                     .flatMap(major -> number(text, "MINOR")
                             .flatMap(minor ->

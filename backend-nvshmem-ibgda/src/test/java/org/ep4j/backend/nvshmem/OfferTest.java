@@ -223,6 +223,10 @@ final class OfferTest {
 
     /** What the doctor says of NVSHMEM, on a machine with an NVIDIA GPU. */
     private Check examined(Map<String, String> environment) {
+        return examined(environment, EpConfig.builder(Map.of(), environment).build());
+    }
+
+    private Check examined(Map<String, String> environment, EpConfig config) {
         Gpu gpu = new Gpu(
                 0, 0, "GPU0", Optional.empty(), PciId.UNKNOWN, GpuVendor.NVIDIA, "sm_90", "", 0, Optional.empty(), "");
         Topology.Builder machine = Topology.builder("made up");
@@ -232,19 +236,22 @@ final class OfferTest {
                 machine.add(gpu).build(),
                 files,
                 environment,
-                EpConfig.builder(Map.of(), environment).build(),
+                config,
                 Map.of(),
                 LibrarySearch.in(files, environment),
                 new DoctorInput.Need(1, 1),
                 Optional.empty(),
-                NvshmemKeys.all());
+                NvshmemKeys.all(),
+                Optional.of(config.get(NvshmemKeys.HOME))
+                        .filter(home -> !home.isEmpty())
+                        .map(Path::of));
         return Doctor.examine(input).stream()
                 .filter(check -> check.code().equals(DoctorCode.NVSHMEM_VERSION.code()))
                 .findFirst()
                 .orElseThrow();
     }
 
-    /** Beside an older one, and a newer one that lacks what kernels are linked with. */
+    /** The machine has an older one, too, and newer ones that lack what kernels are linked with or compiled with. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -259,6 +266,8 @@ final class OfferTest {
     void probeAndDoctorNameOneFile(String home) throws Exception {
         install("opt/nvshmem", "3.3.20");
         library("usr/lib64", "3.4.9");
+        library("usr/local/lib64", "3.4.8");
+        Files.writeString(root.resolve("usr/local/lib64/libnvshmem_device.a"), "");
         install(home, "3.4.5");
         Files.createDirectories(root.resolve("venv/bin"));
         Files.writeString(root.resolve("venv/bin/python3"), "");
@@ -277,18 +286,54 @@ final class OfferTest {
         assertThat(examined(environment).detail()).isEqualTo("NVSHMEM 3.4.5 (" + file + ")");
     }
 
-    /** Then a newer one elsewhere is not taken. */
+    /** Newer ones elsewhere are not taken, not even from folders inside the named one or with the same beginning. */
     @ParameterizedTest
     @ValueSource(strings = {"", "/lib", "/lib/libnvshmem_host.so.3"})
     void probeAndDoctorNameTheFileThatASettingNames(String below) throws Exception {
         install("usr/local/nvshmem", "3.4.9");
+        install("data/nvshmem64", "3.4.8");
+        install("data/nvshmem/inside", "3.4.7");
         install("data/nvshmem", "3.4.5");
+        String searched = "/data/nvshmem64/lib:/data/nvshmem/inside/lib";
         NvshmemInstallation found = NvshmemInstallation.find(root + "/data/nvshmem" + below, Map.of(), root);
         assertThat(found.host()).isEqualTo(root.resolve("data/nvshmem/lib/libnvshmem_host.so.3"));
+        String detail = "NVSHMEM 3.4.5 (/data/nvshmem/lib/libnvshmem_host.so.3.4.5)";
         for (String variable : List.of("EP_NVSHMEM", "EP_NVSHMEM_HOME", "NVSHMEM_HOME")) {
-            assertThat(examined(Map.of(variable, "/data/nvshmem" + below)).detail())
+            assertThat(examined(Map.of(variable, "/data/nvshmem" + below, "LD_LIBRARY_PATH", searched))
+                            .detail())
                     .as(variable)
-                    .isEqualTo("NVSHMEM 3.4.5 (/data/nvshmem/lib/libnvshmem_host.so.3.4.5)");
+                    .isEqualTo(detail);
         }
+        assertThat(examined(Map.of("LD_LIBRARY_PATH", searched), named("/data/nvshmem" + below))
+                        .detail())
+                .as("property")
+                .isEqualTo(detail);
+    }
+
+    private static EpConfig named(String home) {
+        return EpConfig.builder(Map.of(), Map.of())
+                .set(NvshmemKeys.HOME.name(), home)
+                .build();
+    }
+
+    @Test
+    void aLibraryThatIsLinkedOutOfTheNamedFolderIsFoundThere() throws Exception {
+        FakeNvshmem.headers(root.resolve("data/nvshmem"), "3.4.5");
+        library("store", "3.4.5");
+        Files.createSymbolicLink(
+                root.resolve("data/nvshmem/lib/libnvshmem_host.so.3"), Path.of("../../../store/libnvshmem_host.so.3"));
+        assertThat(NvshmemInstallation.find(root + "/data/nvshmem", Map.of(), root)
+                        .version())
+                .hasToString("3.4.5");
+        assertThat(examined(Map.of(), named("/data/nvshmem")).detail())
+                .isEqualTo("NVSHMEM 3.4.5 (/store/libnvshmem_host.so.3.4.5)");
+    }
+
+    @Test
+    void whereTheNamedFolderHasNoNvshmemTheDoctorNamesIt() throws Exception {
+        install("usr/local/nvshmem", "3.4.9");
+        Check check = examined(Map.of(), named("/data/nvshmem"));
+        assertThat(check.status()).isEqualTo(Check.Status.NOT_RUN);
+        assertThat(check.detail()).isEqualTo("no NVSHMEM was found in /data/nvshmem");
     }
 }

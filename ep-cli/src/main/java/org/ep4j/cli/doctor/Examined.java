@@ -1,6 +1,7 @@
 package org.ep4j.cli.doctor;
 
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,6 +12,7 @@ import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpShape;
+import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.doctor.Doctor;
 import org.ep4j.doctor.DoctorInput;
@@ -38,6 +40,9 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
 
     private static final int PREFILL = 1024;
     private static final int DECODE = 128;
+
+    /** A setting of nvshmem-ibgda, which may be absent. */
+    private static final String NVSHMEM_HOME = "ep.nvshmem.home";
 
     /** Copies the lists. */
     public Examined {
@@ -89,6 +94,7 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         } catch (EpException e) {
             notes.add("no plan could be made, so NICs are not assigned: " + e.getMessage());
         }
+        List<ConfigKey<?>> keys = Probes.keys(machine, config);
         DoctorInput input = new DoctorInput(
                 machine,
                 files,
@@ -98,8 +104,23 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
                 LibrarySearch.in(files, environment),
                 need(machine),
                 room(probes),
-                Probes.keys(machine, config));
+                keys,
+                nvshmemHome(keys, config));
         return new Examined(machine.source(), live, probes, Doctor.examine(input), notes);
+    }
+
+    /** The NVSHMEM that the settings name; empty where they name none, or what cannot be a path, about which the probe says more. */
+    private static Optional<Path> nvshmemHome(List<ConfigKey<?>> keys, EpConfig config) {
+        try {
+            return keys.stream()
+                    .filter(key -> key.name().equals(NVSHMEM_HOME))
+                    .map(key -> config.resolve(key).text())
+                    .filter(text -> !text.isBlank())
+                    .map(text -> Path.of(text).toAbsolutePath())
+                    .findFirst();
+        } catch (InvalidPathException e) {
+            return Optional.empty();
+        }
     }
 
     /** Room where ranks put the files that they share; asked of the machine, so none of a recording. */
