@@ -3,7 +3,6 @@ package org.ep4j.backend.host;
 import java.io.IOException;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
-import org.ep4j.engine.memory.FileSystemStatus;
 
 /** Says what a failed call of the C library means for somebody who wanted a buffer. */
 final class NativeFailures {
@@ -13,7 +12,8 @@ final class NativeFailures {
         String wanted = Bytes.text(bytes) + " of shared memory for buffer \"" + buffer + "\" in " + folder + ": "
                 + e.getMessage();
         return switch (e.error().number()) {
-            case Errno.ENOSPC, Errno.EDQUOT -> new EpResourceException(wanted + "; the folder " + shortage(folder), e);
+            case Errno.ENOSPC, Errno.EDQUOT ->
+                new EpResourceException(wanted + "; the folder " + shortage(e.call(), folder), e);
             case Errno.ENOMEM ->
                 new EpResourceException(
                         wanted + "; the folder has " + free(folder)
@@ -40,31 +40,19 @@ final class NativeFailures {
         };
     }
 
-    private static String shortage(ShmFolder folder) {
-        try {
-            return shortage(folder, folder.fileSystem());
-        } catch (IOException unknown) {
-            return "has an unknown number of bytes free; " + ShmProbe.MORE_ROOM;
-        }
-    }
-
-    /** Without a free inode no file can be made, whatever number of bytes is free. */
-    static String shortage(ShmFolder folder, FileSystemStatus status) {
-        return status.freeFiles() == 0
+    /** A new file takes an inode and no bytes, so a folder that refuses to make one lacks inodes, whatever number of bytes is free. */
+    private static String shortage(String call, ShmFolder folder) {
+        return call.equals("open")
                 ? "can hold no further file (all its inodes are in use); " + ShmProbe.moreFiles(folder)
-                : "has " + free(status) + " free; " + ShmProbe.MORE_ROOM;
+                : "has " + free(folder) + " free; " + ShmProbe.MORE_ROOM;
     }
 
     private static String free(ShmFolder folder) {
         try {
-            return free(folder.fileSystem());
+            long free = folder.fileSystem().freeBytes();
+            return free == Long.MAX_VALUE ? "no limit of its own, or an unknown number of bytes" : Bytes.text(free);
         } catch (IOException unknown) {
             return "an unknown number of bytes";
         }
-    }
-
-    private static String free(FileSystemStatus status) {
-        long free = status.freeBytes();
-        return free == Long.MAX_VALUE ? "no limit of its own, or an unknown number of bytes" : Bytes.text(free);
     }
 }

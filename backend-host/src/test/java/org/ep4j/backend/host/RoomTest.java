@@ -16,7 +16,6 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.FileSystemStatus;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -120,21 +119,30 @@ final class RoomTest {
         }
     }
 
-    /** Then bytes are free, and more of them would not help. */
+    /** Bytes are free where a file cannot be made, and files where one cannot grow: the call that failed says which is short. */
     @Test
-    void withoutAFreeInodeTheRemedyIsMoreFiles() {
-        ShmFolder shm = new ShmFolder(Path.of("/mnt/shm"));
-        assertThat(NativeFailures.shortage(shm, new FileSystemStatus("tmpfs", 1L << 40, 0)))
-                .isEqualTo(
-                        "can hold no further file (all its inodes are in use); remove what earlier jobs left there, or"
-                                + " allow more (as root: mount -o remount,nr_inodes=1m /mnt/shm)");
-        assertThat(NativeFailures.shortage(shm, new FileSystemStatus("tmpfs", 1L << 20, 1)))
-                .startsWith("has 1048576 bytes")
-                .contains("--shm-size");
+    void theRemedyIsMoreFilesWhereNoneCouldBeMadeAndMoreBytesWhereOneCouldNotGrow() {
+        ShmFolder shm = new ShmFolder(folder);
+        for (int number : new int[] {Errno.ENOSPC, Errno.EDQUOT}) {
+            assertThat(translated("open", number, shm))
+                    .isInstanceOf(EpResourceException.class)
+                    .hasMessageEndingWith(
+                            "can hold no further file (all its inodes are in use); remove what earlier jobs left"
+                                    + " there, or allow more (as root: mount -o remount,nr_inodes=1m " + folder + ")");
+            assertThat(translated("posix_fallocate", number, shm))
+                    .isInstanceOf(EpResourceException.class)
+                    .hasMessageContaining(" free; ")
+                    .hasMessageContaining("--shm-size")
+                    .hasMessageNotContaining("inodes");
+        }
     }
 
     private static Throwable translated(int number, ShmFolder shm) {
-        return NativeFailures.translate(new NativeCallException("mmap", "x", new Errno(number, "")), "b", 4096, shm);
+        return translated("mmap", number, shm);
+    }
+
+    private static Throwable translated(String call, int number, ShmFolder shm) {
+        return NativeFailures.translate(new NativeCallException(call, "x", new Errno(number, "")), "b", 4096, shm);
     }
 
     private static Room room(long folderFree, long memoryFree, Optional<CgroupMemory> group) {

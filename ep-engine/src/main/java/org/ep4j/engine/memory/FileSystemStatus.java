@@ -53,7 +53,7 @@ public record FileSystemStatus(String kind, long freeBytes, long freeFiles) {
     }
 
     /** Reads a {@code struct statfs} of 64-bit Linux ({@code asm-generic/statfs.h}), as 64-bit words. */
-    public static FileSystemStatus of(long[] words) {
+    static FileSystemStatus of(long[] words) {
         long type = words[0];
         long blockSize = words[1];
         long blocks = words[2];
