@@ -71,9 +71,9 @@ public final class Bootstraps {
     }
 
     /**
-     * Starts from what a launcher put into the environment: torchrun's variables where all four are set, or those of PMIx ({@code
-     * mpirun}, {@code srun}) where the engine is there and neither {@code RANK} nor {@code WORLD_SIZE} is set. {@code MASTER_ADDR} and
-     * {@code MASTER_PORT} alone name no launcher.
+     * Starts from what a launcher put into the environment: torchrun's variables where all four are set, or the variables of PMIx
+     * ({@code mpirun}, {@code srun}) where the engine is there and neither {@code RANK} nor {@code WORLD_SIZE} is set. {@code
+     * MASTER_ADDR} and {@code MASTER_PORT} alone name no launcher.
      *
      * @throws EpUnavailableException when no launcher is recognised; says which variables would be
      */

@@ -29,6 +29,7 @@ final class Listener {
     }
 
     /** Finds the addresses of a name, as {@link InetAddress#getAllByName} does. */
+    @FunctionalInterface
     interface HostNames {
         InetAddress[] addresses(String name) throws UnknownHostException;
     }

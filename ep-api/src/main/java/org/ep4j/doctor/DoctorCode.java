@@ -303,7 +303,8 @@ public enum DoctorCode {
             "containers get 64 MiB by default; a buffer that does not fit is refused, or kills the process if its size"
                     + " is not checked",
             "docker run --shm-size or --ipc=host; in Kubernetes an emptyDir with medium Memory at /dev/shm; where files are"
-                    + " short, remove what earlier jobs left there, or as root: mount -o remount,nr_inodes=1m /dev/shm",
+                    + " short, remove what earlier jobs left in the folder, or as root: mount -o remount,nr_inodes=1m"
+                    + " FOLDER; or set ep.shm.dir to a folder with more room",
             "Docker documentation of --shm-size"),
     /** Huge pages. */
     HUGE_PAGES(

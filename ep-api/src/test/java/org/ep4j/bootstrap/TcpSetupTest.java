@@ -220,7 +220,7 @@ class TcpSetupTest {
                 .close();
     }
 
-    /** A name means what it resolves to: one address of this machine among several is enough, and without any somebody forwards it. */
+    /** A name means what it resolves to: one address of this machine among several is enough. A name without an address is not refused. */
     @Test
     void aNameOfAnotherMachineIsRefusedAsItsAddressIs() throws IOException {
         int store = TcpGroup.freePort();

@@ -123,7 +123,7 @@ final class GidChecksTest {
                 .endsWith("; of other network namespaces, and not used here: mlx5_0:2");
     }
 
-    /** A container without an interface of any NIC may send from its host's, where the settings name the entry. */
+    /** A container without an interface of any NIC may send from its host's interface, where the settings name the entry. */
     @Test
     void anEntryOfTheHostThatTheSettingsNameIsAWarning() {
         FakeSystem system = FakeSystem.plain(root)

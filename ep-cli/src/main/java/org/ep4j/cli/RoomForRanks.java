@@ -19,8 +19,8 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 
 /**
- * Room in shared memory, in bytes and in files, for the buffers of all ranks that a command is about to start on the host device. The backend
- * refuses too, but not before all of them have joined, which hundreds of processes on a few processors hardly do.
+ * Room in shared memory, in bytes and in files, for the buffers of all ranks that a command is about to start on the host device.
+ * The backend refuses too, but not before all of them have joined, which hundreds of processes on a few processors hardly do.
  */
 final class RoomForRanks {
     private static final String BACKEND = "host-shm";

@@ -146,7 +146,7 @@ final class EpScriptTest {
         Files.createFile(header);
     }
 
-    /** Below {@code /usr/include}. */
+    /** Reads which headers below {@code /usr/include} the modules look for, relative to that folder. */
     private static List<String> headersOfModules() throws IOException {
         List<String> headers = new ArrayList<>();
         for (String module : List.of("backend-ibrc-multiqp", "backend-efa")) {

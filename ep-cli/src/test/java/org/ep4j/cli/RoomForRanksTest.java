@@ -1,7 +1,7 @@
 package org.ep4j.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -64,7 +64,6 @@ final class RoomForRanksTest {
     /** The folder itself takes one, and two ranks three each with one for both: what fits is found by trying. */
     @Test
     void ranksWithoutAFileForEachAreNotStartedAndThoseThatFitRun() throws Exception {
-        assumeNamespaces();
         Ran few = demo(7, 2);
         assertThat(few.code()).as(few.err()).isEqualTo(ExitCodes.UNAVAILABLE);
         assertThat(few.err())
@@ -78,7 +77,6 @@ final class RoomForRanksTest {
     /** A single rank shares no memory, so that only the file by which ranks meet is missing. */
     @Test
     void withoutAFreeFileToMeetByTheCommandSaysSo() throws Exception {
-        assumeNamespaces();
         Ran none = demo(1, 1);
         assertThat(none.code()).as(none.err()).isEqualTo(ExitCodes.UNAVAILABLE);
         assertThat(none.err())
@@ -86,23 +84,35 @@ final class RoomForRanksTest {
                 .doesNotContain("\tat ");
     }
 
-    private static void assumeNamespaces() throws Exception {
-        Process probe = new ProcessBuilder("sh", "-c", "unshare -m mount -t tmpfs none /dev/shm")
-                .redirectErrorStream(true)
-                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-                .start();
-        boolean mounts = probe.waitFor() == 0;
-        if (!mounts) {
-            System.out.println("Skipped: this user cannot mount a file system of its own (unshare -m)");
+    /** The options by which {@code unshare} lets this user mount a file system; the test is skipped where none does. */
+    private static String namespaces() throws Exception {
+        // Users other than root need a user namespace, which some containers do not allow even root.
+        for (String options : List.of("-m", "-rm")) {
+            Process probe = new ProcessBuilder("sh", "-c", "unshare " + options + " mount -t tmpfs none /dev/shm")
+                    .redirectErrorStream(true)
+                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            try {
+                assertThat(probe.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                        .as("unshare %s ended", options)
+                        .isTrue();
+            } finally {
+                probe.destroyForcibly();
+            }
+            if (probe.exitValue() == 0) {
+                return options;
+            }
         }
-        assumeTrue(mounts, "this user cannot mount a file system of its own (unshare -m)");
+        String why = "this user cannot mount a file system of its own (unshare -m, unshare -rm)";
+        System.out.println("Skipped: " + why);
+        return abort(why);
     }
 
-    /** Where {@code /dev/shm} has so many inodes in all. */
+    /** Runs {@code ./ep demo} where {@code /dev/shm} has room for a number of inodes in all. */
     private Ran demo(int inodes, int ranks) throws Exception {
         List<String> command = new ArrayList<>(List.of(
                 "unshare",
-                "-m",
+                namespaces(),
                 "sh",
                 "-c",
                 "mount -t tmpfs -o size=1g,nr_inodes=" + inodes + " none /dev/shm && exec \"$@\"",

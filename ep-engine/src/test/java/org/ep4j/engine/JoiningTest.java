@@ -84,21 +84,29 @@ final class JoiningTest {
         command.addAll(options);
         command.add(Alone.class.getName());
         Path output = folder.resolve("output");
-        Process process = new ProcessBuilder(command)
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile())
-                .start();
+        Path errors = folder.resolve("errors");
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectError(errors.toFile()).redirectOutput(output.toFile());
+        // What joins here has the options and settings that are given here alone.
+        builder.environment()
+                .keySet()
+                .removeIf(name -> name.startsWith("EP_")
+                        || List.of("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
+                                .contains(name));
+        Process process = builder.start();
+        boolean ended;
         try {
-            assertThat(process.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS))
-                    .isTrue();
+            ended = process.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS);
         } finally {
             process.destroyForcibly();
         }
-        assertThat(process.exitValue()).as(Files.readString(output)).isZero();
+        String all = Files.readString(output) + Files.readString(errors);
+        assertThat(ended).as("ended in time: %s", all).isTrue();
+        assertThat(process.exitValue()).as("%s", all).isZero();
         return Files.readString(output).strip();
     }
 
-    /** As in a home from which nothing can be run: here JNA is to unpack its library into what is a file. */
+    /** JNA is to unpack its library into a file, which fails as a folder does from which nothing can be run. */
     @Test
     void whereJnaCannotStartTheErrorNamesItsFolderAndTheProperty(@TempDir Path folder) throws Exception {
         Path file = Files.createFile(folder.resolve("file"));

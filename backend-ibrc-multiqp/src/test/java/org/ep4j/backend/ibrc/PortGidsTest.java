@@ -22,7 +22,7 @@ final class PortGidsTest {
     private static final Gid LINK_LOCAL = new Gid(0, "fe80:0000:0000:0000:0202:03ff:fe04:0506", "RoCE v2", "eth0");
     private static final Gid IPV4 = new Gid(1, "0000:0000:0000:0000:0000:ffff:0a63:0001", "RoCE v2", "eth0");
 
-    /** Of an interface of the host, seen in a container. */
+    /** A GID of an interface of the host, seen in a container. */
     private static final Gid FOREIGN =
             new Gid(3, "0000:0000:0000:0000:0000:ffff:0a63:00fa", "RoCE v2", "ens7", "", true);
 

@@ -29,7 +29,7 @@ public final class BufferNeed {
         try {
             return FileSystemStatus.of(folder).freeFiles();
         } catch (IOException | EpException | LinkageError e) {
-            // Making a file tells the truth later.
+            // Where files are short, making one fails later, with an EpResourceException that names the fix.
             return Long.MAX_VALUE;
         }
     }

@@ -58,14 +58,14 @@ final class Probes {
         this.config = config;
     }
 
-    /** Asks all that are installed. */
+    /** Asks all installed devices and backends. */
     static List<Probe> of(Topology machine, EpConfig config) {
         Probes probes = ofThisSystem(machine, config);
         return probes.all(
                 probes.load(DeviceProvider.class, DeviceProvider::type, DeviceProvider::spiVersion), probes.backends());
     }
 
-    /** Asks these, of a machine of which {@code files} shows what its topology leaves out. */
+    /** Asks the given devices and backends on a machine of which {@code files} shows what its topology leaves out. */
     static List<Probe> of(
             Topology machine,
             FileTree files,

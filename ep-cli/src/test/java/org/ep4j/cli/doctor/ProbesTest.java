@@ -46,6 +46,9 @@ final class ProbesTest {
     /** A machine without GPUs and NICs, whatever this one has. */
     private static final Topology BARE = Topology.builder("bare").build();
 
+    private static final Check PASS = Check.pass("EP-X-001", "made up");
+    private static final Check FAIL = Check.fail("EP-X-001", "made up", "none");
+
     private static List<Probe> probes(String... settings) {
         EpConfig.Builder config = EpConfig.builder(Map.of(), Map.of());
         for (int i = 0; i < settings.length; i += 2) {
@@ -137,8 +140,8 @@ final class ProbesTest {
         return machine.build();
     }
 
-    /** A driver of CUDA, which most machines that run tests lack. */
-    private record Cuda(DeviceProvider real) implements DeviceProvider {
+    /** A driver of GPUs that gives one answer, whatever the machine has that runs the test. */
+    private record Driver(DeviceProvider real, Check answer) implements DeviceProvider {
         @Override
         public String type() {
             return real.type();
@@ -151,7 +154,7 @@ final class ProbesTest {
 
         @Override
         public ProbeReport probe(ProbeRequest request) {
-            return new ProbeReport(List.of(Check.pass("EP-CUDA-001", "made up")), Map.of());
+            return new ProbeReport(List.of(answer), Map.of());
         }
 
         @Override
@@ -175,7 +178,7 @@ final class ProbesTest {
         @Override
         public ProbeReport probe(ProbeRequest request) {
             return request.device().type().equals("cuda")
-                    ? new ProbeReport(List.of(Check.pass("EP-X-001", "made up")), Map.of())
+                    ? new ProbeReport(List.of(PASS), Map.of())
                     : real.probe(request);
         }
 
@@ -198,7 +201,11 @@ final class ProbesTest {
     private static List<Probe> onNvidia(Path files, EpConfig config) {
         List<DeviceProvider> devices = ServiceLoader.load(DeviceProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
-                .map(one -> one.type().equals("cuda") ? new Cuda(one) : one)
+                .map(one -> switch (one.type()) {
+                    case "cuda" -> new Driver(one, PASS);
+                    case "hip" -> new Driver(one, FAIL);
+                    default -> one;
+                })
                 .toList();
         List<EpBackendProvider> backends = ServiceLoader.load(EpBackendProvider.class).stream()
                 .map(ServiceLoader.Provider::get)

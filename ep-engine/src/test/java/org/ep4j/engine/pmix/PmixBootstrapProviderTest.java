@@ -60,7 +60,7 @@ final class PmixBootstrapProviderTest {
                 .hasMessageContaining("leave RANK and WORLD_SIZE unset");
     }
 
-    /** As {@code mpirun -x MASTER_ADDR} leaves them, for software that asks MPI for rank and size. */
+    /** {@code mpirun -x MASTER_ADDR} passes the variable on, for software that asks MPI for rank and size. */
     @Test
     void whereRankZeroIsDoesNotNameALauncher() {
         Map<String, String> environment = new TreeMap<>(MPIRUN);
