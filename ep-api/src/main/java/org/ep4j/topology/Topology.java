@@ -205,6 +205,9 @@ public final class Topology {
 
         private static final int WARNING = 1000;
 
+        /** Characters that are kept free for the place of names among all of them. */
+        private static final int PLACE = 50;
+
         private final String source;
         private final List<Host> hosts = new ArrayList<>();
         private final MutableValueGraph<Part, List<Link>> graph =
@@ -265,6 +268,29 @@ public final class Topology {
         public Builder warn(String warning) {
             if (warnings.size() < WARNINGS) {
                 warnings.add(Printable.line(warning, WARNING));
+            }
+            return this;
+        }
+
+        /**
+         * Adds a warning that names everything it is about; where one would be too long, several, each with the place of its names
+         * and their number.
+         *
+         * @param beginning what comes before the names
+         * @param names no warning is added where there are none
+         */
+        public Builder warn(String beginning, List<String> names) {
+            int from = 0;
+            while (from < names.size()) {
+                int to = from;
+                int length = beginning.length() + PLACE;
+                do {
+                    length += names.get(to).length() + 2;
+                    to++;
+                } while (to < names.size() && length + names.get(to).length() <= WARNING);
+                String place = to - from == names.size() ? "" : from + 1 + " to " + to + " of " + names.size() + ": ";
+                warn(beginning + place + String.join(", ", names.subList(from, to)));
+                from = to;
             }
             return this;
         }

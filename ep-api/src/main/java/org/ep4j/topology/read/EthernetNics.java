@@ -43,11 +43,16 @@ final class EthernetNics {
             seen.addAll(interfaces.members(carrier));
             Nic nic = nic(sys, pci, host, carrier, name, place);
             String speed = speed(sys, carrier);
-            // Virtual adapters that are up say that they do not know, and sockets, which alone use these NICs, are
-            // slower.
-            if (!speed.equals("-1")) {
+            // Virtual adapters that are up say that they do not know, or reading fails where their driver has no such
+            // setting. Sockets, which alone use these NICs, are slower.
+            if (!speed.isEmpty() && !speed.equals("-1")) {
                 lost.check(
-                        carrier, nic.ports().get(0).state(), nic.gigabitsPerSecond(), "speed", speed, LostRates.PCIE);
+                        carrier,
+                        nic.ports().get(0).state(),
+                        nic.gigabitsPerSecond(),
+                        "speed",
+                        speed,
+                        LostRates.instead(nic.address()));
             }
             place.ifPresentOrElse(at -> pci.attach(nic, at), () -> builder.add(nic));
         }

@@ -3,23 +3,29 @@ package org.ep4j.topology.read;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.Topology;
 
 /**
- * Rates of ports that {@code /sys} does not tell, or not as a number. One warning names all for which the same is taken instead, since
- * machines have dozens of ports.
+ * Rates of ports that cannot be read from {@code /sys}, or are no numbers there. Those for which the same is taken instead are named
+ * together, since machines have dozens of ports.
  */
 final class LostRates {
-    /** What is taken instead where nothing else is known of a port. */
-    static final String PCIE = "what the PCIe link allows (of EFA, the rate of the model)";
+    private static final String PCIE = "what the PCIe link allows (of EFA, the rate of the model)";
 
     /** What is taken instead of the rate of a bond. */
     static final String ONE_PORT = "the rate of one of the ports of the bond";
 
     /** Ports, and what is known of each, by what is taken instead. */
     private final Map<String, List<String>> ports = new TreeMap<>();
+
+    /** What is taken instead for a port of which nothing else is known, by the PCI address of its NIC. */
+    static String instead(Optional<PciAddress> address) {
+        return address.isPresent() ? PCIE : "an assumed rate";
+    }
 
     /**
      * Notes a rate of 0 of a port that may be up; the rate of one that is down is not set.
@@ -31,14 +37,13 @@ final class LostRates {
      */
     void check(String port, NicPort.State state, double rate, String file, String text, String instead) {
         if (rate <= 0 && state != NicPort.State.DOWN) {
-            String found = text.isEmpty() ? " is missing" : " is " + Faults.quote(text);
+            String found = text.isEmpty() ? " cannot be read" : " is " + Faults.quote(text);
             ports.computeIfAbsent(instead, any -> new ArrayList<>()).add(port + " (" + file + found + ")");
         }
     }
 
     /** Adds the warnings. */
     void finish(Topology.Builder builder) {
-        ports.forEach((instead, names) ->
-                builder.warn("rates are not known, so " + instead + " counts: " + String.join(", ", names)));
+        ports.forEach((instead, names) -> builder.warn("rates are not known, so " + instead + " counts: ", names));
     }
 }

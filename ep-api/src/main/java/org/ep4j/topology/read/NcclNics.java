@@ -28,7 +28,7 @@ final class NcclNics {
 
     /** The beginning of what is said of NICs of which the file has no speed. */
     static final String UNRATED = "NICs without a speed that can be read count as " + DEFAULT
-            + " Mb/s each, as in NCCL, unless ibv_devinfo -v (--merge) tells: ";
+            + " Mb/s each, as in NCCL, unless the output of ibv_devinfo -v is merged (--merge): ";
 
     /** Ports that NCCL joins to one device ({@code NCCL_NET_MAX_DEVS_PER_NIC} is 4). */
     private static final int MOST_JOINED = 16;
@@ -45,6 +45,7 @@ final class NcclNics {
                     + " neither their PCI ids nor their verbs ports (--merge with ibv_devinfo tells)";
 
     private final Topology.Builder topology;
+    private final boolean rates;
     private final Map<String, Integer> names = new HashMap<>();
     private final Map<String, Nic> byName = new HashMap<>();
 
@@ -55,8 +56,14 @@ final class NcclNics {
     private final List<String> unrated = new ArrayList<>();
     private int placed;
 
-    NcclNics(Topology.Builder topology) {
+    /**
+     * Begins without NICs.
+     *
+     * @param rates whether speeds are used, so that those which cannot be read are warned of
+     */
+    NcclNics(Topology.Builder topology, boolean rates) {
         this.topology = topology;
+        this.rates = rates;
     }
 
     /** Where a NIC is: with a bus id, or (virtual NICs, interfaces of sockets) right at the NUMA node. */
@@ -90,9 +97,7 @@ final class NcclNics {
         if (!supposed.isEmpty()) {
             topology.assume(String.join(", ", supposed) + SUPPOSED);
         }
-        if (!unrated.isEmpty()) {
-            topology.warn(UNRATED + String.join(", ", unrated));
-        }
+        topology.warn(UNRATED, unrated);
     }
 
     private void nets(XmlElement nic, Card card) {
@@ -227,7 +232,7 @@ final class NcclNics {
         return new NicPort(number, NicPort.State.UNKNOWN, layer, megabits / 1000, 0, 0, "", List.of());
     }
 
-    /** Megabits a second; of devices that NCCL joined, of all together. */
+    /** Gives the rate of a device in megabits a second: the sum of all where NCCL joined several. */
     private int speed(XmlElement net, String name, PciId id) {
         int speed = net.number("speed").orElse(0);
         if (speed <= 0) {
@@ -244,7 +249,7 @@ final class NcclNics {
 
     /** What only containers and virtual machines have is listed beside the NICs, mostly without a speed, and nothing uses it. */
     private void unrated(XmlElement net, String name, PciId id) {
-        if (!NicFamilies.virtual(name) || family(net, name, id).rdma()) {
+        if (rates && (!NicFamilies.virtual(name) || family(net, name, id).rdma())) {
             String speed = net.value("speed").isBlank() ? "none" : Faults.quote(net.value("speed"));
             unrated.add(name + " (line " + net.line() + ": " + speed + ")");
         }

@@ -34,13 +34,18 @@ final class NcclTree {
     private final NcclGpus gpus;
     private final NcclNics nics;
 
-    NcclTree(XmlElement system) {
+    /**
+     * Begins at the root of a file.
+     *
+     * @param rates whether speeds of NICs are used, so that those which cannot be read are warned of
+     */
+    NcclTree(XmlElement system, boolean rates) {
         this.system = system;
         topology = Topology.builder(system.source());
         gpusByClass = !contains(system, "gpu");
         nicsByClass = !contains(system, "net");
         gpus = new NcclGpus(topology, system.value("version").equals("2"));
-        nics = new NcclNics(topology);
+        nics = new NcclNics(topology, rates);
     }
 
     /** A bus id on a host: bus ids repeat from host to host. */

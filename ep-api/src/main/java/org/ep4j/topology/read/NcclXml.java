@@ -17,6 +17,19 @@ final class NcclXml {
      * @throws TopologyException if it is no such file, or broken, with line and reason
      */
     static Topology read(String source, String text) {
+        return read(source, text, true);
+    }
+
+    /**
+     * Reads a text whose speeds of NICs are not used, so that those which cannot be read are not warned of.
+     *
+     * @throws TopologyException if it is no such file, or broken, with line and reason
+     */
+    static Topology readWithoutRates(String source, String text) {
+        return read(source, text, false);
+    }
+
+    private static Topology read(String source, String text, boolean rates) {
         XmlElement system = XmlFile.read(source, text);
         if (!system.name().equals("system")) {
             throw system.wrong("the root element is " + Faults.quote(system.name())
@@ -30,6 +43,6 @@ final class NcclXml {
         if (system.children("cpu").isEmpty()) {
             throw system.wrong("there is no <cpu> in <system>, so the file describes no machine");
         }
-        return new NcclTree(system).topology();
+        return new NcclTree(system, rates).topology();
     }
 }

@@ -90,7 +90,8 @@ final class ProviderTree {
             return warned(machine, warnings);
         }
         try {
-            return new ProviderTree(machine, NcclXml.read(file, text.get())).merged(name);
+            // The rates of the machine itself are used.
+            return new ProviderTree(machine, NcclXml.readWithoutRates(file, text.get())).merged(name);
         } catch (TopologyException e) {
             return warned(machine, List.of("the PCI tree of " + name + " is not used: " + e.getMessage()));
         }
@@ -197,10 +198,7 @@ final class ProviderTree {
         links(builder, made);
         nodes(builder, made);
         keepPlaces(builder, made);
-        // Rates are those of the machine.
-        described.warnings().stream()
-                .filter(warning -> !warning.startsWith(NcclNics.UNRATED))
-                .forEach(warning -> builder.warn(name + ": " + warning));
+        described.warnings().forEach(warning -> builder.warn(name + ": " + warning));
         Set<Part> placed = new HashSet<>();
         devices.values().forEach(placed::addAll);
         long missing =

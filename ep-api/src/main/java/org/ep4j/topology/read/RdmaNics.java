@@ -147,7 +147,7 @@ final class RdmaNics {
                 port.gigabitsPerSecond(),
                 "speed",
                 EthernetNics.speed(sys, names.get(0)),
-                LostRates.PCIE);
+                LostRates.instead(pci.place(folder + "/device").flatMap(PciTree.Place::address)));
         return List.of(port);
     }
 }

@@ -63,25 +63,31 @@ final class VerbsPorts {
                 gids,
                 gidsRead,
                 "");
-        lost.check(
-                name(number),
-                read.state(),
-                read.gigabitsPerSecond(),
-                "rate",
-                sys.text(folder + "/rate"),
-                LostRates.PCIE);
         if (layer != NicPort.LinkLayer.ETHERNET) {
             boolean routed = GidChoice.of(read).index() > 0;
             String prefix = layer == NicPort.LinkLayer.INFINIBAND && !gids.isEmpty() && !routed
                     ? gids.get(0).address().substring(0, SUBNET_PREFIX)
                     : "";
+            checkRate(read, folder);
             return read.on(netdev(number, gids), 0, prefix);
         }
         // A port has as many interfaces as VLANs, and they differ in all that follows: what is sent from counts.
         Optional<Gid> chosen = GidChoice.of(read).gid().filter(gid -> !gid.foreign());
         String netdev = chosen.map(Gid::netdev).filter(name -> !name.isEmpty()).orElseGet(() -> netdev(number, gids));
         String network = chosen.map(Gid::network).orElseGet(() -> interfaces.network(netdev));
-        return read.withRate(rate(netdev, read)).on(netdev, roceMtu(netdev), network);
+        NicPort rated = read.withRate(rate(netdev, read));
+        checkRate(rated, folder);
+        return rated.on(netdev, roceMtu(netdev), network);
+    }
+
+    private void checkRate(NicPort port, String folder) {
+        lost.check(
+                name(port.number()),
+                port.state(),
+                port.gigabitsPerSecond(),
+                "rate",
+                sys.text(folder + "/rate"),
+                LostRates.instead(function));
     }
 
     /** Gigabits a second: those of a bond where all of its members send through this device. */

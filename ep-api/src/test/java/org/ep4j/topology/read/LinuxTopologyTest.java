@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gid;
 import org.ep4j.topology.Gpu;
@@ -26,6 +28,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
 final class LinuxTopologyTest {
@@ -79,10 +82,9 @@ final class LinuxTopologyTest {
     @ParameterizedTest
     @CsvSource({
         // file, what it has, how the warning names it
-        "sys/class/infiniband/mlx5_1/ports/1/rate, '', mlx5_1:1 (rate is missing)",
+        "sys/class/infiniband/mlx5_1/ports/1/rate, '', mlx5_1:1 (rate cannot be read)",
         "sys/class/infiniband/mlx5_1/ports/1/rate, unknown, mlx5_1:1 (rate is \"unknown\")",
         "sys/class/infiniband/mlx5_1/ports/1/rate, 1.2.3 Gb/sec, mlx5_1:1 (rate is \"1.2.3 Gb/sec\")",
-        "sys/class/net/eth7/speed, '', eth7 (speed is missing)",
         "sys/class/net/eth7/speed, 4294967295, eth7 (speed is \"4294967295\")",
         "sys/class/net/eth7/speed, fast, eth7 (speed is \"fast\")",
     })
@@ -94,7 +96,7 @@ final class LinuxTopologyTest {
                 .singleElement()
                 .asString()
                 .startsWith("rates are not known")
-                .endsWith(LostRates.PCIE + " counts: " + named);
+                .endsWith("what the PCIe link allows (of EFA, the rate of the model) counts: " + named);
         String name = named.split("[ :]", 2)[0];
         assertThat(nic(machine, name).gigabitsPerSecond()).isZero();
 
@@ -119,9 +121,50 @@ final class LinuxTopologyTest {
         }
         replace(tree, "sys/class/net/eth7/speed", "-1");
         assertThat(read(tree).warnings()).as("a virtual adapter").isEmpty();
+        replace(tree, "sys/class/net/eth7/speed", "");
+        assertThat(read(tree).warnings()).as("a driver without the setting").isEmpty();
         replace(tree, "sys/class/infiniband/ibp20s0/ports/1/rate", "?");
-        replace(tree, "sys/class/net/eth7/speed", "?");
+        tree.files.file(tree.files.real("/sys/class/net/eth7").orElseThrow() + "/speed", "?");
         assertThat(read(tree).warnings()).singleElement().asString().contains("ibp20s0:1", "eth7");
+    }
+
+    @Test
+    void anAdapterWithoutAPciAddressHasNoPcieLinkThatCounts() {
+        SysTree tree = Machines.twoSockets();
+        tree.files
+                .linked("/sys/class/net/eth8", "/sys/devices/vif-0/net/eth8")
+                .linked("/sys/devices/vif-0/net/eth8/device", "/sys/devices/vif-0")
+                .file("/sys/devices/vif-0/net/eth8/type", "1\n")
+                .file("/sys/devices/vif-0/net/eth8/operstate", "up\n");
+        assertThat(nic(read(tree), "eth8").address()).isEmpty();
+        assertThat(read(tree).warnings()).as("without a speed").isEmpty();
+        tree.files.file("/sys/devices/vif-0/net/eth8/speed", "?\n");
+        assertThat(read(tree).warnings())
+                .containsExactly("rates are not known, so an assumed rate counts: eth8 (speed is \"?\")");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 64, 200})
+    void everyPortWithoutARateIsNamedHoweverManyThereAre(int ports) {
+        SysTree tree = withEthernet();
+        replace(tree, "sys/class/infiniband/ibp20s0/ports/1/rate", "?");
+        for (int port = 1; port < ports; port++) {
+            tree.verbs("mlx5_" + (100 + port), "pci0000:20/0000:20:02.0/0000:22:00.0", "InfiniBand", "?");
+        }
+        List<String> warnings = read(tree).warnings();
+        Pattern name = Pattern.compile("\\w+:1 \\(rate is \"\\?\"\\)");
+        assertThat(warnings.stream()
+                        .flatMap(warning -> name.matcher(warning).results().map(MatchResult::group)))
+                .doesNotHaveDuplicates()
+                .hasSize(ports);
+        assertThat(warnings)
+                .allSatisfy(warning ->
+                        assertThat(warning).startsWith("rates are not known").hasSizeLessThanOrEqualTo(1000));
+        assertThat(warnings.size() > 1).isEqualTo(ports > 2);
+        if (ports > 2) {
+            assertThat(warnings.get(0)).contains(" counts: 1 to ", " of " + ports + ": ");
+            assertThat(warnings.get(warnings.size() - 1)).contains(" to " + ports + " of " + ports + ": ");
+        }
     }
 
     @Test

@@ -3,6 +3,8 @@ package org.ep4j.topology.read;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
@@ -195,6 +197,16 @@ class NcclXmlTest {
         assertThat(nic(machine, "mlx5_0").gigabitsPerSecond()).isEqualTo(10);
         assertThat(nic(machine, "mlx5_3").gigabitsPerSecond()).isEqualTo(5);
         assertThat(NcclNics.UNRATED).contains("10000 Mb/s", "--merge");
+
+        String many = IntStream.range(0, 64)
+                .mapToObj(i -> net("mlx5_" + i, "port='1'"))
+                .collect(Collectors.joining());
+        List<String> warnings =
+                NcclXml.read("many", cpu(card("0000:01:00.0", "", many))).warnings();
+        assertThat(warnings).hasSizeGreaterThan(1).allMatch(warning -> warning.contains(" of 64: "));
+        assertThat(String.join(" ", warnings))
+                .contains(
+                        IntStream.range(0, 64).mapToObj(i -> "mlx5_" + i + " (").toList());
 
         String unused = "<nic>" + net("veth1", "port='0'") + net("docker0", "port='0' speed='-1'") + "</nic>";
         assertThat(NcclXml.read("virtual", cpu(unused)).warnings()).isEmpty();

@@ -335,6 +335,29 @@ final class NetworkInterfacesTest {
     }
 
     @Test
+    void aRateThatCannotBeReadIsWarnedOfWhereABondHasNoneEither() {
+        roce("mlx5_bond_0", 0).net("eth0", PCI + 0, 100_000).gid("mlx5_bond_0", 3, ipv4(1), V2, "bond0");
+        virtual("bond0", "eth0");
+        sys.files
+                .file(
+                        sys.files
+                                        .real("/sys/class/infiniband/mlx5_bond_0/ports/1")
+                                        .orElseThrow() + "/rate",
+                        "?\n")
+                .file("/sys/devices/virtual/net/bond0/bonding/slaves", "eth0\n")
+                .file("/sys/devices/virtual/net/bond0/speed", "200000\n");
+        assertThat(port("mlx5_bond_0").gigabitsPerSecond()).as("of the bond").isEqualTo(200);
+        assertThat(machine().warnings()).isEmpty();
+
+        sys.files.file("/sys/devices/virtual/net/bond0/speed", "-1\n");
+        assertThat(port("mlx5_bond_0").gigabitsPerSecond()).isZero();
+        assertThat(machine().warnings())
+                .singleElement()
+                .asString()
+                .contains("what the PCIe link allows", "mlx5_bond_0:1 (rate is \"?\")");
+    }
+
+    @Test
     void aPortBelowABondOfOtherDevicesKeepsItsRate() {
         for (int function = 0; function < 2; function++) {
             roce("mlx5_" + function, function)
