@@ -180,8 +180,8 @@ final class ForecastTest {
     }
 
     /**
-     * In the manner of MI250X: four packages of two GPUs, which four links join, and one or two between packages; a NUMA node for each package, and a
-     * NIC of 400 Gb/s beside each GPU.
+     * A machine in the manner of MI250X: four packages of two GPUs, which four links join, and one or two between packages; a NUMA
+     * node for each package, and a NIC of 400 Gb/s beside each GPU.
      */
     private static Topology packagesInPairs() {
         int[][] links = {

@@ -29,7 +29,10 @@ final class RankTablesTest {
     private static final int RANKS = 2048;
     private static final int FACTOR = 4;
 
-    /** Most times the cost for {@link #FACTOR} times the ranks: steps that grow with the square of the ranks would take 16 times as long. */
+    /**
+     * Most times the cost for {@link #FACTOR} times the ranks: steps that grow with the square of the ranks would take 16 times as
+     * long.
+     */
     private static final double MOST = 6;
 
     /** NICs of a rank in these clusters. */

@@ -49,7 +49,9 @@ final class RunnablePlansTest {
         List<Path> files = new ArrayList<>();
         for (String kind : List.of("hwloc-xml", "nccl-xml", "nvidia-smi-topo", "rocm-smi-topo", "sysfs")) {
             try (Stream<Path> all = Files.list(folder.resolve(kind))) {
-                all.sorted().forEach(files::add);
+                List<Path> found = all.sorted().toList();
+                assertThat(found).as(kind).isNotEmpty();
+                files.addAll(found);
             }
         }
         return files;
