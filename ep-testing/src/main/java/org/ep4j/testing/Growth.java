@@ -14,9 +14,9 @@ public final class Growth {
     private Growth() {}
 
     /**
-     * Divides the time of larger work by that of smaller work; measures again where the result is larger than it should be.
+     * Returns how many times as long larger work takes as smaller work; measures again where that is more than {@code most}.
      *
-     * @param most what it should be at most
+     * @param most the ratio that is expected at most
      */
     public static double of(Runnable smaller, Runnable larger, double most) {
         int few = repeats(larger);

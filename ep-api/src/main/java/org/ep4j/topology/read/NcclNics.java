@@ -39,10 +39,10 @@ final class NcclNics {
      */
     private static final String DATA_DIRECT = "_dma";
 
-    /** The end of what is said of NICs that nothing tells more of than their class. */
+    /** The end of the assumption about NICs of which nothing but the class is known. */
     static final String SUPPOSED =
             ": plain Ethernet, without RDMA, for their class is Ethernet (0200) and the description has"
-                    + " neither their PCI ids nor their verbs ports (--merge with ibv_devinfo tells)";
+                    + " neither their PCI ids nor their verbs ports (merge with the output of ibv_devinfo: --merge)";
 
     private final Topology.Builder topology;
     private final boolean rates;

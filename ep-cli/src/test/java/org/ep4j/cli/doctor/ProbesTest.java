@@ -215,7 +215,7 @@ final class ProbesTest {
     }
 
     /**
-     * Nothing is wrong with a machine of one vendor because backends of others are installed, too. NICs and sockets are looked at for
+     * Nothing is wrong with a machine of one vendor because backends of others are installed, too. NICs and sockets are examined for
      * GPUs of any vendor.
      */
     @Test
