@@ -190,26 +190,24 @@ public final class EpKeys {
                             + " known for the kind of NIC, or sets no limit if none is known")
             .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
 
-    /** Large writes in flight on a NIC. */
+    /** Writes of high throughput in flight on a NIC. */
     public static final ConfigKey<Integer> NIC_INFLIGHT_WRITES = ConfigKey.integer(
                     "ep.nic.max-inflight-writes",
                     0,
                     0,
                     1 << 20,
-                    "largest number of writes of 64 KiB or more, as in high throughput, that a rank has in flight on a NIC,"
-                            + " to all peers together; 0 uses the limit known for the kind of NIC, or sets no limit if"
-                            + " none is known")
+                    "largest number of writes of high throughput that a rank has in flight on a NIC, to all peers together;"
+                            + " 0 uses the limit known for the kind of NIC, or sets no limit if none is known")
             .orVariableTimes("UCCL_IB_MAX_INFLIGHT_NORMAL", UCCL_FIFOS);
 
-    /** Small writes in flight on a NIC. */
+    /** Writes of low latency in flight on a NIC. */
     public static final ConfigKey<Integer> NIC_INFLIGHT_MESSAGES = ConfigKey.integer(
                     "ep.nic.max-inflight-messages",
                     0,
                     0,
                     1 << 20,
-                    "largest number of writes below 64 KiB, as in low latency, that a rank has in flight on a NIC, to all"
-                            + " peers together; 0 uses the limit known for the kind of NIC, or sets no limit if none is"
-                            + " known")
+                    "largest number of writes of low latency that a rank has in flight on a NIC, to all peers together; 0"
+                            + " uses the limit known for the kind of NIC, or sets no limit if none is known")
             .orVariableTimes("UCCL_IB_MAX_INFLIGHT_LOW_LATENCY", UCCL_FIFOS);
 
     /** Secret that authenticates the TCP rendezvous. */

@@ -12,7 +12,8 @@ import org.ep4j.DeviceMemory;
  * two go to one peer, by its {@link #number}. {@code to} and {@code counter} are addresses in this rank's memory that stand
  * for the same places of the peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it or {@code
  * ep_posted_quiet} has returned, and addresses and sizes are multiples of 16 bytes, counters of 8. Nothing of it fails: where
- * a queue is full, or a limit of what is in flight is reached, it waits.
+ * a queue is full, or a limit of what is in flight is reached, it waits. Rows of high throughput are put without a signal, those of low
+ * latency with one: limits of writes in flight may count them apart by that.
  *
  * <ul>
  *   <li>{@code void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer)}: begins to write, by one

@@ -35,6 +35,14 @@ public interface HostPosted {
     void write(int peer, long target, long source, long bytes);
 
     /**
+     * As {@link #write}, for what low latency sends. The limits of writes in flight, {@link org.ep4j.plan.offer.FlowLimits}, count the two
+     * apart; in all else they are alike, and in one order. The default calls {@link #write}, for backends without limits.
+     */
+    default void writeMessage(int peer, long target, long source, long bytes) {
+        write(peer, target, source, bytes);
+    }
+
+    /**
      * Ends a counted write: after all that was posted to {@code peer} before, sets this rank's counter there to {@code value}.
      * Nothing that was posted stays behind in this rank when the call returns.
      *

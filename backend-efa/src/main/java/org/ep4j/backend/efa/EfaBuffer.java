@@ -75,12 +75,21 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
 
     @Override
     public void write(int peer, long target, long source, long bytes) {
+        write(peer, target, source, bytes, false);
+    }
+
+    @Override
+    public void writeMessage(int peer, long target, long source, long bytes) {
+        write(peer, target, source, bytes, true);
+    }
+
+    private void write(int peer, long target, long source, long bytes, boolean message) {
         Link link = link(peer);
         PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
         if (bytes > 0 && !hasClosed(link)) {
             Region theirs = exposed.theirs().get(link.peer().index());
-            link.write(exposed.data(), theirs, target, source, bytes, check);
+            link.write(exposed.data(), theirs, target, source, bytes, message, check);
         }
     }
 

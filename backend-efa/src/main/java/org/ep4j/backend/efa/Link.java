@@ -97,9 +97,10 @@ final class Link {
     /**
      * Posts a write. The ranges have been checked.
      *
+     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#writeMessage}
      * @param ending what ends a wait for room, see {@link org.ep4j.spi.HostPosted#checkWhileWaiting}
      */
-    void write(Region local, Region remote, long target, long source, long bytes, Runnable ending) {
+    void write(Region local, Region remote, long target, long source, long bytes, boolean message, Runnable ending) {
         lock.lock();
         try {
             check = ending;
@@ -109,7 +110,7 @@ final class Link {
             int immediate = Immediate.of(Immediate.DATA, Records.place(batch));
             long at = 0;
             while (at < bytes) {
-                at += post(local, remote, target + at, source + at, bytes - at, immediate, deadline);
+                at += post(local, remote, target + at, source + at, bytes - at, message, immediate, deadline);
                 writes++;
             }
         } finally {
@@ -119,7 +120,15 @@ final class Link {
     }
 
     /** Posts one piece; returns its length. */
-    private int post(Region local, Region remote, long target, long source, long bytes, int immediate, long deadline) {
+    private int post(
+            Region local,
+            Region remote,
+            long target,
+            long source,
+            long bytes,
+            boolean message,
+            int immediate,
+            long deadline) {
         for (int tries = 0; ; tries++) {
             Rail rail = rails[next];
             next = (next + 1) % rails.length;
@@ -128,7 +137,7 @@ final class Link {
             long most = Math.min(PIECE, Math.min(rail.longest(), rail.flow().longest()));
             long piece = Math.min(Math.min(bytes, most), to.left(target));
             int length = (int) Math.min(piece, from.left(source));
-            int slot = hasCredit() ? rail.flow().take(length) : -1;
+            int slot = hasCredit() ? rail.flow().take(length, message) : -1;
             if (slot >= 0) {
                 long remoteAddress = to.target(remote.address(), target);
                 int result = wire.write(

@@ -11,7 +11,7 @@ import org.ep4j.topology.NicFamily;
  * What a kind of NIC takes, and what settings say instead.
  *
  * @param limits what this rank may have in flight on it, to all peers
- * @param largeWrites writes of {@link FlowLimits#LARGE} bytes or more that an endpoint, of which each peer has one, has room for
+ * @param largeWrites writes of {@link RailFlow#LARGE} bytes or more that an endpoint, of which each peer has one, has room for
  * @param smallWrites the same of smaller writes
  * @param burst writes that may be posted before completions are polled
  * @param registrationChunk bytes of memory that are registered at once
@@ -64,15 +64,16 @@ record NicProfile(FlowLimits limits, int largeWrites, int smallWrites, int burst
                 : of(VENDORS.getOrDefault(info.vendor(), NicFamily.OTHER_RDMA));
         return new NicProfile(
                 found.limits().with(config),
-                room(found.largeWrites(), config.get(EpKeys.NIC_INFLIGHT_WRITES)),
-                room(found.smallWrites(), config.get(EpKeys.NIC_INFLIGHT_MESSAGES)),
+                room(found.largeWrites(), config),
+                room(found.smallWrites(), config),
                 found.burst(),
                 found.registrationChunk());
     }
 
-    /** Where a limit is set, an only peer may use all of it. */
-    private static int room(int usual, int set) {
-        return set == 0 ? usual : Math.min(set, MOST_WRITES);
+    /** Where a limit is set, an only peer may use all of it, with writes of any size. */
+    private static int room(int usual, EpConfig config) {
+        int set = Math.max(config.get(EpKeys.NIC_INFLIGHT_WRITES), config.get(EpKeys.NIC_INFLIGHT_MESSAGES));
+        return Math.max(usual, Math.min(set, MOST_WRITES));
     }
 
     int slots() {

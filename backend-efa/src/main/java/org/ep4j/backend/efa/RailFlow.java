@@ -2,13 +2,15 @@ package org.ep4j.backend.efa;
 
 import java.util.Arrays;
 import org.ep4j.engine.collective.NicFlow;
-import org.ep4j.plan.offer.FlowLimits;
 
 /**
  * The writes of a link that are under way on one of its rails: which slots they have, and whether one more may be. For one
  * thread at a time.
  */
 final class RailFlow {
+    /** Bytes from which a write counts as large: it takes a provider so long that few at once keep it busy. */
+    static final int LARGE = 64 << 10;
+
     /** Slots for writes without data, which must not wait for those with data. */
     static final int RESERVED = 8;
 
@@ -21,6 +23,7 @@ final class RailFlow {
     private final int burst;
     private final int[] free;
     private final int[] lengths;
+    private final boolean[] messages;
     private int freeCount;
     private int large;
     private int small;
@@ -42,6 +45,7 @@ final class RailFlow {
         int slots = slots(mostLarge, mostSmall);
         this.free = new int[slots];
         this.lengths = new int[slots];
+        this.messages = new boolean[slots];
         this.freeCount = slots;
         for (int i = 0; i < slots; i++) {
             free[i] = i;
@@ -52,13 +56,17 @@ final class RailFlow {
         return mostLarge + mostSmall + RESERVED;
     }
 
-    /** Takes a slot for a write of data; -1 where there is none. */
-    int take(int length) {
-        boolean isLarge = length >= FlowLimits.LARGE;
+    /**
+     * Takes a slot for a write of data; -1 where there is none.
+     *
+     * @param message whether it is of low latency, see {@link NicFlow#take}
+     */
+    int take(int length, boolean message) {
+        boolean isLarge = length >= LARGE;
         if (freeCount == 0 || posted >= burst || (isLarge ? large >= mostLarge : small >= mostSmall)) {
             return -1;
         }
-        if (!nic.take(length)) {
+        if (!nic.take(length, message)) {
             // Other links may hold what they need no more.
             nic.progress();
             return -1;
@@ -68,7 +76,7 @@ final class RailFlow {
         } else {
             small++;
         }
-        return slot(length);
+        return slot(length, message);
     }
 
     /** Adds the link of the writes to its NIC, see {@link NicFlow#add}. */
@@ -83,17 +91,18 @@ final class RailFlow {
 
     /** Takes a slot for a record; -1 where there is none. */
     int takeForRecord() {
-        return freeCount <= LAST ? -1 : slot(0);
+        return freeCount <= LAST ? -1 : slot(0, false);
     }
 
     /** Takes a slot for an immediate alone; -1 where there is none. */
     int takeBare() {
-        return freeCount == 0 ? -1 : slot(0);
+        return freeCount == 0 ? -1 : slot(0, false);
     }
 
-    private int slot(int length) {
+    private int slot(int length, boolean message) {
         int slot = free[--freeCount];
         lengths[slot] = length;
+        messages[slot] = message;
         posted++;
         return slot;
     }
@@ -103,12 +112,12 @@ final class RailFlow {
         int length = lengths[slot];
         lengths[slot] = 0;
         free[freeCount++] = slot;
-        if (length >= FlowLimits.LARGE) {
+        if (length >= LARGE) {
             large--;
         } else if (length > 0) {
             small--;
         }
-        nic.give(length);
+        nic.give(length, messages[slot]);
     }
 
     /** Writes of data under way. */
@@ -128,8 +137,8 @@ final class RailFlow {
 
     /** Nothing of it is under way any more: other links get its part of the NIC. */
     void abandon() {
-        for (int length : lengths) {
-            nic.give(length);
+        for (int slot = 0; slot < lengths.length; slot++) {
+            nic.give(lengths[slot], messages[slot]);
         }
         Arrays.fill(lengths, 0);
     }

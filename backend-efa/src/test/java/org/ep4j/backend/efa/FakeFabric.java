@@ -28,6 +28,7 @@ final class FakeFabric {
     private boolean stuck;
     private long landed;
     private long mostBytes;
+    private long mostData;
     private int mostWaiting;
 
     private record Registration(long address, long bytes, boolean virtual) {}
@@ -128,6 +129,11 @@ final class FakeFabric {
         return mostBytes;
     }
 
+    /** Most writes of data of a side that were under way at once. */
+    long mostData() {
+        return mostData;
+    }
+
     /** Most immediates that waited in a queue at once. */
     int mostWaiting() {
         return mostWaiting;
@@ -160,6 +166,11 @@ final class FakeFabric {
                                 .filter(one -> one.side == side)
                                 .mapToLong(one -> one.length)
                                 .sum());
+                mostData = Math.max(
+                        mostData,
+                        pending.stream()
+                                .filter(one -> one.side == side && Immediate.kind(one.immediate) == Immediate.DATA)
+                                .count());
                 return 0;
             }
 

@@ -26,6 +26,7 @@ final class LinkPair {
     private final Region[] regions = new Region[2];
     private final Counters[] counters = {new Counters(2), new Counters(2)};
     private final long[][] sent = new long[2][HostPosted.COUNTERS];
+    private boolean messages;
 
     /**
      * How the pair is.
@@ -96,8 +97,13 @@ final class LinkPair {
         return data[side].words();
     }
 
+    /** What is written from here on is of low latency, or not. */
+    void sendMessages(boolean lowLatency) {
+        messages = lowLatency;
+    }
+
     void write(int side, long target, long source, long bytes) {
-        links[side].write(regions[side], regions[1 - side], target, source, bytes, Link.NO_CHECK);
+        links[side].write(regions[side], regions[1 - side], target, source, bytes, messages, Link.NO_CHECK);
     }
 
     void advance(int side, int counter, long value) {

@@ -1,14 +1,17 @@
 package org.ep4j.backend.efa;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 
 /** Links over a network that keeps no order, holds completions back and has little room. */
 @Tag("verify")
@@ -56,17 +59,32 @@ final class LinkPropertyTest {
         assertThat(pair.fabric().mostWaiting()).isLessThanOrEqualTo(Link.CREDIT + Records.COUNT);
     }
 
+    @Test
+    void aMessageHasRoomBesideAWriteThatIsInFlightAndNoOtherWriteHas() {
+        NicProfile profile = new NicProfile(new FlowLimits(0, 1, 1, ""), 8, 8, 32, Keys.WHOLE);
+        LinkPair pair = new LinkPair(1, new LinkPair.Shape(1, 64, true, Keys.WHOLE, profile, Duration.ofMillis(50)));
+        EfaBuffer buffer = pair.buffer(0);
+        pair.fabric().stick();
+        buffer.write(1, 0, 0, 64);
+        buffer.writeMessage(1, 64, 64, 64);
+        assertThatThrownBy(() -> buffer.write(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
+        assertThatThrownBy(() -> buffer.writeMessage(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
+    }
+
     @Property(tries = 50)
     void limitsOfTheNicAreKept(
             @ForAll long seed,
-            @ForAll @IntRange(min = 1, max = 3) int largeWrites,
-            @ForAll @IntRange(min = 1000, max = 70_000) int bytes) {
-        FlowLimits limits = new FlowLimits(bytes, largeWrites, 2, "");
-        NicProfile profile = new NicProfile(limits, largeWrites, 2, 4, Keys.WHOLE);
+            @ForAll @IntRange(min = 1, max = 3) int writes,
+            @ForAll @IntRange(min = 1000, max = 70_000) int bytes,
+            @ForAll boolean messages) {
+        FlowLimits limits = new FlowLimits(bytes, messages ? 0 : writes, messages ? writes : 0, "");
+        NicProfile profile = new NicProfile(limits, 3, 5, 4, Keys.WHOLE);
         LinkPair pair = new LinkPair(seed, new LinkPair.Shape(1, 64, true, Keys.WHOLE, profile, TIMEOUT));
+        pair.sendMessages(messages);
         pair.exchange(40);
         // Records and words go beside it.
-        long records = (long) RailFlow.slots(largeWrites, 2) * Records.SIZE;
+        long records = (long) RailFlow.slots(3, 5) * Records.SIZE;
         assertThat(pair.fabric().mostBytes()).isLessThanOrEqualTo(bytes + records);
+        assertThat(pair.fabric().mostData()).isPositive().isLessThanOrEqualTo(writes);
     }
 }

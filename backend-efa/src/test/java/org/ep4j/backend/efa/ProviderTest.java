@@ -128,7 +128,7 @@ final class ProviderTest {
         assertThat(offer.nics()).containsExactly("rdmap0s6:1", "rdmap1s6:1");
         assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
         assertThat(offer.latencyMicros()).isEqualTo(Estimates.EFA_MICROS);
-        assertThat(offer.flow()).isEqualTo("256 writes of 64 KiB and more, 1024 smaller (AWS EFA)");
+        assertThat(offer.flow()).isEqualTo("256 writes of high throughput, 1024 of low latency (AWS EFA)");
     }
 
     @Test
@@ -136,7 +136,8 @@ final class ProviderTest {
         Map<String, String> facts = facts("verbs;ofi_rxm", "verbs;ofi_rxm", "bnxt_re0");
         Locality place = host(NicFamily.BNXT, "bnxt_re0");
         PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
-        assertThat(offer.flow()).isEqualTo("1.5 MiB, 32 writes of 64 KiB and more, 1024 smaller (Broadcom Thor-2)");
+        assertThat(offer.flow())
+                .isEqualTo("1.5 MiB, 32 writes of high throughput, 1024 of low latency (Broadcom Thor-2)");
         PathOffer sockets = (PathOffer) provider.offer(
                 profile(0, "a", Locality.UNKNOWN, Map.of()), profile(1, "b", Locality.UNKNOWN, Map.of()));
         assertThat(sockets.flow()).isEqualTo("no limit");

@@ -31,8 +31,8 @@ final class SettingsTest {
         NicProfile profile = NicProfile.of(nic("0x1dd8"), config);
         assertThat(profile.limits().bytes()).isEqualTo(1 << 20);
         // UCCL limits each of the 32 fifos of a GPU.
-        assertThat(profile.limits().largeWrites()).isEqualTo(96);
-        assertThat(profile.limits().smallWrites()).isEqualTo(160);
+        assertThat(profile.limits().writes()).isEqualTo(96);
+        assertThat(profile.limits().messages()).isEqualTo(160);
         assertThat(config.get(EfaKeys.INTERFACE)).isEqualTo("eth1");
     }
 
@@ -59,11 +59,11 @@ final class SettingsTest {
         NicProfile few = NicProfile.of(
                 nic("0x1d0f"),
                 environment(Map.of("EP_NIC_MAX_INFLIGHT_WRITES", "3", "EP_NIC_MAX_INFLIGHT_MESSAGES", "5")));
-        assertThat(few.largeWrites()).isEqualTo(3);
-        assertThat(few.smallWrites()).isEqualTo(5);
+        assertThat(few.largeWrites()).isEqualTo(8);
+        assertThat(few.smallWrites()).isEqualTo(32);
         NicProfile many = NicProfile.of(nic("0x15b3"), environment(Map.of("EP_NIC_MAX_INFLIGHT_WRITES", "100000")));
         assertThat(many.largeWrites()).isEqualTo(256);
-        assertThat(many.smallWrites()).isEqualTo(32);
+        assertThat(many.smallWrites()).isEqualTo(256);
     }
 
     @Test
@@ -74,12 +74,12 @@ final class SettingsTest {
     @Test
     void largeAndSmallWritesHaveLimitsOfTheirOwnAndRecordsRoomBeside() {
         RailFlow flow = new RailFlow(new NicFlow(FlowLimits.NONE), 1, 2, 100);
-        int large = flow.take(FlowLimits.LARGE);
+        int large = flow.take(RailFlow.LARGE, false);
         assertThat(large).isNotNegative();
-        assertThat(flow.take(FlowLimits.LARGE)).isEqualTo(-1);
-        assertThat(flow.take(1)).isNotNegative();
-        assertThat(flow.take(1)).isNotNegative();
-        assertThat(flow.take(1)).isEqualTo(-1);
+        assertThat(flow.take(RailFlow.LARGE, false)).isEqualTo(-1);
+        assertThat(flow.take(1, false)).isNotNegative();
+        assertThat(flow.take(1, false)).isNotNegative();
+        assertThat(flow.take(1, false)).isEqualTo(-1);
         int records = 0;
         while (flow.takeForRecord() >= 0) {
             records++;
@@ -87,17 +87,17 @@ final class SettingsTest {
         assertThat(records).isPositive();
         assertThat(flow.takeBare()).isNotNegative();
         flow.give(large);
-        assertThat(flow.take(FlowLimits.LARGE)).isNotNegative();
+        assertThat(flow.take(RailFlow.LARGE, false)).isNotNegative();
     }
 
     @Test
     void aBurstEndsUntilCompletionsWereLookedAt() {
         RailFlow flow = new RailFlow(new NicFlow(FlowLimits.NONE), 8, 8, 2);
-        assertThat(flow.take(1)).isNotNegative();
-        assertThat(flow.take(1)).isNotNegative();
-        assertThat(flow.take(1)).isEqualTo(-1);
+        assertThat(flow.take(1, false)).isNotNegative();
+        assertThat(flow.take(1, false)).isNotNegative();
+        assertThat(flow.take(1, false)).isEqualTo(-1);
         flow.polled();
-        assertThat(flow.take(1)).isNotNegative();
+        assertThat(flow.take(1, false)).isNotNegative();
         assertThat(flow.pending()).isEqualTo(3);
     }
 }

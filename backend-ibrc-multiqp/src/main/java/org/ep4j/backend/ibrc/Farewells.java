@@ -74,7 +74,7 @@ final class Farewells {
     /** Once: a peer that has heard it may have given the words back. */
     private void inform(Link link, Region counters, int self, Set<Link> informed) {
         if (!informed.contains(link)) {
-            link.write(counters, word(self), one(), Long.BYTES, TURN, Link.NO_CHECK);
+            link.write(counters, word(self), one(), Long.BYTES, true, TURN, Link.NO_CHECK);
             informed.add(link);
         }
     }

@@ -82,11 +82,20 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
 
     @Override
     public void write(int peer, long target, long source, long bytes) {
+        write(peer, target, source, bytes, false);
+    }
+
+    @Override
+    public void writeMessage(int peer, long target, long source, long bytes) {
+        write(peer, target, source, bytes, true);
+    }
+
+    private void write(int peer, long target, long source, long bytes, boolean message) {
         Link link = link(peer);
         PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
         if (bytes > 0 && !hasClosed(link)) {
-            link.write(exposed.data(), target, source, bytes, check);
+            link.write(exposed.data(), target, source, bytes, message, check);
         }
     }
 

@@ -113,14 +113,16 @@ final class Link {
     /**
      * Posts a write. The ranges have been checked.
      *
+     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#writeMessage}
      * @param ending what ends a wait for room, see {@link org.ep4j.spi.HostPosted#checkWhileWaiting}
      */
-    void write(Region region, long target, long source, long bytes, Runnable ending) {
-        write(region, target, source, bytes, settings.timeout(), ending);
+    void write(Region region, long target, long source, long bytes, boolean message, Runnable ending) {
+        write(region, target, source, bytes, message, settings.timeout(), ending);
     }
 
     /** Posts a write, and waits no longer than {@code longest} for room. */
-    void write(Region region, long target, long source, long bytes, Duration longest, Runnable ending) {
+    void write(
+            Region region, long target, long source, long bytes, boolean message, Duration longest, Runnable ending) {
         lock.lock();
         try {
             check = ending;
@@ -131,9 +133,10 @@ final class Link {
             boolean small = homeBytes + bytes <= settings.stripe();
             long done = 0;
             while (done < bytes) {
-                Lane lane = laneFor(small, bytes - done);
+                Lane lane = laneFor(small, bytes - done, message);
                 int piece = piece(lane, small, bytes - done);
                 request.write(region, to + done, region, from + done, piece);
+                request.message = message;
                 request.hasRoom = true;
                 sender.append(lane, request);
                 done += piece;
@@ -153,7 +156,7 @@ final class Link {
      *
      * @param buffer the peer's number of the buffer, for immediates
      * @param sent values so far, by counter; gets the new one
-     * @param ending as in {@link #write(Region, long, long, long, Runnable)}
+     * @param ending as in {@link #write(Region, long, long, long, boolean, Runnable)}
      */
     void advance(Region counters, int buffer, int counter, long[] sent, long value, Runnable ending) {
         lock.lock();
@@ -273,7 +276,7 @@ final class Link {
     /**
      * Waits until everything that was posted has arrived, and for other threads that use the link.
      *
-     * @param ending as in {@link #write(Region, long, long, long, Runnable)}
+     * @param ending as in {@link #write(Region, long, long, long, boolean, Runnable)}
      */
     void drain(Duration duration, Runnable ending) {
         if (!Deadline.in(duration).tryLock(lock)) {
@@ -393,11 +396,11 @@ final class Link {
     }
 
     /** The lane for the next piece of a write, which has taken room on the NIC for it. */
-    private Lane laneFor(boolean small, long left) {
-        Lane lane = small ? homeFor(left) : nextFor(left);
+    private Lane laneFor(boolean small, long left, boolean message) {
+        Lane lane = small ? homeFor(left, message) : nextFor(left, message);
         if (lane == null) {
             await(small ? "room on the home lane" : "room on any lane", () -> {
-                chosen = small ? homeFor(left) : nextFor(left);
+                chosen = small ? homeFor(left, message) : nextFor(left, message);
                 return chosen != null;
             });
             lane = Regions.present(chosen);
@@ -408,16 +411,16 @@ final class Link {
         return lane;
     }
 
-    private @Nullable Lane homeFor(long left) {
+    private @Nullable Lane homeFor(long left, boolean message) {
         Lane home = lanes.home();
-        return ready() && home != null && home.hasRoom() && takes(home, piece(home, true, left)) ? home : null;
+        return ready() && home != null && home.hasRoom() && takes(home, piece(home, true, left), message) ? home : null;
     }
 
     /** Tries each lane once: ports may be of NICs with limits of their own. */
-    private @Nullable Lane nextFor(long left) {
+    private @Nullable Lane nextFor(long left, boolean message) {
         for (int tries = 0; ready() && tries < lanes.all().length && lanes.advanceToRoom(); tries++) {
             Lane lane = lanes.current();
-            if (takes(lane, piece(lane, false, left))) {
+            if (takes(lane, piece(lane, false, left), message)) {
                 return lane;
             }
             lanes.skip();
@@ -426,13 +429,13 @@ final class Link {
     }
 
     /** Takes room on a lane's NIC. Where there is none, other links may hold what they need no more. */
-    private boolean takes(Lane lane, int piece) {
+    private boolean takes(Lane lane, int piece, boolean message) {
         NicFlow nic = lane.nic();
-        if (nic.take(piece)) {
+        if (nic.take(piece, message)) {
             return true;
         }
         nic.progress();
-        return nic.take(piece);
+        return nic.take(piece, message);
     }
 
     private int piece(Lane lane, boolean small, long left) {

@@ -15,6 +15,9 @@ final class Request {
 
     int length;
 
+    /** Whether it is of low latency: see {@link org.ep4j.spi.HostPosted#writeMessage}. */
+    boolean message;
+
     /** Whether room on the NIC was taken for it, see {@link Lane#nic}. */
     boolean hasRoom;
 
@@ -46,6 +49,7 @@ final class Request {
         remote = remoteAddress;
         local = localAddress;
         length = bytes;
+        message = false;
         hasRoom = false;
         source = from;
         target = to;

@@ -11,6 +11,7 @@ final class SendLog {
     private final long[] remote;
     private final long[] local;
     private final int[] length;
+    private final boolean[] message;
     private final long[] add;
     private final long[] after;
     private final int[] immediate;
@@ -35,6 +36,7 @@ final class SendLog {
         this.remote = new long[size];
         this.local = new long[size];
         this.length = new int[size];
+        this.message = new boolean[size];
         this.add = new long[size];
         this.after = new long[size];
         this.immediate = new int[size];
@@ -66,11 +68,12 @@ final class SendLog {
         remote[slot] = request.remote;
         local[slot] = request.local;
         length[slot] = request.length;
+        message[slot] = request.message;
         add[slot] = request.add;
         after[slot] = request.after;
         immediate[slot] = request.immediate;
         if (request.writes() && !request.hasRoom) {
-            nic.takeAnyway(request.length);
+            nic.takeAnyway(request.length, request.message);
         }
         word[slot] = request.word;
         source[slot] = request.source;
@@ -96,6 +99,7 @@ final class SendLog {
         into.remote = remote[slot];
         into.local = local[slot];
         into.length = length[slot];
+        into.message = message[slot];
         into.hasRoom = false;
         into.add = add[slot];
         into.after = after[slot];
@@ -120,7 +124,7 @@ final class SendLog {
 
     private void giveRoom(int slot) {
         if (!abandoned && (opcode[slot] == Commands.WRITE || opcode[slot] == Commands.IMMEDIATE)) {
-            nic.give(length[slot]);
+            nic.give(length[slot], message[slot]);
         }
     }
 

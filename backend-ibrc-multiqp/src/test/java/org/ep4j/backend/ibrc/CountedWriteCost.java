@@ -87,7 +87,7 @@ final class CountedWriteCost {
         Side from = sides[side];
         Side to = sides[1 - side];
         long value = sent[side][0] + 1;
-        from.link().write(from.data(), 0, 0, 8, Link.NO_CHECK);
+        from.link().write(from.data(), 0, 0, 8, false, Link.NO_CHECK);
         from.link().advance(from.counters(), buffer, 0, sent[side], value, Link.NO_CHECK);
         while (to.arrivals().seen(0) < value) {
             to.link().tryProgress();

@@ -6,6 +6,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Random;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.engine.memory.HostMemory;
@@ -54,6 +55,7 @@ final class FakeFabric {
     private BooleanSupplier stalled = () -> false;
     private long adds;
     private long mostBytes;
+    private long mostWrites;
 
     FakeFabric(Random random, int lanes, int rails, int depth, int receives) {
         this.random = random;
@@ -87,6 +89,11 @@ final class FakeFabric {
         return adds;
     }
 
+    /** Most writes that one side had in flight on one rail. */
+    long mostWrites() {
+        return mostWrites;
+    }
+
     /** Most bytes of writes that one side had in flight on one rail. */
     long mostBytes() {
         return mostBytes;
@@ -94,17 +101,24 @@ final class FakeFabric {
 
     private void count(int side, int rail) {
         long bytes = 0;
+        long writes = 0;
         for (int lane = rail; lane < ends[side].length; lane += broken.length) {
             bytes += bytes(ends[side][lane].waiting) + bytes(ends[side][lane].executed);
+            writes += writes(ends[side][lane].waiting).count()
+                    + writes(ends[side][lane].executed).count();
         }
         mostBytes = Math.max(mostBytes, bytes);
+        mostWrites = Math.max(mostWrites, writes);
     }
 
     private static long bytes(Deque<Posted> posted) {
+        return writes(posted).mapToLong(Posted::length).sum();
+    }
+
+    private static Stream<Posted> writes(Deque<Posted> posted) {
         return posted.stream()
                 .filter(one -> one.opcode() == Commands.WRITE || one.opcode() == Commands.IMMEDIATE)
-                .mapToLong(Posted::length)
-                .sum();
+                .filter(one -> one.length() > 0);
     }
 
     private boolean passes(int lane) {

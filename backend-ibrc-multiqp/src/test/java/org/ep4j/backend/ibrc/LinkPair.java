@@ -34,6 +34,7 @@ final class LinkPair implements AutoCloseable {
     private final FakeFabric fabric;
     private final int rails;
     private final boolean atomics;
+    private boolean messages;
     private final Side[] sides = new Side[2];
     private final List<NicFlow> flows = new ArrayList<>();
     private int buffer;
@@ -138,6 +139,16 @@ final class LinkPair implements AutoCloseable {
         return fabric.mostBytes();
     }
 
+    /** Most writes that were in flight on one NIC. */
+    long mostWrites() {
+        return fabric.mostWrites();
+    }
+
+    /** What is exchanged from here on is of low latency, or not. */
+    void sendMessages(boolean lowLatency) {
+        messages = lowLatency;
+    }
+
     /** Bytes that hold room on NICs. */
     long heldBytes() {
         return flows.stream().mapToLong(NicFlow::bytes).sum();
@@ -149,7 +160,7 @@ final class LinkPair implements AutoCloseable {
     }
 
     void write(int side, int bytes) {
-        sides[side].link.write(sides[side].dataRegion, 0, 0, bytes, Link.NO_CHECK);
+        sides[side].link.write(sides[side].dataRegion, 0, 0, bytes, false, Link.NO_CHECK);
     }
 
     /** A buffer in the memory of a side, which the peer closes with {@code farewells}. */
@@ -236,8 +247,8 @@ final class LinkPair implements AutoCloseable {
         for (int i = 0; i < 200_000 && failovers() < 2 * toBreak; i++) {
             // A rail that carries nothing is not seen to be broken.
             if (i % 50 == 0) {
-                sides[0].link.write(sides[0].dataRegion, 0, 0, 4L * 1024, Link.NO_CHECK);
-                sides[1].link.write(sides[1].dataRegion, 0, 0, 4L * 1024, Link.NO_CHECK);
+                sides[0].link.write(sides[0].dataRegion, 0, 0, 4L * 1024, false, Link.NO_CHECK);
+                sides[1].link.write(sides[1].dataRegion, 0, 0, 4L * 1024, false, Link.NO_CHECK);
             }
             fabric.step();
         }
@@ -293,7 +304,7 @@ final class LinkPair implements AutoCloseable {
         int done = 0;
         while (done < total) {
             int bytes = Math.min(total - done, 1 + random.nextInt(1500));
-            own.link.write(own.dataRegion, target + done, source + done, bytes, Link.NO_CHECK);
+            own.link.write(own.dataRegion, target + done, source + done, bytes, messages, Link.NO_CHECK);
             done += bytes;
         }
         advance(side, BEFORE, round);

@@ -3,8 +3,11 @@ package org.ep4j.backend.ibrc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.time.Duration;
 import java.util.Random;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Guard;
@@ -36,13 +39,32 @@ final class LinkPropertyTest {
             @ForAll @IntRange(min = 1, max = 3) int rails,
             @ForAll @IntRange(min = 1, max = 4) int queuePairs,
             @ForAll @IntRange(min = 1, max = 6000) int bytes,
-            @ForAll @IntRange(min = 1, max = 8) int writes) {
-        FlowLimits limits = new FlowLimits(bytes, 0, writes, "");
+            @ForAll @IntRange(min = 1, max = 8) int writes,
+            @ForAll boolean messages) {
+        FlowLimits limits = new FlowLimits(bytes, messages ? 0 : writes, messages ? writes : 0, "");
         LinkPair pair = new LinkPair(new Random(seed), rails, rails * queuePairs, true, settings(seed), limits);
         try (pair) {
+            pair.sendMessages(messages);
             pair.exchange(ROUNDS, 0);
             assertThat(pair.mostBytes()).isPositive().isLessThanOrEqualTo(bytes);
+            assertThat(pair.mostWrites()).isPositive().isLessThanOrEqualTo(writes);
             assertThat(pair.heldBytes()).isZero();
+        }
+    }
+
+    @Test
+    void aMessageHasRoomBesideAWriteThatIsInFlightAndNoOtherWriteHas() {
+        LinkSettings settings = new LinkSettings(128, 4, Duration.ofMillis(50));
+        WordMemory memory = WordMemory.allocate(Farewells.bytes(2));
+        Farewells farewells = new Farewells(memory.words(), 2);
+        farewells.prepare();
+        try (LinkPair pair = new LinkPair(new Random(1), 1, 1, true, settings, new FlowLimits(0, 1, 1, ""))) {
+            IbrcBuffer buffer = pair.buffer(0, farewells);
+            pair.stallWhile(() -> true);
+            buffer.write(1, 0, 0, 64);
+            buffer.writeMessage(1, 64, 64, 64);
+            assertThatThrownBy(() -> buffer.write(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
+            assertThatThrownBy(() -> buffer.writeMessage(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
         }
     }
 

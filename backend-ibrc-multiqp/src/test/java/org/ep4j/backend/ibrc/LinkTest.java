@@ -192,9 +192,9 @@ class LinkTest {
     /** The processor copies what travels inline, and reads no memory of GPUs. */
     @Test
     void nothingOfAGpuTravelsInline() {
-        link.write(dataRegion, 0, 2048, 16, Link.NO_CHECK);
-        link.write(gpuRegion, 0, 2048, 16, Link.NO_CHECK);
-        link.write(dataRegion, 0, 2048, 17, Link.NO_CHECK);
+        link.write(dataRegion, 0, 2048, 16, false, Link.NO_CHECK);
+        link.write(gpuRegion, 0, 2048, 16, false, Link.NO_CHECK);
+        link.write(dataRegion, 0, 2048, 17, false, Link.NO_CHECK);
         link.advance(counterRegion, 0, COUNTER, new long[64], 1, Link.NO_CHECK);
         assertThat(wire.inline).containsExactly(true, false, false);
     }
@@ -203,7 +203,7 @@ class LinkTest {
     void aRailThatFailsWhileWordsAreReadForAnotherChangesNothingOfWhatIsReadForThat() {
         long[] sent = new long[64];
         link.advance(counterRegion, 0, COUNTER, sent, 1, Link.NO_CHECK);
-        link.write(dataRegion, 0, 2048, 1024, Link.NO_CHECK);
+        link.write(dataRegion, 0, 2048, 1024, false, Link.NO_CHECK);
         link.advance(counterRegion, 0, COUNTER, sent, 2, Link.NO_CHECK);
         wire.fail(0);
         link.drain(Guard.minute(), Link.NO_CHECK);
@@ -231,7 +231,7 @@ class LinkTest {
     void aLinkWithoutCompletionsIsLostForWhoeverUsesIt() {
         wire.broken = true;
         assertThat(link.tryProgress()).isTrue();
-        assertThatThrownBy(() -> link.write(dataRegion, 0, 2048, 8, Link.NO_CHECK))
+        assertThatThrownBy(() -> link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK))
                 .isInstanceOf(EpPeerLostException.class)
                 .hasMessageContaining("ibv_poll_cq failed: error 5");
     }
@@ -240,7 +240,7 @@ class LinkTest {
     @Test
     void theCompletionSaysWhyALaneRefusesAndNotTheRefusal() {
         wire.refusing = true;
-        link.write(dataRegion, 0, 2048, 8, Link.NO_CHECK);
+        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
         for (int i = 0; i < 100 && !link.isLost(); i++) {
             link.tryProgress();
         }
@@ -302,7 +302,7 @@ class LinkTest {
         Runnable check = () -> {
             throw leftOut;
         };
-        link.write(dataRegion, 0, 2048, 8, Link.NO_CHECK);
+        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
         assertThatThrownBy(() -> link.drain(Duration.ofMinutes(5), check)).isSameAs(leftOut);
         assertThatThrownBy(() -> link.drain(Duration.ofMillis(20), Link.NO_CHECK))
                 .as("another call")
@@ -313,7 +313,7 @@ class LinkTest {
     void aLinkThatIsEndedStopsItsQueuePairsAndWhoeverWaits() {
         CountDownLatch polls = new CountDownLatch(1);
         wire.onPoll = polls::countDown;
-        link.write(dataRegion, 0, 2048, 8, Link.NO_CHECK);
+        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
         CompletableFuture<Void> waiting =
                 CompletableFuture.runAsync(() -> link.drain(Duration.ofMinutes(5), Link.NO_CHECK));
         awaitQuietly(polls);

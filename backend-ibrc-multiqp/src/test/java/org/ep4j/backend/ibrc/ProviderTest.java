@@ -107,8 +107,8 @@ final class ProviderTest {
     void theLimitsOfTheNicAreTold() {
         Map<NicFamily, String> told = Map.of(
                 NicFamily.MLX5, "no limit",
-                NicFamily.BNXT, "1.5 MiB, 32 writes of 64 KiB and more, 1024 smaller (Broadcom Thor-2)",
-                NicFamily.IONIC, "2.0 MiB, 32 writes of 64 KiB and more, 1024 smaller (AMD Pollara)");
+                NicFamily.BNXT, "1.5 MiB, 32 writes of high throughput, 1024 of low latency (Broadcom Thor-2)",
+                NicFamily.IONIC, "2.0 MiB, 32 writes of high throughput, 1024 of low latency (AMD Pollara)");
         told.forEach((family, text) -> {
             Locality place = host(family, "nic0");
             PathOffer offer = (PathOffer) provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));

@@ -105,11 +105,8 @@ final class Opening {
     private static String limits(FlowLimits limits) {
         return limits.none()
                 ? ""
-                : "#define EP_INFLIGHT_BYTES " + limits.bytes() + "ull\n#define EP_INFLIGHT_WRITES "
-                        + limits.largeWrites()
-                        + "ull\n#define EP_INFLIGHT_MESSAGES " + limits.smallWrites()
-                        + "ull\n#define EP_INFLIGHT_LARGE "
-                        + FlowLimits.LARGE + "ull\n";
+                : "#define EP_INFLIGHT_BYTES " + limits.bytes() + "ull\n#define EP_INFLIGHT_WRITES " + limits.writes()
+                        + "ull\n#define EP_INFLIGHT_MESSAGES " + limits.messages() + "ull\n";
     }
 
     private static String resource(String name) {

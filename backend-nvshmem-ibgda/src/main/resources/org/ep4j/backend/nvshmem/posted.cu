@@ -22,6 +22,8 @@ using cuda::std::is_unsigned;
 #endif
 
 // Limits of what this GPU has in flight on its NIC, see org.ep4j.plan.offer.FlowLimits; 0 for none. NVSHMEM has none of its own but the depth of a queue pair.
+// Low latency sends every message and slot with a signal of its own, high throughput its rows without: that is how the two are counted apart.
+enum { EP_IN_FLIGHT_BYTES, EP_IN_FLIGHT_WRITES, EP_IN_FLIGHT_MESSAGES };
 #ifdef EP_INFLIGHT_BYTES
 // What writes of one kind have begun, what has been posted of it, and what is known to be there. One set for all kernels of a module.
 struct EpInFlight {
@@ -45,12 +47,11 @@ __device__ __forceinline__ bool ep_in_flight_take(EpInFlight* of, unsigned long 
 }
 
 // By one thread, before it or its warp or block posts a write. Waits for room, which comes when earlier writes have arrived.
-__device__ __noinline__ void ep_in_flight_begin(unsigned long long bytes) {
-  const int kind = bytes >= EP_INFLIGHT_LARGE ? 1 : 2;
-  const unsigned long long most = kind == 1 ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES;
+__device__ __noinline__ void ep_in_flight_begin(int kind, unsigned long long bytes) {
+  const unsigned long long most = kind == EP_IN_FLIGHT_WRITES ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES;
   for (;;) {
     if (ep_in_flight_take(&ep_in_flight[kind], 1, most)) {
-      if (ep_in_flight_take(&ep_in_flight[0], bytes, EP_INFLIGHT_BYTES)) return;
+      if (ep_in_flight_take(&ep_in_flight[EP_IN_FLIGHT_BYTES], bytes, EP_INFLIGHT_BYTES)) return;
       if (most != 0) atomicAdd(&ep_in_flight[kind].begun, ~0ull);
     }
     unsigned long long posted[3];
@@ -62,11 +63,10 @@ __device__ __noinline__ void ep_in_flight_begin(unsigned long long bytes) {
 }
 
 // By the same thread, when the write is posted.
-__device__ __noinline__ void ep_in_flight_posted(unsigned long long bytes) {
-  const int kind = bytes >= EP_INFLIGHT_LARGE ? 1 : 2;
+__device__ __noinline__ void ep_in_flight_posted(int kind, unsigned long long bytes) {
   __threadfence();
-  if ((kind == 1 ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES) != 0) atomicAdd(&ep_in_flight[kind].posted, 1ull);
-  if (EP_INFLIGHT_BYTES != 0) atomicAdd(&ep_in_flight[0].posted, bytes);
+  if ((kind == EP_IN_FLIGHT_WRITES ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES) != 0) atomicAdd(&ep_in_flight[kind].posted, 1ull);
+  if (EP_INFLIGHT_BYTES != 0) atomicAdd(&ep_in_flight[EP_IN_FLIGHT_BYTES].posted, bytes);
 }
 
 // The threads that call for one write together.
@@ -89,42 +89,42 @@ struct EpByBlock;
 #endif
 
 // Posts a write within the limits. Puts to a peer that this GPU maps use no NIC.
-template <typename Threads, typename Put>
+template <int Kind, typename Threads, typename Put>
 __device__ __forceinline__ void ep_within_limits(const void* to, unsigned long long bytes, int peer, Put put) {
 #ifdef EP_INFLIGHT_BYTES
   const bool counts = nvshmem_ptr(to, peer) == nullptr;
-  if (counts && Threads::first()) ep_in_flight_begin(bytes);
+  if (counts && Threads::first()) ep_in_flight_begin(Kind, bytes);
   Threads::meet();
   put();
   Threads::meet();
-  if (counts && Threads::first()) ep_in_flight_posted(bytes);
+  if (counts && Threads::first()) ep_in_flight_posted(Kind, bytes);
 #else
   put();
 #endif
 }
 
 __device__ __forceinline__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EpByThread>(to, bytes, peer, [=] { nvshmem_putmem_nbi(to, from, bytes, peer); });
+  ep_within_limits<EP_IN_FLIGHT_WRITES, EpByThread>(to, bytes, peer, [=] { nvshmem_putmem_nbi(to, from, bytes, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EpByWave>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
+  ep_within_limits<EP_IN_FLIGHT_WRITES, EpByWave>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EpByBlock>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_block(to, from, bytes, peer); });
+  ep_within_limits<EP_IN_FLIGHT_WRITES, EpByBlock>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_block(to, from, bytes, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_signal(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  ep_within_limits<EpByThread>(
+  ep_within_limits<EP_IN_FLIGHT_MESSAGES, EpByThread>(
       to, bytes, peer, [=] { nvshmem_putmem_signal_nbi(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_signal_wave(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  ep_within_limits<EpByWave>(
+  ep_within_limits<EP_IN_FLIGHT_MESSAGES, EpByWave>(
       to, bytes, peer, [=] { nvshmemx_putmem_signal_nbi_warp(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_signal_block(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  ep_within_limits<EpByBlock>(
+  ep_within_limits<EP_IN_FLIGHT_MESSAGES, EpByBlock>(
       to, bytes, peer, [=] { nvshmemx_putmem_signal_nbi_block(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
 }
 // What this looks up puts look up, too. Nothing lies at 1, which the compiler does not know: else it would leave the look-up out.

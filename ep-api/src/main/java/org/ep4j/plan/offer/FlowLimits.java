@@ -17,14 +17,11 @@ import org.ep4j.topology.NicFamily;
  * slow down. Settings come first ({@link EpKeys#NIC_INFLIGHT_BYTES} and its neighbours), then what is known of the kind.
  *
  * @param bytes bytes of writes; 0 for no limit
- * @param largeWrites writes of {@link #LARGE} bytes or more, as in high throughput; 0 for no limit
- * @param smallWrites smaller writes, as in low latency; 0 for no limit
+ * @param writes writes of high throughput, {@link org.ep4j.spi.HostPosted#write}; 0 for no limit
+ * @param messages writes of low latency, {@link org.ep4j.spi.HostPosted#writeMessage}; 0 for no limit
  * @param source kind of NIC or settings that the limits are from, for people; empty where there are none
  */
-public record FlowLimits(long bytes, int largeWrites, int smallWrites, String source) {
-    /** Size from which a write counts as large: it carries many tokens, a smaller one carries one or a few. */
-    public static final int LARGE = 64 << 10;
-
+public record FlowLimits(long bytes, int writes, int messages, String source) {
     /** No limit at all. */
     public static final FlowLimits NONE = new FlowLimits(0, 0, 0, "");
 
@@ -56,10 +53,10 @@ public record FlowLimits(long bytes, int largeWrites, int smallWrites, String so
     /** These limits, but for those that the settings of a rank's profile give. */
     public FlowLimits with(Map<String, String> settings) {
         long setBytes = value(settings, EpKeys.NIC_INFLIGHT_BYTES);
-        int setLarge = (int) value(settings, EpKeys.NIC_INFLIGHT_WRITES);
-        int setSmall = (int) value(settings, EpKeys.NIC_INFLIGHT_MESSAGES);
+        int setWrites = (int) value(settings, EpKeys.NIC_INFLIGHT_WRITES);
+        int setMessages = (int) value(settings, EpKeys.NIC_INFLIGHT_MESSAGES);
         List<String> from = new ArrayList<>();
-        if (!source.isEmpty() && !(setBytes > 0 && setLarge > 0 && setSmall > 0)) {
+        if (!source.isEmpty() && !(setBytes > 0 && setWrites > 0 && setMessages > 0)) {
             from.add(source);
         }
         for (ConfigKey<?> key : RankSettings.INFLIGHT) {
@@ -69,8 +66,8 @@ public record FlowLimits(long bytes, int largeWrites, int smallWrites, String so
         }
         return new FlowLimits(
                 setBytes > 0 ? setBytes : bytes,
-                setLarge > 0 ? setLarge : largeWrites,
-                setSmall > 0 ? setSmall : smallWrites,
+                setWrites > 0 ? setWrites : writes,
+                setMessages > 0 ? setMessages : messages,
                 String.join(", ", from));
     }
 
@@ -81,10 +78,10 @@ public record FlowLimits(long bytes, int largeWrites, int smallWrites, String so
 
     /** True where nothing is limited. */
     public boolean none() {
-        return bytes == 0 && largeWrites == 0 && smallWrites == 0;
+        return bytes == 0 && writes == 0 && messages == 0;
     }
 
-    /** For people: {@code 1.5 MiB, 32 writes of 64 KiB and more, 1024 smaller writes (Broadcom Thor-2)}. */
+    /** For people: {@code 1.5 MiB, 32 writes of high throughput, 1024 of low latency (Broadcom Thor-2)}. */
     public String text() {
         if (none()) {
             return "no limit";
@@ -96,16 +93,16 @@ public record FlowLimits(long bytes, int largeWrites, int smallWrites, String so
                             ? String.format(Locale.ROOT, "%.1f KiB", bytes / 1024.0)
                             : String.format(Locale.ROOT, "%.1f MiB", bytes / (double) (1 << 20)));
         }
-        if (largeWrites > 0) {
-            parts.add(writes(largeWrites) + " of 64 KiB and more");
+        if (writes > 0) {
+            parts.add(count(writes) + " of high throughput");
         }
-        if (smallWrites > 0) {
-            parts.add((largeWrites > 0 ? smallWrites + " smaller" : writes(smallWrites) + " below 64 KiB"));
+        if (messages > 0) {
+            parts.add((writes > 0 ? messages : count(messages)) + " of low latency");
         }
         return String.join(", ", parts) + (source.isEmpty() ? "" : " (" + source + ")");
     }
 
-    private static String writes(int count) {
+    private static String count(int count) {
         return count == 1 ? "1 write" : count + " writes";
     }
 }

@@ -24,8 +24,8 @@ final class FlowLimitsTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "BNXT | 1572864 | 1.5 MiB, 32 writes of 64 KiB and more, 1024 smaller (Broadcom Thor-2)",
-                "IONIC | 2097152 | 2.0 MiB, 32 writes of 64 KiB and more, 1024 smaller (AMD Pollara)"
+                "BNXT | 1572864 | 1.5 MiB, 32 writes of high throughput, 1024 of low latency (Broadcom Thor-2)",
+                "IONIC | 2097152 | 2.0 MiB, 32 writes of high throughput, 1024 of low latency (AMD Pollara)"
             })
     void nicsThatFailBeyondLimitsHaveThem(NicFamily family, long bytes, String text) {
         FlowLimits limits = FlowLimits.of(family);
@@ -62,7 +62,7 @@ final class FlowLimitsTest {
         FlowLimits limits = FlowLimits.of(NicFamily.IONIC).with(config);
         assertThat(limits).isEqualTo(new FlowLimits(512 << 10, 32, 1024, "AMD Pollara, ep.nic.max-inflight-bytes"));
         assertThat(limits.text())
-                .isEqualTo("512.0 KiB, 32 writes of 64 KiB and more, 1024 smaller"
+                .isEqualTo("512.0 KiB, 32 writes of high throughput, 1024 of low latency"
                         + " (AMD Pollara, ep.nic.max-inflight-bytes)");
         // A profile carries them to the other ranks, which plan with them.
         Map<String, String> profile = RankSettings.of(config, RankSettings.INFLIGHT);
@@ -70,11 +70,11 @@ final class FlowLimitsTest {
     }
 
     @Test
-    void aSingleWriteIsSaidAsOne() {
+    void oneWriteIsNotPlural() {
         assertThat(FlowLimits.NONE
                         .with(environment(Map.of("EP_NIC_MAX_INFLIGHT_MESSAGES", "1")))
                         .text())
-                .isEqualTo("1 write below 64 KiB (ep.nic.max-inflight-messages)");
+                .isEqualTo("1 write of low latency (ep.nic.max-inflight-messages)");
     }
 
     @Test

@@ -21,9 +21,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** What plans say of paths that host threads post to: backend, NICs and proxies of a GPU, and flow control. */
 @Tag("verify")
 final class PostingTest {
-    private static final String EFA = "256 writes of 64 KiB and more, 1024 smaller (AWS EFA)";
-    private static final String THOR = "1.5 MiB, 32 writes of 64 KiB and more, 1024 smaller (Broadcom Thor-2)";
-    private static final String POLLARA = "2.0 MiB, 32 writes of 64 KiB and more, 1024 smaller (AMD Pollara)";
+    private static final String EFA = "256 writes of high throughput, 1024 of low latency (AWS EFA)";
+    private static final String THOR = "1.5 MiB, 32 writes of high throughput, 1024 of low latency (Broadcom Thor-2)";
+    private static final String POLLARA = "2.0 MiB, 32 writes of high throughput, 1024 of low latency (AMD Pollara)";
 
     private static final String NEAR = "GPU, where NICs register it";
     private static final String AMD = "host, pinned; GPU by ep.gpu.window=device";
@@ -201,7 +201,7 @@ final class PostingTest {
         assertThat(plan(machine, settings).posting()).singleElement().satisfies(posting -> {
             assertThat(posting.backend()).isEqualTo(backend);
             assertThat(posting.flow())
-                    .isEqualTo("4.0 MiB, 8 writes of 64 KiB and more, 1 smaller (ep.nic.max-inflight-bytes,"
+                    .isEqualTo("4.0 MiB, 8 writes of high throughput, 1 of low latency (ep.nic.max-inflight-bytes,"
                             + " ep.nic.max-inflight-writes, ep.nic.max-inflight-messages)");
         });
     }

@@ -11,8 +11,8 @@ public final class NicFlow {
     private final FlowLimits limits;
     private final boolean free;
     private final AtomicLong bytes = new AtomicLong();
-    private final AtomicInteger large = new AtomicInteger();
-    private final AtomicInteger small = new AtomicInteger();
+    private final AtomicInteger writes = new AtomicInteger();
+    private final AtomicInteger messages = new AtomicInteger();
     private final List<Runnable> links = new CopyOnWriteArrayList<>();
 
     /** Nothing in flight. */
@@ -25,13 +25,14 @@ public final class NicFlow {
      * Takes room for a write, where there is some. A write that is larger than the limit goes alone; {@link #longest} avoids it.
      *
      * @param length of the write; one of 0 bytes, such as a counter, needs no room
+     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#writeMessage}
      */
-    public boolean take(int length) {
+    public boolean take(int length, boolean message) {
         if (free || length == 0) {
             return true;
         }
-        AtomicInteger count = count(length);
-        int most = length >= FlowLimits.LARGE ? limits.largeWrites() : limits.smallWrites();
+        AtomicInteger count = count(message);
+        int most = most(message);
         if (most > 0 && !takeOne(count, most)) {
             return false;
         }
@@ -91,13 +92,13 @@ public final class NicFlow {
     }
 
     /** Takes room for a write that must go, beyond the limits too: one that is repeated on another port. */
-    public void takeAnyway(int length) {
-        add(length, 1);
+    public void takeAnyway(int length, boolean message) {
+        add(length, message, 1);
     }
 
     /** Gives back the room of a write that is complete, or that nothing carries any more. */
-    public void give(int length) {
-        add(length, -1);
+    public void give(int length, boolean message) {
+        add(length, message, -1);
     }
 
     /** Bytes in flight; 0 where they are not limited. */
@@ -105,19 +106,23 @@ public final class NicFlow {
         return bytes.get();
     }
 
-    private void add(int length, int sign) {
+    private void add(int length, boolean message, int sign) {
         if (free || length == 0) {
             return;
         }
-        if ((length >= FlowLimits.LARGE ? limits.largeWrites() : limits.smallWrites()) > 0) {
-            count(length).addAndGet(sign);
+        if (most(message) > 0) {
+            count(message).addAndGet(sign);
         }
         if (limits.bytes() > 0) {
             bytes.addAndGet((long) sign * length);
         }
     }
 
-    private AtomicInteger count(int length) {
-        return length >= FlowLimits.LARGE ? large : small;
+    private AtomicInteger count(boolean message) {
+        return message ? messages : writes;
+    }
+
+    private int most(boolean message) {
+        return message ? limits.messages() : limits.writes();
     }
 }

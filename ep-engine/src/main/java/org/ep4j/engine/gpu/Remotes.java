@@ -168,7 +168,12 @@ final class Remotes implements RemoteTable {
         @Override
         public void write(int ring, int peer, long target, long source, long bytes) {
             HostPosted posted = posted(peer);
-            if (!silent[peer].get()) {
+            if (silent[peer].get()) {
+                return;
+            }
+            if (window.layout().isLowLatency(target)) {
+                posted.writeMessage(peer, target, source, bytes);
+            } else {
                 posted.write(peer, target, source, bytes);
             }
         }

@@ -36,6 +36,16 @@ final class SharedPosted implements HostPosted {
     }
 
     @Override
+    public void writeMessage(int peer, long target, long source, long bytes) {
+        locks[peer].lock();
+        try {
+            posted.writeMessage(peer, target, source, bytes);
+        } finally {
+            locks[peer].unlock();
+        }
+    }
+
+    @Override
     public void advance(int peer, int counter, long value) {
         locks[peer].lock();
         try {

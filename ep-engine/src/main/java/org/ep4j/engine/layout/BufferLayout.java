@@ -182,6 +182,16 @@ public final class BufferLayout {
         return blocks + ((kind.ordinal() * 2L + (number & 1)) * ranks + source) * blockBytes;
     }
 
+    /**
+     * Whether a write to an offset belongs to an operation of low latency: its messages, counts and combine slots, their flags, and the
+     * blocks of these operations.
+     */
+    public boolean isLowLatency(long offset) {
+        return offset < rows
+                ? offset >= block(Block.LL_DISPATCH, 0, 0) && offset < block(Block.LL_COMBINE, 1, ranks)
+                : offset >= messages && offset < returnedRows;
+    }
+
     /** Bytes of a block. */
     public int blockBytes() {
         return blockBytes;

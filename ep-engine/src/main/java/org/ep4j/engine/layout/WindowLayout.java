@@ -18,6 +18,7 @@ public final class WindowLayout {
     private static final int PAGE = 4096;
     private static final int LINE = 256;
 
+    private final BufferLayout layout;
     private final int channels;
     private final boolean rails;
     private final int passedRecordBytes;
@@ -43,7 +44,7 @@ public final class WindowLayout {
      * @param rails whether some ranks pass on what others send; their records take more
      */
     public WindowLayout(EpShape shape, int ranks, int channels, boolean rails) {
-        BufferLayout layout = new BufferLayout(shape, ranks);
+        this.layout = new BufferLayout(shape, ranks);
         this.channels = channels;
         this.rails = rails;
         this.passedRecordBytes = layout.recordBytes() + (int) align(4L * shape.topK(), 16);
@@ -103,6 +104,13 @@ public final class WindowLayout {
     /** The channel from the {@code index}-th remote peer. */
     public long incoming(int index) {
         return outgoing + ((long) channels + index) * channelBytes;
+    }
+
+    /** As {@link BufferLayout#isLowLatency}, of an offset in the window. */
+    public boolean isLowLatency(long offset) {
+        return offset < outgoing
+                ? offset < staging && layout.isLowLatency(offset)
+                : (offset - outgoing) % channelBytes >= messages;
     }
 
     /** High throughput: rows, from the start of a channel on; offsets of the rest are from there, too. */

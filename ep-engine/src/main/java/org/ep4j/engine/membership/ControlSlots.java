@@ -192,7 +192,7 @@ public final class ControlSlots {
                 Message message = one.getValue();
                 long staged = slotsBytes(ranks()) + offset(to, slot);
                 write(own, staged, message.version, message.bytes);
-                posting.posted.write(to, offset(self, slot), staged, HEAD + padded(message.bytes.length));
+                posting.posted.writeMessage(to, offset(self, slot), staged, HEAD + padded(message.bytes.length));
             }
             posting.posts++;
             posting.posted.advance(to, COUNTER, posting.posts);

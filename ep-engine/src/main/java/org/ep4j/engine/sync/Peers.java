@@ -111,11 +111,12 @@ public final class Peers<W extends Words> {
         postedTo.values().forEach(peer -> peer.checkWhileWaiting(next));
     }
 
-    private static Map<Integer, PostedPeer> postedTo(SymmetricMemory symmetric, long staging, long bytes) {
+    private Map<Integer, PostedPeer> postedTo(SymmetricMemory symmetric, long staging, long bytes) {
         Map<Integer, PostedPeer> all = new TreeMap<>();
         symmetric
                 .postedTo()
-                .forEach((peer, posted) -> all.put(peer, new PostedPeer(posted, peer, staging + peer * bytes, bytes)));
+                .forEach((peer, posted) -> all.put(
+                        peer, new PostedPeer(posted, peer, layout::isLowLatency, staging + peer * bytes, bytes)));
         return all;
     }
 

@@ -1,6 +1,7 @@
 package org.ep4j.engine.sync;
 
 import java.time.Duration;
+import java.util.function.LongPredicate;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.spi.HostPosted;
@@ -19,6 +20,7 @@ final class PostedPeer {
 
     private final HostPosted posted;
     private final int peer;
+    private final LongPredicate lowLatency;
     private final long start;
     private final long end;
 
@@ -29,10 +31,15 @@ final class PostedPeer {
     private long source;
     private long bytes;
 
-    /** Posts to {@code peer} from the {@code size} bytes at {@code start} of this rank's memory. */
-    PostedPeer(HostPosted posted, int peer, long start, long size) {
+    /**
+     * Posts to {@code peer} from the {@code size} bytes at {@code start} of this rank's memory.
+     *
+     * @param lowLatency whether an offset in the peer's memory is of low latency
+     */
+    PostedPeer(HostPosted posted, int peer, LongPredicate lowLatency, long start, long size) {
         this.posted = posted;
         this.peer = peer;
+        this.lowLatency = lowLatency;
         this.start = start;
         this.end = start + size;
         this.free = start;
@@ -68,7 +75,7 @@ final class PostedPeer {
     void write(long to, long from, long size) {
         flush();
         for (long done = 0; done < size; done += PIECE) {
-            posted.write(peer, to + done, from + done, Math.min(PIECE, size - done));
+            post(to + done, from + done, Math.min(PIECE, size - done));
         }
     }
 
@@ -99,7 +106,15 @@ final class PostedPeer {
         long size = bytes;
         bytes = 0;
         if (size > 0) {
-            posted.write(peer, target, source, size);
+            post(target, source, size);
+        }
+    }
+
+    private void post(long to, long from, long size) {
+        if (lowLatency.test(to)) {
+            posted.writeMessage(peer, to, from, size);
+        } else {
+            posted.write(peer, to, from, size);
         }
     }
 }

@@ -15,45 +15,43 @@ import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 final class NicFlowTest {
-    private static final int LARGE = FlowLimits.LARGE;
-
     @Test
     void aNicTakesNoMoreBytesThanItsLimitButForOneWrite() {
         NicFlow flow = new NicFlow(new FlowLimits(100, 0, 0, ""));
-        assertThat(flow.take(60)).isTrue();
-        assertThat(flow.take(41)).isFalse();
-        assertThat(flow.take(40)).isTrue();
+        assertThat(flow.take(60, false)).isTrue();
+        assertThat(flow.take(41, false)).isFalse();
+        assertThat(flow.take(40, false)).isTrue();
         assertThat(flow.bytes()).isEqualTo(100);
-        flow.give(60);
-        flow.give(40);
-        assertThat(flow.take(1000)).isTrue();
-        assertThat(flow.take(1)).isFalse();
-        assertThat(flow.take(0)).isTrue();
+        flow.give(60, false);
+        flow.give(40, false);
+        assertThat(flow.take(1000, false)).isTrue();
+        assertThat(flow.take(1, false)).isFalse();
+        assertThat(flow.take(0, false)).isTrue();
     }
 
     @Test
-    void largeAndSmallWritesHaveLimitsOfTheirOwn() {
+    void writesAndMessagesHaveLimitsOfTheirOwnWhateverTheirSize() {
         NicFlow flow = new NicFlow(new FlowLimits(0, 1, 2, ""));
-        assertThat(flow.take(LARGE)).isTrue();
-        assertThat(flow.take(LARGE)).isFalse();
-        assertThat(flow.take(LARGE - 1)).isTrue();
-        assertThat(flow.take(1)).isTrue();
-        assertThat(flow.take(1)).isFalse();
-        flow.give(LARGE);
-        assertThat(flow.take(1)).isFalse();
-        assertThat(flow.take(LARGE)).isTrue();
+        assertThat(flow.take(1, false)).isTrue();
+        assertThat(flow.take(1, false)).isFalse();
+        assertThat(flow.take(1 << 20, true)).isTrue();
+        assertThat(flow.take(1, true)).isTrue();
+        assertThat(flow.take(1, true)).isFalse();
+        flow.give(1, false);
+        assertThat(flow.take(1, true)).isFalse();
+        assertThat(flow.take(1 << 20, false)).isTrue();
     }
 
     @Test
     void aRefusedWriteHoldsNothing() {
         NicFlow flow = new NicFlow(new FlowLimits(100, 0, 2, ""));
-        flow.takeAnyway(150);
+        flow.takeAnyway(150, true);
         for (int i = 0; i < 3; i++) {
-            assertThat(flow.take(1)).isFalse();
+            assertThat(flow.take(1, true)).isFalse();
         }
-        flow.give(150);
-        assertThat(flow.take(50)).isTrue();
-        assertThat(flow.take(50)).isTrue();
+        flow.give(150, true);
+        assertThat(flow.take(50, true)).isTrue();
+        assertThat(flow.take(50, true)).isTrue();
         assertThat(flow.bytes()).isEqualTo(100);
     }
 
@@ -69,18 +67,18 @@ final class NicFlowTest {
                 Deque<Integer> own = new ArrayDeque<>();
                 for (int i = 0; i < 20_000; i++) {
                     int length = 1 + random.nextInt(500);
-                    if (flow.take(length)) {
+                    if (flow.take(length, true)) {
                         most.accumulateAndGet(bytes.addAndGet(length), Math::max);
                         own.add(length);
                     }
                     if (!own.isEmpty() && random.nextBoolean()) {
                         bytes.addAndGet(-own.peek());
-                        flow.give(own.remove());
+                        flow.give(own.remove(), true);
                     }
                 }
                 for (int length : own) {
                     bytes.addAndGet(-length);
-                    flow.give(length);
+                    flow.give(length, true);
                 }
             }));
         }

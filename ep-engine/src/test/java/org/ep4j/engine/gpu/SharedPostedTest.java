@@ -56,6 +56,11 @@ class SharedPostedTest {
         }
 
         @Override
+        public void writeMessage(int peer, long target, long source, long bytes) {
+            note(peer, "message " + target + " " + source + " " + bytes);
+        }
+
+        @Override
         public void advance(int peer, int counter, long value) {
             note(peer, "advance " + counter + " " + value);
         }
@@ -140,8 +145,10 @@ class SharedPostedTest {
         SharedPosted shared = new SharedPosted(notes, RANKS);
         shared.write(1, 16, 32, 48);
         shared.write(1, 16, 32, 48);
+        shared.writeMessage(1, 16, 32, 64);
         shared.drain(1, Duration.ofMillis(7));
-        assertThat(notes.told.get(1)).containsExactly("write 16 32 48", "write 16 32 48", "drain 7");
+        assertThat(notes.told.get(1))
+                .containsExactly("write 16 32 48", "write 16 32 48", "message 16 32 64", "drain 7");
         assertThat(shared.seen(5, 2)).isEqualTo(205);
     }
 
@@ -173,7 +180,11 @@ class SharedPostedTest {
                     start.countDown();
                     start.await();
                     for (int i = 1; i <= each; i++) {
-                        shared.write(1, thread, i, 16);
+                        if (i % 2 == 0) {
+                            shared.write(1, thread, i, 16);
+                        } else {
+                            shared.writeMessage(1, thread, i, 16);
+                        }
                         shared.advance(1, 3, (long) i * threads + thread);
                     }
                     return null;
@@ -188,7 +199,7 @@ class SharedPostedTest {
         }
         assertThat(notes.overlapped).isFalse();
         List<String> told = notes.told.get(1);
-        assertThat(told.stream().filter(what -> what.startsWith("write"))).hasSize(threads * each);
+        assertThat(told.stream().filter(what -> !what.startsWith("advance"))).hasSize(threads * each);
         List<Long> values = told.stream()
                 .filter(what -> what.startsWith("advance 3 "))
                 .map(what -> Long.parseLong(what.substring("advance 3 ".length())))

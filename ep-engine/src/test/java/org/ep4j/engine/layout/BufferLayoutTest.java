@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.ep4j.EpShape;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
@@ -42,7 +43,7 @@ class BufferLayoutTest {
             for (Block block : Block.values()) {
                 for (int bank = 0; bank < 2; bank++) {
                     long bytes = BufferLayout.blockInts() + 4L * ranks;
-                    pieces.add(new Piece(block + " " + r + " " + bank, layout.block(block, bank, r), bytes));
+                    pieces.add(new Piece("block " + block + " " + r + " " + bank, layout.block(block, bank, r), bytes));
                 }
             }
         }
@@ -71,6 +72,14 @@ class BufferLayoutTest {
         }
         Piece last = pieces.get(pieces.size() - 1);
         assertThat(last.from() + last.bytes()).isLessThanOrEqualTo(layout.bytes());
+        for (Piece piece : pieces) {
+            boolean lowLatency =
+                    Stream.of("block LL_", "message", "counts", "slot").anyMatch(piece.what()::startsWith);
+            assertThat(layout.isLowLatency(piece.from())).as(piece.what()).isEqualTo(lowLatency);
+            assertThat(layout.isLowLatency(piece.from() + piece.bytes() - 1))
+                    .as(piece.what())
+                    .isEqualTo(lowLatency);
+        }
     }
 
     private static void addPosted(

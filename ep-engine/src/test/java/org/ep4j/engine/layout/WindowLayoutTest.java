@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.ep4j.EpShape;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.ForAll;
@@ -53,6 +54,16 @@ class WindowLayoutTest {
             }
         }
         assertApart(pieces, window.bytes());
+        for (Piece piece : pieces) {
+            boolean lowLatency =
+                    Stream.of("block LL_", "message", "counts", "slot").anyMatch(piece.what()::startsWith);
+            if (piece.bytes() > 0) {
+                assertThat(window.isLowLatency(piece.from())).as(piece.what()).isEqualTo(lowLatency);
+                assertThat(window.isLowLatency(piece.from() + piece.bytes() - 1))
+                        .as(piece.what())
+                        .isEqualTo(lowLatency);
+            }
+        }
     }
 
     /** What the host writes of blocks lies where a peer that maps would have it. */
@@ -60,7 +71,8 @@ class WindowLayoutTest {
         for (int r = 0; r < ranks; r++) {
             for (Block block : Block.values()) {
                 for (int bank = 0; bank < 2; bank++) {
-                    pieces.add(new Piece(block + " " + r, buffer.block(block, bank, r), buffer.blockBytes()));
+                    pieces.add(
+                            new Piece("block " + block + " " + r, buffer.block(block, bank, r), buffer.blockBytes()));
                 }
             }
         }

@@ -163,7 +163,11 @@ public final class WriteExchange implements AutoCloseable {
         int done = 0;
         while (done < total) {
             int bytes = Math.min(total - done, 1 + random.nextInt(largest));
-            posted.write(peer, target + done, source + done, bytes);
+            if (random.nextBoolean()) {
+                posted.write(peer, target + done, source + done, bytes);
+            } else {
+                posted.writeMessage(peer, target + done, source + done, bytes);
+            }
             done += bytes;
         }
         posted.advance(peer, SENT, round);

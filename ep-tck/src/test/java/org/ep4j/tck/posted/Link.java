@@ -27,6 +27,9 @@ final class Link {
     /** Bytes of all writes so far, over all links. */
     private static final AtomicLong WRITTEN = new AtomicLong();
 
+    /** Those of low latency. */
+    private static final AtomicLong MESSAGES = new AtomicLong();
+
     /** By counter: how often it was advanced so far, over all links. */
     private static final AtomicLongArray ADVANCED = new AtomicLongArray(HostPosted.COUNTERS);
 
@@ -92,11 +95,16 @@ final class Link {
         return WRITTEN.get();
     }
 
+    /** Bytes written so far as messages of low latency, over all links. */
+    static long messages() {
+        return MESSAGES.get();
+    }
+
     static long advanced(int counter) {
         return ADVANCED.get(counter);
     }
 
-    synchronized void write(long target, long source, long bytes) {
+    synchronized void write(long target, long source, long bytes, boolean message) {
         check(own, source, bytes, "source");
         check(peer, target, bytes, "target");
         writes++;
@@ -110,6 +118,7 @@ final class Link {
         }
         awaitRoom();
         WRITTEN.addAndGet(bytes);
+        MESSAGES.addAndGet(message ? bytes : 0);
         pending.add(new Write(target, source, bytes));
         while (pending.size() > MOST && !stuck) {
             deliver();

@@ -117,7 +117,13 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
 
     @Override
     public void write(int peer, long target, long source, long bytes) {
-        livingLink(peer).write(target, source, bytes);
+        livingLink(peer).write(target, source, bytes, false);
+        work.release();
+    }
+
+    @Override
+    public void writeMessage(int peer, long target, long source, long bytes) {
+        livingLink(peer).write(target, source, bytes, true);
         work.release();
     }
 
