@@ -63,7 +63,7 @@ final class LibraryChecks implements Examination {
                 : code.pass("NVSHMEM " + newest);
     }
 
-    /** Searches the folders that a group searches when it is joined: those of the named installation alone where there is one. */
+    /** Searches the folders that a group searches when it is joined: where an installation is named, its folders alone. */
     private static List<FoundLibrary> foundNvshmem(DoctorInput input) {
         List<String> folders = input.nvshmemHome()
                 .map(home ->

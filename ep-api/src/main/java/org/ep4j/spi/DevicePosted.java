@@ -12,8 +12,7 @@ import org.ep4j.DeviceMemory;
  * two go to one peer, by its {@link #number}. {@code to} and {@code counter} are addresses in this rank's memory that stand
  * for the same places of the peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it or {@code
  * ep_posted_quiet} has returned, and addresses and sizes are multiples of 16 bytes, counters of 8. Nothing of it fails: where
- * a queue is full, or a limit of what is in flight is reached, it waits. Rows of high throughput are put without a signal, those of low
- * latency with one: limits of writes in flight may count them apart by that.
+ * a queue is full, or a limit of what is in flight is reached, it waits.
  *
  * <ul>
  *   <li>{@code void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer)}: begins to write, by one
@@ -21,6 +20,9 @@ import org.ep4j.DeviceMemory;
  *   <li>{@code void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes, unsigned long long* counter,
  *       unsigned long long value, int peer)}: likewise, and sets a word when all of it is there; {@code
  *       ep_posted_put_signal_wave} and {@code ep_posted_put_signal_block} are called by all threads of a warp or block
+ *   <li>{@code void ep_posted_put_message_wave(char* to, const char* from, unsigned long long bytes, int peer)}: as {@code
+ *       ep_posted_put_wave}, for low latency. Limits of writes in flight count this and puts with a signal as messages, all other puts
+ *       as writes of high throughput: see {@link org.ep4j.plan.offer.FlowLimits}
  *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word
  *   <li>{@code void ep_posted_prepare(const void* here)}: brings what puts of any thread look up nearer, or does nothing; {@code
  *       here} is in this rank's memory, and the calling threads may have to wait

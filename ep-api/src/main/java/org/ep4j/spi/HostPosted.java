@@ -35,8 +35,9 @@ public interface HostPosted {
     void write(int peer, long target, long source, long bytes);
 
     /**
-     * As {@link #write}, for what low latency sends. The limits of writes in flight, {@link org.ep4j.plan.offer.FlowLimits}, count the two
-     * apart; in all else they are alike, and in one order. The default calls {@link #write}, for backends without limits.
+     * Posts a write of low latency or of control data; {@link #write} is for high throughput. Limits of writes in flight, see {@link
+     * org.ep4j.plan.offer.FlowLimits}, count the two apart. In all else they are alike, and an {@link #advance} ends both. The default calls
+     * {@link #write}, for backends without limits.
      */
     default void writeMessage(int peer, long target, long source, long bytes) {
         write(peer, target, source, bytes);

@@ -12,7 +12,7 @@ import org.ep4j.topology.NicFamily;
  *
  * @param limits what this rank may have in flight on it, to all peers
  * @param largeWrites writes of {@link RailFlow#LARGE} bytes or more that an endpoint, of which each peer has one, has room for
- * @param smallWrites the same of smaller writes
+ * @param smallWrites smaller writes that it has room for
  * @param burst writes that may be posted before completions are polled
  * @param registrationChunk bytes of memory that are registered at once
  */
@@ -62,17 +62,17 @@ record NicProfile(FlowLimits limits, int largeWrites, int smallWrites, int burst
         NicProfile found = Providers.software(info.provider())
                 ? SOFTWARE
                 : of(VENDORS.getOrDefault(info.vendor(), NicFamily.OTHER_RDMA));
+        int writes = config.get(EpKeys.NIC_INFLIGHT_WRITES);
         return new NicProfile(
                 found.limits().with(config),
-                room(found.largeWrites(), config),
-                room(found.smallWrites(), config),
+                room(found.largeWrites(), writes),
+                room(found.smallWrites(), Math.max(writes, config.get(EpKeys.NIC_INFLIGHT_MESSAGES))),
                 found.burst(),
                 found.registrationChunk());
     }
 
-    /** Where a limit is set, an only peer may use all of it, with writes of any size. */
-    private static int room(int usual, EpConfig config) {
-        int set = Math.max(config.get(EpKeys.NIC_INFLIGHT_WRITES), config.get(EpKeys.NIC_INFLIGHT_MESSAGES));
+    /** Where a higher limit is set, an only peer may use up to {@link #MOST_WRITES} of it. Writes of high throughput are of any size. */
+    private static int room(int usual, int set) {
         return Math.max(usual, Math.min(set, MOST_WRITES));
     }
 

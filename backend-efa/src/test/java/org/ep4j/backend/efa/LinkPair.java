@@ -97,7 +97,7 @@ final class LinkPair {
         return data[side].words();
     }
 
-    /** What is written from here on is of low latency, or not. */
+    /** Sets the mode of later writes. */
     void sendMessages(boolean lowLatency) {
         messages = lowLatency;
     }

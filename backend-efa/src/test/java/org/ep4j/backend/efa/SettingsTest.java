@@ -64,6 +64,9 @@ final class SettingsTest {
         NicProfile many = NicProfile.of(nic("0x15b3"), environment(Map.of("EP_NIC_MAX_INFLIGHT_WRITES", "100000")));
         assertThat(many.largeWrites()).isEqualTo(256);
         assertThat(many.smallWrites()).isEqualTo(256);
+        NicProfile messages = NicProfile.of(nic("0x15b3"), environment(Map.of("EP_NIC_MAX_INFLIGHT_MESSAGES", "100")));
+        assertThat(messages.largeWrites()).isEqualTo(8);
+        assertThat(messages.smallWrites()).isEqualTo(100);
     }
 
     @Test

@@ -659,7 +659,9 @@ final class Link {
                 Region control = memory.control();
                 long word = memory.remote(memory.words().stopped(rail.index()));
                 rail.toldOver(home);
-                sender.append(home, request.write(control, word, control, memory.one(), Long.BYTES));
+                request.write(control, word, control, memory.one(), Long.BYTES);
+                request.message = true;
+                sender.append(home, request);
             }
         }
     }

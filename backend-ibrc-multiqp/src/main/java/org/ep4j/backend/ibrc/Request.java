@@ -15,7 +15,7 @@ final class Request {
 
     int length;
 
-    /** Whether it is of low latency: see {@link org.ep4j.spi.HostPosted#writeMessage}. */
+    /** Whether it is of low latency or control data: see {@link org.ep4j.spi.HostPosted#writeMessage}. */
     boolean message;
 
     /** Whether room on the NIC was taken for it, see {@link Lane#nic}. */

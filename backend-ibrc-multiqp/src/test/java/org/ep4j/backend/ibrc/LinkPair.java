@@ -34,7 +34,7 @@ final class LinkPair implements AutoCloseable {
     private final FakeFabric fabric;
     private final int rails;
     private final boolean atomics;
-    private boolean messages;
+    private double messages;
     private final Side[] sides = new Side[2];
     private final List<NicFlow> flows = new ArrayList<>();
     private int buffer;
@@ -144,14 +144,14 @@ final class LinkPair implements AutoCloseable {
         return fabric.mostWrites();
     }
 
-    /** What is exchanged from here on is of low latency, or not. */
-    void sendMessages(boolean lowLatency) {
-        messages = lowLatency;
+    /** Sets how many of the writes that are exchanged later are of low latency, from 0 to 1. */
+    void sendMessages(double share) {
+        messages = share;
     }
 
-    /** Bytes that hold room on NICs. */
-    long heldBytes() {
-        return flows.stream().mapToLong(NicFlow::bytes).sum();
+    /** Returns whether nothing holds room on any NIC. */
+    boolean holdsNothing() {
+        return flows.stream().allMatch(flow -> flow.bytes() == 0 && flow.writes(false) == 0 && flow.writes(true) == 0);
     }
 
     /** Nothing arrives, on any rail, and nothing fails, as long as {@code stalled} holds. */
@@ -304,7 +304,8 @@ final class LinkPair implements AutoCloseable {
         int done = 0;
         while (done < total) {
             int bytes = Math.min(total - done, 1 + random.nextInt(1500));
-            own.link.write(own.dataRegion, target + done, source + done, bytes, messages, Link.NO_CHECK);
+            own.link.write(
+                    own.dataRegion, target + done, source + done, bytes, random.nextDouble() < messages, Link.NO_CHECK);
             done += bytes;
         }
         advance(side, BEFORE, round);

@@ -44,11 +44,11 @@ final class LinkPropertyTest {
         FlowLimits limits = new FlowLimits(bytes, messages ? 0 : writes, messages ? writes : 0, "");
         LinkPair pair = new LinkPair(new Random(seed), rails, rails * queuePairs, true, settings(seed), limits);
         try (pair) {
-            pair.sendMessages(messages);
+            pair.sendMessages(messages ? 1 : 0);
             pair.exchange(ROUNDS, 0);
             assertThat(pair.mostBytes()).isPositive().isLessThanOrEqualTo(bytes);
             assertThat(pair.mostWrites()).isPositive().isLessThanOrEqualTo(writes);
-            assertThat(pair.heldBytes()).isZero();
+            assertThat(pair.holdsNothing()).isTrue();
         }
     }
 
@@ -74,13 +74,16 @@ final class LinkPropertyTest {
             @ForAll @IntRange(min = 2, max = 4) int rails,
             @ForAll @IntRange(min = 1, max = 3) int queuePairs,
             @ForAll boolean atomics,
-            @ForAll @IntRange(min = 1, max = 6000) int bytes) {
-        FlowLimits limits = new FlowLimits(seed % 2 == 0 ? 0 : bytes, 0, 0, "");
+            @ForAll @IntRange(min = 1, max = 6000) int bytes,
+            @ForAll @IntRange(min = 0, max = 8) int writes,
+            @ForAll @IntRange(min = 0, max = 8) int messages) {
+        FlowLimits limits = new FlowLimits(seed % 2 == 0 ? 0 : bytes, writes, messages, "");
         LinkPair pair = new LinkPair(new Random(seed), rails, rails * queuePairs, atomics, settings(seed), limits);
         try (pair) {
+            pair.sendMessages(0.5);
             pair.exchange(ROUNDS, rails - 1);
             assertThat(pair.failovers()).isEqualTo(2 * (rails - 1));
-            assertThat(pair.heldBytes()).isZero();
+            assertThat(pair.holdsNothing()).isTrue();
         }
     }
 

@@ -22,8 +22,8 @@ using cuda::std::is_unsigned;
 #endif
 
 // Limits of what this GPU has in flight on its NIC, see org.ep4j.plan.offer.FlowLimits; 0 for none. NVSHMEM has none of its own but the depth of a queue pair.
-// Low latency sends every message and slot with a signal of its own, high throughput its rows without: that is how the two are counted apart.
-enum { EP_IN_FLIGHT_BYTES, EP_IN_FLIGHT_WRITES, EP_IN_FLIGHT_MESSAGES };
+// Writes of high throughput have no signal, all but one kind of low latency have one: that is how the two are counted apart.
+enum { EP_COUNT_BYTES, EP_COUNT_WRITES, EP_COUNT_MESSAGES };
 #ifdef EP_INFLIGHT_BYTES
 // What writes of one kind have begun, what has been posted of it, and what is known to be there. One set for all kernels of a module.
 struct EpInFlight {
@@ -48,10 +48,10 @@ __device__ __forceinline__ bool ep_in_flight_take(EpInFlight* of, unsigned long 
 
 // By one thread, before it or its warp or block posts a write. Waits for room, which comes when earlier writes have arrived.
 __device__ __noinline__ void ep_in_flight_begin(int kind, unsigned long long bytes) {
-  const unsigned long long most = kind == EP_IN_FLIGHT_WRITES ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES;
+  const unsigned long long most = kind == EP_COUNT_WRITES ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES;
   for (;;) {
     if (ep_in_flight_take(&ep_in_flight[kind], 1, most)) {
-      if (ep_in_flight_take(&ep_in_flight[EP_IN_FLIGHT_BYTES], bytes, EP_INFLIGHT_BYTES)) return;
+      if (ep_in_flight_take(&ep_in_flight[EP_COUNT_BYTES], bytes, EP_INFLIGHT_BYTES)) return;
       if (most != 0) atomicAdd(&ep_in_flight[kind].begun, ~0ull);
     }
     unsigned long long posted[3];
@@ -65,8 +65,8 @@ __device__ __noinline__ void ep_in_flight_begin(int kind, unsigned long long byt
 // By the same thread, when the write is posted.
 __device__ __noinline__ void ep_in_flight_posted(int kind, unsigned long long bytes) {
   __threadfence();
-  if ((kind == EP_IN_FLIGHT_WRITES ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES) != 0) atomicAdd(&ep_in_flight[kind].posted, 1ull);
-  if (EP_INFLIGHT_BYTES != 0) atomicAdd(&ep_in_flight[EP_IN_FLIGHT_BYTES].posted, bytes);
+  if ((kind == EP_COUNT_WRITES ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES) != 0) atomicAdd(&ep_in_flight[kind].posted, 1ull);
+  if (EP_INFLIGHT_BYTES != 0) atomicAdd(&ep_in_flight[EP_COUNT_BYTES].posted, bytes);
 }
 
 // The threads that call for one write together.
@@ -104,27 +104,30 @@ __device__ __forceinline__ void ep_within_limits(const void* to, unsigned long l
 }
 
 __device__ __forceinline__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EP_IN_FLIGHT_WRITES, EpByThread>(to, bytes, peer, [=] { nvshmem_putmem_nbi(to, from, bytes, peer); });
+  ep_within_limits<EP_COUNT_WRITES, EpByThread>(to, bytes, peer, [=] { nvshmem_putmem_nbi(to, from, bytes, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EP_IN_FLIGHT_WRITES, EpByWave>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
+  ep_within_limits<EP_COUNT_WRITES, EpByWave>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
+}
+__device__ __forceinline__ void ep_posted_put_message_wave(char* to, const char* from, unsigned long long bytes, int peer) {
+  ep_within_limits<EP_COUNT_MESSAGES, EpByWave>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EP_IN_FLIGHT_WRITES, EpByBlock>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_block(to, from, bytes, peer); });
+  ep_within_limits<EP_COUNT_WRITES, EpByBlock>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_block(to, from, bytes, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_signal(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  ep_within_limits<EP_IN_FLIGHT_MESSAGES, EpByThread>(
+  ep_within_limits<EP_COUNT_MESSAGES, EpByThread>(
       to, bytes, peer, [=] { nvshmem_putmem_signal_nbi(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_signal_wave(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  ep_within_limits<EP_IN_FLIGHT_MESSAGES, EpByWave>(
+  ep_within_limits<EP_COUNT_MESSAGES, EpByWave>(
       to, bytes, peer, [=] { nvshmemx_putmem_signal_nbi_warp(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_signal_block(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  ep_within_limits<EP_IN_FLIGHT_MESSAGES, EpByBlock>(
+  ep_within_limits<EP_COUNT_MESSAGES, EpByBlock>(
       to, bytes, peer, [=] { nvshmemx_putmem_signal_nbi_block(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
 }
 // What this looks up puts look up, too. Nothing lies at 1, which the compiler does not know: else it would leave the look-up out.

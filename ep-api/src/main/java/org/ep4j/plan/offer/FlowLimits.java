@@ -18,7 +18,7 @@ import org.ep4j.topology.NicFamily;
  *
  * @param bytes bytes of writes; 0 for no limit
  * @param writes writes of high throughput, {@link org.ep4j.spi.HostPosted#write}; 0 for no limit
- * @param messages writes of low latency, {@link org.ep4j.spi.HostPosted#writeMessage}; 0 for no limit
+ * @param messages writes of low latency and of control data, {@link org.ep4j.spi.HostPosted#writeMessage}; 0 for no limit
  * @param source kind of NIC or settings that the limits are from, for people; empty where there are none
  */
 public record FlowLimits(long bytes, int writes, int messages, String source) {

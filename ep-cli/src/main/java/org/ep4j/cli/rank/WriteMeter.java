@@ -14,6 +14,9 @@ final class WriteMeter {
     private static final int COUNTER = 0;
     private static final Duration PATIENCE = Duration.ofMinutes(2);
 
+    /** Bytes below which a write stands for low latency, which sends a row or a few at once. */
+    private static final int LOW_LATENCY = 64 << 10;
+
     /** Looks at a counter before others may have the processor: what is awaited may be made by them. */
     private static final int LOOKS = 1 << 10;
 
@@ -63,7 +66,7 @@ final class WriteMeter {
     long stream(int bytes, int writes, int writesPerCounter) {
         long start = System.nanoTime();
         for (int i = 1; i <= writes; i++) {
-            posted.write(peer, half, 0, bytes);
+            write(bytes);
             if (i % writesPerCounter == 0 || i == writes) {
                 posted.advance(peer, COUNTER, ++sent);
             }
@@ -105,8 +108,17 @@ final class WriteMeter {
         posted.drain(peer, PATIENCE);
     }
 
+    /** Posts a write in the mode in which the engine posts writes of its size. */
+    private void write(int bytes) {
+        if (bytes < LOW_LATENCY) {
+            posted.writeMessage(peer, half, 0, bytes);
+        } else {
+            posted.write(peer, half, 0, bytes);
+        }
+    }
+
     private void send(int bytes) {
-        posted.write(peer, half, 0, bytes);
+        write(bytes);
         posted.advance(peer, COUNTER, ++sent);
     }
 

@@ -106,6 +106,11 @@ public final class NicFlow {
         return bytes.get();
     }
 
+    /** Writes in flight of one mode; 0 where they are not limited. */
+    public int writes(boolean message) {
+        return count(message).get();
+    }
+
     private void add(int length, boolean message, int sign) {
         if (free || length == 0) {
             return;

@@ -183,8 +183,8 @@ public final class BufferLayout {
     }
 
     /**
-     * Whether a write to an offset belongs to an operation of low latency: its messages, counts and combine slots, their flags, and the
-     * blocks of these operations.
+     * Returns whether a write to an offset belongs to an operation of low latency: its messages, counts and combine slots, their flags, and
+     * the blocks of these operations.
      */
     public boolean isLowLatency(long offset) {
         return offset < rows

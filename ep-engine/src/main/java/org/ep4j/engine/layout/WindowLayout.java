@@ -106,7 +106,7 @@ public final class WindowLayout {
         return outgoing + ((long) channels + index) * channelBytes;
     }
 
-    /** As {@link BufferLayout#isLowLatency}, of an offset in the window. */
+    /** Returns whether a write to an offset in the window belongs to an operation of low latency. */
     public boolean isLowLatency(long offset) {
         return offset < outgoing
                 ? offset < staging && layout.isLowLatency(offset)

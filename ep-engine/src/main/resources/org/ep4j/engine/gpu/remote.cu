@@ -16,7 +16,7 @@
 // begins.
 EP_APART void signal_apart(unsigned long long* counter, u64 value, int peer) { ::ep_posted_signal(counter, value, peer); }
 EP_APART void quiet_apart() { ::ep_posted_quiet(); }
-EP_APART void put_apart_by_wave(char* there, const char* from, u64 bytes, int peer) { ::ep_posted_put_wave(there, from, bytes, peer); }
+EP_APART void put_apart_by_wave(char* there, const char* from, u64 bytes, int peer) { ::ep_posted_put_message_wave(there, from, bytes, peer); }
 EP_APART void put_signal_apart(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
   ::ep_posted_put_signal(there, from, bytes, word, value, peer);
 }

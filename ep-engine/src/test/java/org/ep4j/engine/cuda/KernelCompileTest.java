@@ -143,6 +143,7 @@ final class KernelCompileTest {
     private static final String POSTED_BY_DEVICE = """
             extern __device__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer);
             extern __device__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer);
+            extern __device__ void ep_posted_put_message_wave(char* to, const char* from, unsigned long long bytes, int peer);
             extern __device__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer);
             extern __device__ void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes,
                 unsigned long long* counter, unsigned long long value, int peer);

@@ -122,6 +122,11 @@ final class ControlSlotsTest {
 
         @Override
         public void write(int peer, long target, long source, long bytes) {
+            throw new AssertionError("control data must not wait for writes of high throughput");
+        }
+
+        @Override
+        public void writeMessage(int peer, long target, long source, long bytes) {
             writes++;
         }
 

@@ -27,7 +27,7 @@ final class Link {
     /** Bytes of all writes so far, over all links. */
     private static final AtomicLong WRITTEN = new AtomicLong();
 
-    /** Those of low latency. */
+    /** Bytes of writes of low latency. */
     private static final AtomicLong MESSAGES = new AtomicLong();
 
     /** By counter: how often it was advanced so far, over all links. */
@@ -95,7 +95,7 @@ final class Link {
         return WRITTEN.get();
     }
 
-    /** Bytes written so far as messages of low latency, over all links. */
+    /** Bytes of all writes of low latency so far, over all links. */
     static long messages() {
         return MESSAGES.get();
     }

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Backends limit the writes of high throughput and of low latency apart: engines say of each write which it is. */
+/** Backends limit the writes of high throughput and of low latency apart: engines pass the mode of each write. */
 @Tag("verify")
 final class WriteModesTest extends OnEmulatedGpus {
     private static final String HIGH = "hidden=64 tokens=9,5,7 topk=3 experts=9 rounds=2 seed=3";
