@@ -96,8 +96,8 @@ ep_install_test_tools() {
   fi
 }
 
-# Prints what the JNI libraries of ibrc-multiqp and efa are built with and is there, a line each: nothing without a compiler, since headers
-# alone build nothing.
+# Prints what the JNI libraries of ep-engine, ibrc-multiqp and efa are built with and is there, a line each: nothing without a compiler, since
+# headers alone build nothing.
 ep_native_tools() {
   local tool
   command -v g++ >/dev/null || return 0

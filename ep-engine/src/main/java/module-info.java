@@ -3,6 +3,7 @@ module org.ep4j.engine {
     requires static transitive org.jspecify;
     requires com.sun.jna;
     requires jdk.jfr;
+    requires org.bytedeco.javacpp;
     requires transitive org.ep4j;
 
     exports org.ep4j.engine.collective;

@@ -88,6 +88,15 @@ public final class EpKeys {
                             + " machine; 0 uses the real hosts")
             .agreedByAllRanks();
 
+    /** How ranks on the host move and sum rows. */
+    public static final ConfigKey<String> HOST_ROWS = ConfigKey.choice(
+            "ep.host.rows",
+            "auto",
+            List.of("auto", "java", "baseline", "avx2", "avx512", "avx512-bf16"),
+            "instructions with which a rank on the host copies, sums and casts rows; results are the same. auto: the fastest that the"
+                    + " processor has, or java if ep4j was built without g++; java: no native code; baseline: what every processor has"
+                    + " (SSE2, NEON); avx2, avx512, avx512-bf16: refused if the processor or the build lacks them");
+
     /** Kernels keep a step of 16 bits below an operation's number, and counters are signed: this leaves room for a million operations. */
     private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);
 
@@ -361,6 +370,7 @@ public final class EpKeys {
                 RAILS,
                 LANES,
                 HOST_RANKS,
+                HOST_ROWS,
                 FIRST_NUMBER,
                 PROXY_THREADS,
                 NIC_MAP,

@@ -5,8 +5,10 @@ import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.NativeMethods;
+import org.ep4j.engine.rows.Rows;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeReport;
@@ -19,6 +21,7 @@ import org.ep4j.spi.SpiVersion;
  * <ul>
  *   <li>{@code EP-HOST-001} the device exists
  *   <li>{@code EP-HOST-002} native libraries can be called
+ *   <li>{@code EP-HOST-003} rows are copied and summed in native code
  * </ul>
  */
 public final class HostDeviceProvider implements DeviceProvider {
@@ -40,7 +43,16 @@ public final class HostDeviceProvider implements DeviceProvider {
         Check calls = NativeMethods.problem()
                 .map(problem -> Check.fail("EP-HOST-002", problem.message(), problem.remedy()))
                 .orElseGet(() -> Check.pass("EP-HOST-002", "native libraries can be called through JNA"));
-        return new ProbeReport(List.of(check, calls), Map.of());
+        return new ProbeReport(List.of(check, calls, rows(request.config().get(EpKeys.HOST_ROWS))), Map.of());
+    }
+
+    private static Check rows(String setting) {
+        try {
+            return Check.pass("EP-HOST-003", "rows: " + Rows.of(setting, 1).description());
+        } catch (EpUnavailableException e) {
+            return Check.fail(
+                    "EP-HOST-003", String.valueOf(e.getMessage()), "set " + EpKeys.HOST_ROWS.name() + " to auto");
+        }
     }
 
     @Override

@@ -6,6 +6,7 @@ import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.OperationNames;
@@ -44,16 +45,23 @@ final class HighThroughput {
     private static final int PASSED = 6;
 
     private final HostState state;
+    private final RowCopies copies;
     private final Validity dispatches = new Validity("dispatch", 1);
     private final Validity combines = new Validity("combine", 1);
     private long number;
 
     HighThroughput(HostState state) {
         this.state = state;
+        this.copies = new RowCopies(state.rows());
     }
 
     HostState state() {
         return state;
+    }
+
+    /** Copies of the operation that runs. */
+    RowCopies copies() {
+        return copies;
     }
 
     Validity dispatches() {

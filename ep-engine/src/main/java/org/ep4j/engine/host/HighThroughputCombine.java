@@ -16,6 +16,7 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.RowSum;
+import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
@@ -108,6 +109,7 @@ final class HighThroughputCombine {
             return 0;
         }
         if (handle.byExpert()) {
+            sum.begin(handle.received() * rowBytes);
             for (int row = 0; row < handle.received(); row++) {
                 sum.clear();
                 for (int k = 0; k < topK; k++) {
@@ -118,6 +120,7 @@ final class HighThroughputCombine {
                 }
                 sum.store(symmetric, layout.combineArea() + row * rowBytes);
             }
+            sum.finish();
             return layout.combineArea();
         }
         long offset = request.x().address() - state.symmetric().address();
@@ -133,6 +136,8 @@ final class HighThroughputCombine {
 
     /** Rows of this rank's own tokens are read where they are. */
     private void copyRowsForOthers(HostMemory symmetric) {
+        RowCopies copies = mode.copies();
+        copies.begin(handle.received() * rowBytes);
         int row = 0;
         while (row < handle.received()) {
             int end = row;
@@ -140,10 +145,11 @@ final class HighThroughputCombine {
                 end++;
             }
             if (handle.sourceRanks()[row] != state.rank()) {
-                symmetric.copy(layout.combineArea() + row * rowBytes, x, row * rowBytes, (end - row) * rowBytes);
+                copies.add(symmetric, layout.combineArea() + row * rowBytes, x, row * rowBytes, (end - row) * rowBytes);
             }
             row = end;
         }
+        copies.finish();
     }
 
     private static boolean inside(long offset, long bytes, long start, long length) {
@@ -168,6 +174,8 @@ final class HighThroughputCombine {
 
     private void sendSelections(Mask mask) {
         Peers<HostMemory> peers = state.peers();
+        RowCopies copies = mode.copies();
+        copies.begin(handle.received() * rowBytes);
         for (int row = 0; row < handle.received(); row++) {
             int source = handle.sourceRanks()[row];
             if (mask.has(source) || source == state.rank()) {
@@ -175,16 +183,23 @@ final class HighThroughputCombine {
             }
             for (int k = 0; k < topK; k++) {
                 int expanded = handle.expandedRows()[row * topK + k];
-                if (expanded >= 0) {
-                    long slot = layout.selectionSlot(handle.sourceTokens()[row], k);
+                if (expanded < 0) {
+                    continue;
+                }
+                long slot = layout.selectionSlot(handle.sourceTokens()[row], k);
+                if (peers.isPostedTo(source)) {
                     long place = peers.place(source, slot, rowBytes);
                     peers.through(source).copy(place, x, expanded * rowBytes, rowBytes);
+                } else {
+                    copies.add(peers.memory(source), slot, x, expanded * rowBytes, rowBytes);
                 }
             }
         }
+        copies.finish();
     }
 
     private void reduce(HighThroughput.Begun begun, HostMemory out) {
+        sum.begin(routing.tokens() * rowBytes);
         for (int t = 0; t < routing.tokens(); t++) {
             sum.clear();
             for (HostMemory bias : biases) {
@@ -204,6 +219,7 @@ final class HighThroughputCombine {
             }
             sum.store(out, t * rowBytes);
         }
+        sum.finish();
     }
 
     private void addRow(int rank, int target, long input) {

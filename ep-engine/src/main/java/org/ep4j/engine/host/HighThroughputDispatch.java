@@ -23,6 +23,7 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
@@ -100,7 +101,7 @@ final class HighThroughputDispatch {
         // The NIC sends while this thread stores.
         post(routing, targetRows, passedBy, begun);
         send(routing, targetRows, begun.mask());
-        passed.passOn(begun, firstRows, deadline);
+        passed.passOn(begun, firstRows, mode.copies(), deadline);
         mode.advance(begun, Counter.HT_DATA, r -> !state.peers().isPostedTo(r));
         mode.awaitAll(begun, Counter.HT_DATA, deadline, "dispatch rows");
         int[] placed = firstRows;
@@ -168,6 +169,8 @@ final class HighThroughputDispatch {
 
     private void send(Routing routing, int[] targetRows, Mask mask) {
         int[] record = new int[1 + 2 * topK + scales];
+        RowCopies copies = mode.copies();
+        copies.begin(storedRows(routing, mask) * rowBytes);
         for (int t = 0; t < tokens; t++) {
             int first = routing.firstTarget()[t];
             int end = routing.firstTarget()[t + 1];
@@ -182,10 +185,22 @@ final class HighThroughputDispatch {
                 }
                 fillIds(record, routing, t, target);
                 HostMemory memory = state.peers().memory(target);
-                memory.copy(layout.rows() + targetRows[i] * rowBytes, x, t * rowBytes, rowBytes);
+                copies.add(memory, layout.rows() + targetRows[i] * rowBytes, x, t * rowBytes, rowBytes);
                 memory.putInts(layout.record(targetRows[i]), record, 0, record.length);
             }
         }
+        copies.finish();
+    }
+
+    /** Rows that {@link #send} stores. */
+    private long storedRows(Routing routing, Mask mask) {
+        long rows = 0;
+        for (int target = 0; target < state.ranks(); target++) {
+            if (!mask.has(target) && !state.peers().isPostedTo(target)) {
+                rows += routing.rowsTo()[target];
+            }
+        }
+        return rows;
     }
 
     /** One target after the other, since its rows are neighbours and go in few large writes. */
@@ -360,7 +375,10 @@ final class HighThroughputDispatch {
         return request.out()
                 .map(out -> {
                     HostMemory target = HostMemory.of(out.memory());
-                    target.copy(0, symmetric, layout.rows(), handle.received() * rowBytes);
+                    RowCopies copies = mode.copies();
+                    copies.begin(handle.received() * rowBytes);
+                    copies.add(target, 0, symmetric, layout.rows(), handle.received() * rowBytes);
+                    copies.finish();
                     return Tensor.of(
                             out.memory(), out.type(), rows, state.shape().hidden());
                 })
@@ -397,6 +415,8 @@ final class HighThroughputDispatch {
             memory.putInt(local.offset(SOURCE_TOKENS) + 4 * row, -1);
             memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * row, 0);
         }
+        RowCopies copies = mode.copies();
+        copies.begin(handle.rows() * rowBytes);
         int[] record = new int[1 + 2 * topK + scales];
         for (int row = 0; row < handle.received(); row++) {
             symmetric.getInts(layout.record(row), record, 0, record.length);
@@ -405,13 +425,14 @@ final class HighThroughputDispatch {
                 if (to < 0) {
                     continue;
                 }
-                target.copy(base + to * rowBytes, symmetric, layout.rows() + row * rowBytes, rowBytes);
+                copies.add(target, base + to * rowBytes, symmetric, layout.rows() + row * rowBytes, rowBytes);
                 memory.putInts(local.offset(EXPANDED_SCALES) + 4 * to * scales, record, 1 + 2 * topK, scales);
                 memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * to, record[1 + topK + k]);
                 memory.putInt(local.offset(SOURCE_RANKS) + 4 * to, handle.sourceRanks()[row]);
                 memory.putInt(local.offset(SOURCE_TOKENS) + 4 * to, handle.sourceTokens()[row]);
             }
         }
+        copies.finish();
         if (request.zeroPadding()) {
             zeroPadding(handle, target, base);
         }

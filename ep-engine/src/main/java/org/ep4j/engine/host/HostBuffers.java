@@ -16,6 +16,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.rows.Rows;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
@@ -103,9 +104,10 @@ public final class HostBuffers {
                     allocate(group.device(), local.lowLatencyBytes(), owned));
             Peers<HostMemory> peers = new Peers<>(
                     group.plan(), layout(shape, ranks, rails), symmetric, HostMemory::of, Deadline.in(timeout));
-            Waits waits =
-                    new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
-            HostState state = new HostState(shape, placement, peers, rails, waits, local, high, low);
+            int hostRanks = group.plan().hostRanks(rank).size();
+            Waits waits = new Waits(peers, bootstrap, hostRanks);
+            Rows rows = Rows.of(config.get(EpKeys.HOST_ROWS), hostRanks);
+            HostState state = new HostState(shape, placement, peers, rails, waits, rows, local, high, low);
             HostBuffer buffer = new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
             buffer.numberFrom(config.get(EpKeys.FIRST_NUMBER));
             return buffer;

@@ -10,6 +10,7 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.rows.Rows;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.Waits;
@@ -22,6 +23,7 @@ import org.ep4j.engine.sync.Waits;
  * @param peers symmetric memory and counters
  * @param rails who passes rows on
  * @param waits how counters are awaited
+ * @param rows how rows are copied, summed and cast
  * @param layout of the results
  * @param highThroughput memory of high-throughput results
  * @param lowLatency memory of low-latency results, one for each bank; empty when the mode is left out
@@ -32,6 +34,7 @@ record HostState(
         Peers<HostMemory> peers,
         Rails rails,
         Waits waits,
+        Rows rows,
         LocalLayout layout,
         Region highThroughput,
         List<Region> lowLatency) {

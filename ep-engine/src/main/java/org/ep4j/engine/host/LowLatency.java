@@ -6,6 +6,7 @@ import java.util.function.Supplier;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.OperationNames;
@@ -22,6 +23,7 @@ final class LowLatency {
     private static final int MOST_UNCOMBINED = 64;
 
     private final HostState state;
+    private final Fp8Rows cast;
     private final Flow dispatches;
     private final Flow combines;
     /** Numbers of dispatches since the last recovery for which there was no combine. */
@@ -31,6 +33,7 @@ final class LowLatency {
 
     LowLatency(HostState state) {
         this.state = state;
+        cast = new Fp8Rows(state.shape().hidden(), state.rows());
         dispatches =
                 new Flow("low-latency dispatch", Block.LL_DISPATCH, Counter.LL_DISPATCH, Counter.LL_DISPATCH_CREDIT);
         combines = new Flow("low-latency combine", Block.LL_COMBINE, Counter.LL_COMBINE, Counter.LL_COMBINE_CREDIT);
@@ -38,6 +41,11 @@ final class LowLatency {
 
     HostState state() {
         return state;
+    }
+
+    /** For rows of the operation that runs. */
+    Fp8Rows cast() {
+        return cast;
     }
 
     /** A dispatch has begun; other ranks owe this one the rows of a combine for it, in which they may write here. */

@@ -90,6 +90,7 @@ final class LowLatencyCombine {
     }
 
     private long sendAs(long number, LowLatencyHandleImpl.Received received, Mask mask) {
+        sum.begin(received.sourceRanks().length * layout.rowBytes());
         for (int m = 0; m < received.sourceRanks().length; m++) {
             int target = received.sourceRanks()[m];
             if (target == state.rank() && ownRowsInPlace()) {
@@ -98,6 +99,7 @@ final class LowLatencyCombine {
                 sendMessage(received, m, target, number);
             }
         }
+        sum.finish();
         for (int r = 0; r < state.ranks(); r++) {
             if (!mask.has(r)) {
                 flow.sent(r, number, options(), 0, handle.number(), mask);
@@ -140,6 +142,9 @@ final class LowLatencyCombine {
                 sendCoded(target, slot);
             } else {
                 sum.store(state.peers().through(target), placeRow(target, slot));
+                if (state.peers().isPostedTo(target)) {
+                    sum.finish();
+                }
             }
         }
     }
@@ -183,6 +188,7 @@ final class LowLatencyCombine {
         Arrays.fill(lastToken, -1);
         ValueSum values = new ValueSum(request.logFmt() ? hidden : 0);
         float[] decoded = new float[request.logFmt() ? hidden : 0];
+        sum.begin(routing.tokens() * layout.rowBytes());
         for (int t = 0; t < routing.tokens(); t++) {
             sum.clear();
             values.clear();
@@ -206,6 +212,7 @@ final class LowLatencyCombine {
                 sum.store(out, t * layout.rowBytes());
             }
         }
+        sum.finish();
     }
 
     private void addDecoded(ValueSum values, float[] decoded, int selection) {

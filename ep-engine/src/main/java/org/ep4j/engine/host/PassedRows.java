@@ -4,6 +4,7 @@ import java.util.Arrays;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
@@ -109,17 +110,19 @@ final class PassedRows {
      * Waits for what other islands sent by this rank and passes it on.
      *
      * @param firstRows {@code [R * R]}: first row of each source on each target
+     * @param copies none of which are unfinished
      */
-    void passOn(HighThroughput.Begun begun, int[] firstRows, Deadline deadline) {
+    void passOn(HighThroughput.Begun begun, int[] firstRows, RowCopies copies, Deadline deadline) {
         for (int source = 0; source < state.ranks(); source++) {
             if (!begun.mask().has(source) && begun.passed()[source] > 0) {
                 state.waits().await(Counter.HT_DATA, source, begun.number(), deadline, "dispatch rows to pass on");
-                passOn(source, begun, firstRows);
+                passOn(source, begun, firstRows, copies);
             }
         }
     }
 
-    private void passOn(int source, HighThroughput.Begun begun, int[] firstRows) {
+    private void passOn(int source, HighThroughput.Begun begun, int[] firstRows, RowCopies copies) {
+        copies.begin(begun.passed()[source] * rowBytes);
         int[] next = Arrays.copyOfRange(firstRows, source * state.ranks(), (source + 1) * state.ranks());
         int[] record = new int[recordInts];
         int[] own = new int[recordInts];
@@ -136,7 +139,8 @@ final class PassedRows {
                     own[1 + j] = state.localIndex(record[1 + j], target);
                 }
                 HostMemory memory = peers.memory(target);
-                memory.copy(
+                copies.add(
+                        memory,
                         layout.rows() + next[target] * rowBytes,
                         peers.local(),
                         layout.passedRow(row, rowBytes),
@@ -144,6 +148,7 @@ final class PassedRows {
                 memory.putInts(layout.record(next[target]++), own, 0, own.length);
             }
         }
+        copies.finish();
     }
 
     private boolean isEarlier(int[] record, int k, int target) {

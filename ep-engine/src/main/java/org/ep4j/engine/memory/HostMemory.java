@@ -21,11 +21,13 @@ public final class HostMemory implements Words {
     private static final long STRIDE = 1L << STRIDE_SHIFT;
     private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
 
+    private final long base;
     private final long size;
     private final ByteBuffer[] windows;
     private final IntBuffer[] intWindows;
 
-    private HostMemory(long size, ByteBuffer[] windows) {
+    private HostMemory(long base, long size, ByteBuffer[] windows) {
+        this.base = base;
         this.size = size;
         this.windows = windows;
         this.intWindows = new IntBuffer[windows.length];
@@ -43,7 +45,7 @@ public final class HostMemory implements Words {
             long start = (long) i << STRIDE_SHIFT;
             windows[i] = buffer(memory.address() + start, Math.min(Integer.MAX_VALUE, size - start));
         }
-        return new HostMemory(size, windows);
+        return new HostMemory(memory.address(), size, windows);
     }
 
     /** All of a direct buffer of up to 2^30 bytes, which stays as long as this does. */
@@ -52,7 +54,7 @@ public final class HostMemory implements Words {
             throw new IllegalArgumentException(direct.capacity() + " bytes are more than " + STRIDE);
         }
         ByteBuffer all = direct.duplicate().clear().order(ByteOrder.nativeOrder());
-        return new HostMemory(all.capacity(), new ByteBuffer[] {all});
+        return new HostMemory(address(all), all.capacity(), new ByteBuffer[] {all});
     }
 
     /** A direct buffer over {@code length} bytes at {@code address}, in native byte order. */
@@ -70,6 +72,19 @@ public final class HostMemory implements Words {
     /** Length in bytes. */
     public long size() {
         return size;
+    }
+
+    /**
+     * Address of a piece, for native code.
+     *
+     * @throws IndexOutOfBoundsException when not all of it is inside
+     */
+    public long address(long offset, long bytes) {
+        if (offset < 0 || bytes < 0 || offset > size - bytes) {
+            throw new IndexOutOfBoundsException(
+                    "[" + offset + ", " + offset + " + " + bytes + ") is not inside [0, " + size + ")");
+        }
+        return base + offset;
     }
 
     /**

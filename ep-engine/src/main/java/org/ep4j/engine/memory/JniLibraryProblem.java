@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.Locale;
 
 /**
- * Why the JNI library of a backend cannot be loaded.
+ * Why a JNI library cannot be loaded.
  *
  * @param message what is wrong
  * @param remedy what to do
@@ -20,8 +20,6 @@ public record JniLibraryProblem(String message, String remedy) {
      * @param headers package with the headers that it is built with
      */
     public static JniLibraryProblem of(Throwable e, boolean built, String headers) {
-        String text = messages(e);
-        String first = text.lines().findFirst().orElse("");
         if (!built) {
             String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
             return new JniLibraryProblem(
@@ -29,12 +27,24 @@ public record JniLibraryProblem(String message, String remedy) {
                     "build ep4j where its headers are: apt-get install g++ " + headers
                             + ", then build it again (./ep does so by itself)");
         }
+        return notLoading(e, "this backend", "g++ " + headers);
+    }
+
+    /**
+     * What a failure to load a library means that was built.
+     *
+     * @param e what was thrown
+     * @param owner whose library it is, for the message
+     * @param packages with which it is built
+     */
+    public static JniLibraryProblem notLoading(Throwable e, String owner, String packages) {
+        String text = messages(e);
+        String first = text.lines().findFirst().orElse("");
         boolean other = text.contains("GLIBC") || text.contains("cannot open shared object file");
         return new JniLibraryProblem(
-                "the JNI library of this backend does not load here: " + first,
+                "the JNI library of " + owner + " does not load here: " + first,
                 other
-                        ? "build ep4j on this machine: apt-get install g++ " + headers
-                                + ", mvn clean, then build it again"
+                        ? "build ep4j on this machine: apt-get install " + packages + ", mvn clean, then build it again"
                         : "it is unpacked into " + folder() + ": see that this folder can be written and is not mounted"
                                 + " noexec, or name another with -Dorg.bytedeco.javacpp.cachedir=FOLDER (for ./ep in"
                                 + " JAVA_TOOL_OPTIONS)");

@@ -1,7 +1,9 @@
 package org.ep4j.engine.numeric;
 
+import java.nio.ByteBuffer;
 import org.ep4j.EpShape;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.rows.Rows;
 
 /** Casts BF16 rows to FP8 E4M3 with one scale for each {@link EpShape#SCALE_BLOCK} channels. One thread at a time. */
 public final class Fp8Rows {
@@ -12,43 +14,61 @@ public final class Fp8Rows {
     private static final int BLOCK_PAIRS = EpShape.SCALE_BLOCK / 2;
 
     private final RowKernels kernels = RowKernels.best();
+    private final Rows natively;
     private final int pairs;
     private final int[] packed;
     private final int[] pairCodes;
     private final float[] factors;
+    private final HostMemory codes;
+    private final HostMemory scales;
 
-    /** For rows of {@code hidden} channels, a multiple of 4. */
-    public Fp8Rows(int hidden) {
+    /** For rows of {@code hidden} channels, a multiple of 8. */
+    public Fp8Rows(int hidden, Rows natively) {
+        this.natively = natively;
         pairs = hidden / 2;
         packed = new int[pairs];
         pairCodes = new int[pairs];
         factors = new float[(hidden + EpShape.SCALE_BLOCK - 1) / EpShape.SCALE_BLOCK];
+        codes = HostMemory.of(ByteBuffer.allocateDirect(hidden));
+        scales = HostMemory.of(ByteBuffer.allocateDirect(4 * factors.length));
+    }
+
+    /** The codes of the row that was cast last, a byte for each channel. */
+    public HostMemory codes() {
+        return codes;
+    }
+
+    /** What the codes of each block of that row are to be multiplied with, as binary32. */
+    public HostMemory scales() {
+        return scales;
     }
 
     /**
      * Casts one row.
      *
      * @param powerOfTwo true to round scales up to a power of two
-     * @param codes gets the row's codes, four in an int, the first in the low byte
-     * @param scales gets what the codes are to be multiplied with
      */
-    public void cast(HostMemory memory, long offset, boolean powerOfTwo, int[] codes, float[] scales) {
+    public void cast(HostMemory memory, long offset, boolean powerOfTwo) {
+        if (natively.isNative()) {
+            natively.cast(memory.address(offset, 4L * pairs), codes, scales, 2 * pairs, powerOfTwo);
+            return;
+        }
         memory.getInts(offset, packed, 0, pairs);
         for (int b = 0; b < factors.length; b++) {
             float amax = largest(b * BLOCK_PAIRS, Math.min(pairs, (b + 1) * BLOCK_PAIRS));
             float scale = amax / E4m3.MAX;
             if (powerOfTwo) {
                 int exponent = exponentRoundedUp(scale);
-                scales[b] = Float.intBitsToFloat(exponent << 23);
+                scales.putInt(4L * b, exponent << 23);
                 factors[b] = Math.scalb(1f, 127 - exponent);
             } else {
-                scales[b] = scale;
+                scales.putFloat(4L * b, scale);
                 factors[b] = E4m3.MAX / amax;
             }
         }
         kernels.encode(packed, factors, BLOCK_PAIRS, pairCodes);
         for (int i = 0; i < pairs / 2; i++) {
-            codes[i] = pairCodes[2 * i] | pairCodes[2 * i + 1] << 16;
+            codes.putInt(4L * i, pairCodes[2 * i] | pairCodes[2 * i + 1] << 16);
         }
     }
 

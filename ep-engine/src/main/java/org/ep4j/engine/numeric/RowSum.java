@@ -2,17 +2,22 @@ package org.ep4j.engine.numeric;
 
 import java.util.Arrays;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.rows.RowList;
+import org.ep4j.engine.rows.Rows;
 
 /**
  * Sums BF16 rows in FP32, in the order in which they are added, and rounds the sum to BF16 once. One thread at a time.
  *
- * <p>Rows are only remembered when they are added, and read when the sum is stored: a piece of all rows at a time, small
- * enough that it and its sum stay in the second-level cache, large enough that copying it costs more than asking for it.
+ * <p>Rows are only remembered when they are added. Native code reads them, and writes the sums, of many sums at once, at the latest when
+ * {@link #finish} returns. Java reads them when the sum is stored: a piece of all rows at a time, small enough that it and its sum stay
+ * in the second-level cache, large enough that copying it costs more than asking for it.
  */
 public final class RowSum {
     private static final int PIECE = 4096;
 
     private final RowKernels kernels = RowKernels.best();
+    private final Rows natively;
+    private final RowList list = new RowList();
     private final int pairs;
     private final int[] first = new int[PIECE];
     private final int[] second = new int[PIECE];
@@ -24,10 +29,30 @@ public final class RowSum {
     private float[] weights = new float[8];
     private int rows;
     private boolean weighted;
+    private boolean stream;
 
-    /** For rows of {@code hidden} channels, an even number. */
-    public RowSum(int hidden) {
+    /** For rows of {@code hidden} channels, a multiple of 8. */
+    public RowSum(int hidden, Rows natively) {
         pairs = hidden / 2;
+        this.natively = natively;
+    }
+
+    /**
+     * Begins sums that are stored to memory; forgets those that were not finished.
+     *
+     * @param bytes of all of them together, by which they are stored into the caches or around them
+     */
+    public void begin(long bytes) {
+        list.clear();
+        stream = natively.streams(bytes);
+    }
+
+    /** Writes all sums that were stored to memory; whoever sees what this thread stores afterwards sees them. */
+    public void finish() {
+        if (list.entries() > 0) {
+            natively.sum(list, 4L * pairs, stream);
+            list.clear();
+        }
     }
 
     /** Starts a new sum at +0. */
@@ -36,14 +61,14 @@ public final class RowSum {
         weighted = false;
     }
 
-    /** Adds the BF16 row at {@code offset}, which stays as it is until the sum is stored. */
+    /** Adds the BF16 row at {@code offset}, which stays as it is until {@link #finish}. */
     public void add(HostMemory memory, long offset) {
         remember(memory, offset, 1f);
     }
 
     /**
-     * Adds {@code weight * row} by fused multiply-add; the row stays as it is until the sum is stored. All rows of a sum
-     * are added with weights or none.
+     * Adds {@code weight * row} by fused multiply-add; the row stays as it is until {@link #finish}. All rows of a sum are
+     * added with weights or none.
      */
     public void add(HostMemory memory, long offset, float weight) {
         weighted = true;
@@ -70,12 +95,30 @@ public final class RowSum {
         }
     }
 
-    /** Rounds the sum and writes it as a BF16 row; a sum of nothing is a row of zeros. */
+    /** Rounds the sum and writes it as a BF16 row, at the latest in {@link #finish}; a sum of nothing is a row of zeros. */
     public void store(HostMemory memory, long offset) {
+        if (natively.isNative()) {
+            addToList(memory.address(offset, 4L * pairs));
+            return;
+        }
         for (int from = 0; from < pairs; from += PIECE) {
             int count = Math.min(PIECE, pairs - from);
             sum(from, count);
             memory.putInts(offset + 4L * from, result, 0, count);
+        }
+    }
+
+    private void addToList(long target) {
+        if (!list.fits(3 + (weighted ? 2 * rows : rows))) {
+            finish();
+            list.fits(3 + 2 * rows);
+        }
+        list.entry().add(target).add(rows).add(weighted ? 1 : 0);
+        for (int row = 0; row < rows; row++) {
+            list.add(memories[row].address(offsets[row], 4L * pairs));
+        }
+        for (int row = 0; row < rows && weighted; row++) {
+            list.add(Float.floatToRawIntBits(weights[row]));
         }
     }
 

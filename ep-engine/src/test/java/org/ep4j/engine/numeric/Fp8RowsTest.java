@@ -5,12 +5,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Random;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.rows.Rows;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 class Fp8RowsTest {
     private static final int HIDDEN = 208;
+    private static final Rows JAVA = Rows.of("java", 1);
+
+    private static float[] scales(Fp8Rows rows) {
+        return new float[] {rows.scales().getFloat(0), rows.scales().getFloat(4)};
+    }
 
     private static HostMemory row(float[] values) {
         HostMemory memory =
@@ -31,13 +37,12 @@ class Fp8RowsTest {
         values[7] = -30f;
         values[150] = 6f;
         values[3] = Float.NaN;
-        float[] scales = new float[2];
-        int[] codes = new int[HIDDEN / 4];
-        new Fp8Rows(HIDDEN).cast(row(values), 0, false, codes, scales);
-        assertThat(scales).containsExactly(30f / 448f, 6f / 448f);
-        assertThat(codes[1] >>> 24).isEqualTo(0xfe);
-        assertThat(codes[150 / 4] >>> 16 & 0xff).isEqualTo(0x7e);
-        assertThat(codes[0] >>> 24 & 0x7f).isEqualTo(0x7f);
+        Fp8Rows rows = new Fp8Rows(HIDDEN, JAVA);
+        rows.cast(row(values), 0, false);
+        assertThat(scales(rows)).containsExactly(30f / 448f, 6f / 448f);
+        assertThat(rows.codes().getByte(7)).isEqualTo((byte) 0xfe);
+        assertThat(rows.codes().getByte(150)).isEqualTo((byte) 0x7e);
+        assertThat(rows.codes().getByte(3) & 0x7f).isEqualTo(0x7f);
     }
 
     @Test
@@ -45,17 +50,18 @@ class Fp8RowsTest {
         float[] values = new float[HIDDEN];
         values[0] = 450f;
         values[128] = 448f * 0.25f;
-        float[] scales = new float[2];
-        new Fp8Rows(HIDDEN).cast(row(values), 0, true, new int[HIDDEN / 4], scales);
-        assertThat(scales).containsExactly(2f, 0.25f);
+        Fp8Rows rows = new Fp8Rows(HIDDEN, JAVA);
+        rows.cast(row(values), 0, true);
+        assertThat(scales(rows)).containsExactly(2f, 0.25f);
     }
 
     @Test
     void aRowOfZerosHasAFiniteScale() {
-        float[] scales = new float[2];
-        int[] codes = new int[HIDDEN / 4];
-        new Fp8Rows(HIDDEN).cast(row(new float[HIDDEN]), 0, false, codes, scales);
-        assertThat(scales).containsExactly(1e-4f / 448f, 1e-4f / 448f);
+        Fp8Rows rows = new Fp8Rows(HIDDEN, JAVA);
+        rows.cast(row(new float[HIDDEN]), 0, false);
+        assertThat(scales(rows)).containsExactly(1e-4f / 448f, 1e-4f / 448f);
+        byte[] codes = new byte[HIDDEN];
+        rows.codes().getBytes(0, codes, 0, HIDDEN);
         assertThat(codes).containsOnly(0);
     }
 }
