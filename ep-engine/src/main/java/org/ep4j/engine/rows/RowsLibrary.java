@@ -18,7 +18,7 @@ final class RowsLibrary {
     private RowsLibrary() {}
 
     /** Loads it; a second call does nothing. Says why it cannot be used; empty where it can. */
-    static Optional<JniLibraryProblem> problem() {
+    static synchronized Optional<JniLibraryProblem> problem() {
         Optional<JniLibraryProblem> jna = NativeMethods.problem();
         if (jna.isPresent()) {
             return jna;
@@ -32,6 +32,8 @@ final class RowsLibrary {
                 UnpackedLibrary.renew(library, Loader.cacheResource(library).toPath());
             }
             Loader.load(NativeRows.class);
+            // Fails where an earlier call has failed to load it, of which JavaCPP does not speak twice.
+            NativeRows.runs(RowVariant.BASELINE.number());
             return Optional.empty();
         } catch (IOException | LinkageError | RuntimeException e) {
             return Optional.of(JniLibraryProblem.notLoading(e, OWNER, PACKAGES));
