@@ -1,10 +1,11 @@
-// Operations on rows of the host engine, for org.ep4j.engine.rows.NativeRows: copies, sums of BF16 rows, casts to FP8 E4M3. Needs no header but
-// the compiler's (GCC or Clang in C++11 with GNU extensions), no library but C's.
+// Operations on rows of the host engine, for org.ep4j.engine.rows.NativeRows: copies, sums of BF16 rows, casts to FP8
+// E4M3. Needs no header but the compiler's (GCC or Clang in C++11 with GNU extensions), no library but C's.
 //
-// ep4j_rows_loops.h is included once for each variant, which is a set of instructions: "baseline" is what every processor of the architecture has
-// (SSE2 on x86-64, NEON on AArch64), the others are chosen at run time. All variants give the same bits as org.ep4j.engine.numeric.PlainRowKernels;
-// only which NaN comes out of several is the processor's choice. The code must be compiled with -ffp-contract=off, and numbers below the smallest
-// normal one must not be flushed to zero (the state that a JVM keeps its threads in).
+// ep4j_rows_loops.h is included once for each variant, which is a set of instructions: "baseline" is what every
+// processor of the architecture has (SSE2 on x86-64, NEON on AArch64), the others are chosen at run time. All variants
+// give the same bits as org.ep4j.engine.numeric.PlainRowKernels; only which NaN comes out of several is the processor's
+// choice. The code must be compiled with -ffp-contract=off, and numbers below the smallest normal one must not be
+// flushed to zero (the state that a JVM keeps its threads in).
 #pragma once
 
 #include <math.h>
@@ -55,8 +56,8 @@
 #include "ep4j_rows_loops.h"
 #pragma GCC pop_options
 
-// The conversion makes zeros of subnormal numbers, whatever the mode, so that a vector with some is converted by integers. It gives the odd channels
-// in its upper half and the even ones in its lower half.
+// The conversion makes zeros of subnormal numbers, whatever the mode, so that a vector with some is converted by
+// integers. It gives the odd channels in its upper half and the even ones in its lower half.
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
 #define EP4J_ROWS_NAME avx512_bf16
@@ -67,7 +68,8 @@
     (_mm512_fpclass_ps_mask((__m512)(even), 0x20) | _mm512_fpclass_ps_mask((__m512)(odd), 0x20))
 #define EP4J_ROWS_PACK(even, odd) \
     (ints)_mm512_permutexvar_epi16( \
-        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0), \
+        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, \
+                         23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0), \
         (__m512i)_mm512_cvtne2ps_pbh((__m512)(odd), (__m512)(even)))
 #include "ep4j_rows_loops.h"
 #pragma GCC pop_options
@@ -130,8 +132,9 @@ static inline void ep4j_rows_copy(int variant, const void *list, int count, int 
     }
 }
 
-// Sums BF16 rows of so many bytes, a multiple of 16, in FP32 from +0 in the given order, and rounds each sum to BF16 once. The list has for each sum:
-// target, number n of rows, 1 for weights or 0, n sources, and with weights another n words with a float in the low half.
+// Sums BF16 rows of so many bytes, a multiple of 16, in FP32 from +0 in the given order, and rounds each sum to BF16
+// once. The list has for each sum: target, number n of rows, 1 for weights or 0, n sources, and with weights another n
+// words with a float in the low half.
 static inline void ep4j_rows_sum(int variant, const void *list, int count, long long bytes, int stream) {
     const int64_t *words = (const int64_t *)list;
     for (int i = 0; i < count; i++) {
@@ -146,8 +149,8 @@ static inline void ep4j_rows_sum(int variant, const void *list, int count, long 
     }
 }
 
-// Casts a BF16 row to E4M3 codes, with a scale for each 128 channels by which codes are to be multiplied: the largest magnitude / 448, with power
-// rounded up to a power of two. The number of channels is a multiple of 8.
+// Casts a BF16 row to E4M3 codes, with a scale for each 128 channels by which codes are to be multiplied: the largest
+// magnitude / 448, with power rounded up to a power of two. The number of channels is a multiple of 8.
 static inline void ep4j_rows_cast(int variant, const void *row, void *codes, void *scales, int channels, int power) {
     const char *from = (const char *)row;
     for (int at = 0, block = 0; at < channels; at += 128, block++) {

@@ -1,9 +1,10 @@
-// The loops of one variant; included by ep4j_rows.h with EP4J_ROWS_NAME, EP4J_ROWS_BYTES (of a vector), EP4J_ROWS_FMA(weight, value, sum) where the
-// variant has the instruction, EP4J_ROWS_STREAM(to, a, b), two stores around the caches, where it has them, and
-// EP4J_ROWS_PACK(even, odd), two conversions to BF16 in one vector, with EP4J_ROWS_SUBNORMAL(even, odd), which says whether it would lose some.
+// The loops of one variant; included by ep4j_rows.h with EP4J_ROWS_NAME, EP4J_ROWS_BYTES (of a vector),
+// EP4J_ROWS_FMA(weight, value, sum) where the variant has the instruction, EP4J_ROWS_STREAM(to, a, b), two stores
+// around the caches, where it has them, and EP4J_ROWS_PACK(even, odd), two conversions to BF16 in one vector, with
+// EP4J_ROWS_SUBNORMAL(even, odd), which says whether it would lose some.
 //
-// A vector holds pairs of channels as 32-bit integers, the even channel in the low half. Even and odd channels are widened to binary32 by a shift
-// and a mask, and summed apart, so nothing crosses lanes.
+// A vector holds pairs of channels as 32-bit integers, the even channel in the low half. Even and odd channels are
+// widened to binary32 by a shift and a mask, and summed apart, so nothing crosses lanes.
 
 namespace EP4J_ROWS_NAME {
 
@@ -65,7 +66,8 @@ EP4J_ROWS_INLINE ints pack(floats even, floats odd) {
     return (ints)((words)round(even) >> 16) | (round(odd) & (int32_t)0xffff0000);
 }
 
-// Bytes before the first vector's boundary of a range of so many; all of it where no pair of vectors could be stored on such a boundary.
+// Bytes before the first vector's boundary of a range of so many; all of it where no pair of vectors could be stored on
+// such a boundary.
 EP4J_ROWS_INLINE size_t head(const char *to, size_t bytes) {
     size_t before = -(uintptr_t)to & (BYTES - 1);
     return before % EP4J_ROWS_UNIT != 0 || before + 2 * BYTES > bytes ? bytes : before;
@@ -75,7 +77,8 @@ static void copy_streamed(char *to, const char *from, size_t bytes) {
     size_t at = head(to, bytes);
     memcpy(to, from, at);
     for (; at + 4 * BYTES <= bytes; at += 4 * BYTES) {
-        ints a = load(from + at), b = load(from + at + BYTES), c = load(from + at + 2 * BYTES), d = load(from + at + 3 * BYTES);
+        ints a = load(from + at), b = load(from + at + BYTES);
+        ints c = load(from + at + 2 * BYTES), d = load(from + at + 3 * BYTES);
         store_two(to + at, a, b, true);
         store_two(to + at + 2 * BYTES, c, d, true);
     }
@@ -84,7 +87,8 @@ static void copy_streamed(char *to, const char *from, size_t bytes) {
 
 // Sums so many neighbouring vectors of the rows, from `at` on, in registers.
 EP4J_ROWS_INLINE void sum_vectors(
-        char *to, const int64_t *sources, const int64_t *weights, int64_t rows, size_t at, const int vectors, const bool weighted, const bool stream) {
+        char *to, const int64_t *sources, const int64_t *weights, int64_t rows, size_t at, const int vectors,
+        const bool weighted, const bool stream) {
     floats even[STEP], odd[STEP];
     for (int v = 0; v < vectors; v++) {
         even[v] = odd[v] = (floats){};
@@ -112,7 +116,8 @@ EP4J_ROWS_INLINE void sum_vectors(
 }
 
 EP4J_ROWS_INLINE void sum_range(
-        char *to, const int64_t *sources, const int64_t *weights, int64_t rows, size_t at, size_t end, const bool weighted, const bool stream) {
+        char *to, const int64_t *sources, const int64_t *weights, int64_t rows, size_t at, size_t end,
+        const bool weighted, const bool stream) {
     for (; at + STEP * BYTES <= end; at += STEP * BYTES) {
         sum_vectors(to, sources, weights, rows, at, STEP, weighted, stream);
     }
@@ -168,7 +173,8 @@ static uint32_t largest(const char *row, size_t bytes) {
     return result;
 }
 
-// Codes of 32-bit values as E4M3: rounded to nearest even, saturated, a NaN stays one. The sign is the value's also where the product is a NaN.
+// Codes of 32-bit values as E4M3: rounded to nearest even, saturated, a NaN stays one. The sign is the value's also
+// where the product is a NaN.
 EP4J_ROWS_INLINE ints codes_of(ints bits, floats factor) {
     const int32_t largest_bits = 0x43e00000, smallest_normal_bits = 0x3c800000, magic_bits = 0x46800000;
     ints product = (ints)((floats)bits * factor) & 0x7fffffff;
