@@ -1,11 +1,7 @@
 package org.ep4j.backend.efa;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
-import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.JniLibraryProblem;
 import org.ep4j.engine.memory.NativeMethods;
@@ -21,6 +17,8 @@ final class FabricLibrary {
     /** What to do where libfabric itself is missing. */
     static final String INSTALL = "apt-get install libfabric1; on EFA the installer of AWS, which puts it into"
             + " /opt/amazon/efa/lib64 (to be named in LD_LIBRARY_PATH or /etc/ld.so.conf.d)";
+
+    private static final String NAME = "jniEp4jLibfabric";
 
     private FabricLibrary() {}
 
@@ -50,8 +48,7 @@ final class FabricLibrary {
             NativeRecord problem = new NativeRecord(512);
             int length;
             try {
-                renew();
-                Loader.load(Libfabric.class);
+                UnpackedLibrary.load(Libfabric.class, NAME);
                 length = Libfabric.load(problem.address(), problem.size());
             } catch (LinkageError | RuntimeException e) {
                 throw missing(e);
@@ -59,24 +56,6 @@ final class FabricLibrary {
             if (length > 0) {
                 String text = problem.text(Math.min(length, problem.size() - 1));
                 throw missing(new UnsatisfiedLinkError(text));
-            }
-        }
-    }
-
-    /** Where it was built; null for a jar from a machine that could not. */
-    private static @Nullable URL built() {
-        String platform = Loader.loadProperties().getProperty("platform");
-        return Libfabric.class.getResource(platform + "/" + System.mapLibraryName("jniEp4jLibfabric"));
-    }
-
-    /** Replaces what JavaCPP has kept of another build. */
-    private static void renew() {
-        URL library = built();
-        if (library != null && library.getProtocol().equals("jar")) {
-            try {
-                UnpackedLibrary.renew(library, Loader.cacheResource(library).toPath());
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
             }
         }
     }
@@ -91,7 +70,7 @@ final class FabricLibrary {
     }
 
     private static Missing missing(Throwable e) {
-        return missing(e, built() != null);
+        return missing(e, UnpackedLibrary.isBuilt(Libfabric.class, NAME));
     }
 
     /** Why loading failed, where the library was {@code built} into the jar or not. */

@@ -1,13 +1,9 @@
 package org.ep4j.backend.ibrc;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.URL;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
-import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.JniLibraryProblem;
 import org.ep4j.engine.memory.NativeMethods;
@@ -19,6 +15,8 @@ import org.jspecify.annotations.Nullable;
 final class VerbsLibrary {
     /** What to do where libibverbs itself is missing. */
     static final String INSTALL = "apt-get install libibverbs1 ibverbs-providers";
+
+    private static final String NAME = "jniEp4jVerbs";
 
     private VerbsLibrary() {}
 
@@ -45,22 +43,9 @@ final class VerbsLibrary {
             throw new Missing(jna.get(), null);
         }
         try {
-            URL library = built();
-            if (library != null && library.getProtocol().equals("jar")) {
-                renew(library);
-            }
-            Loader.load(Verbs.class);
+            UnpackedLibrary.load(Verbs.class, NAME);
         } catch (LinkageError | RuntimeException e) {
             throw missing(e);
-        }
-    }
-
-    /** Replaces what JavaCPP has kept of another build. */
-    static void renew(URL library) {
-        try {
-            UnpackedLibrary.renew(library, Loader.cacheResource(library).toPath());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
         }
     }
 
@@ -73,14 +58,8 @@ final class VerbsLibrary {
         }
     }
 
-    /** Where it was built; null for a jar from a machine that could not. */
-    private static @Nullable URL built() {
-        String platform = Loader.loadProperties().getProperty("platform");
-        return Verbs.class.getResource(platform + "/" + System.mapLibraryName("jniEp4jVerbs"));
-    }
-
     private static Missing missing(Throwable e) {
-        return missing(e, built() != null);
+        return missing(e, UnpackedLibrary.isBuilt(Verbs.class, NAME));
     }
 
     /** Why loading failed, where the library was {@code built} into the jar or not. */

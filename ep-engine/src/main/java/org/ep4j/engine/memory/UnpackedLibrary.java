@@ -10,10 +10,52 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.UUID;
+import org.bytedeco.javacpp.Loader;
+import org.jspecify.annotations.Nullable;
 
-/** A native library that was taken out of a jar to be loaded, and kept for the next process. */
+/** JNI libraries of JavaCPP: each is taken out of its jar to be loaded, and kept for the next process. */
 public final class UnpackedLibrary {
     private UnpackedLibrary() {}
+
+    /**
+     * Whether the jar of a class, or its folder of classes, has its JNI library for this platform.
+     *
+     * @param type the class with the native methods
+     * @param name of the library, as JavaCPP builds it
+     */
+    public static boolean isBuilt(Class<?> type, String name) {
+        return built(type, name) != null;
+    }
+
+    private static @Nullable URL built(Class<?> type, String name) {
+        String platform = Loader.loadProperties().getProperty("platform");
+        return type.getResource(platform + "/" + System.mapLibraryName(name));
+    }
+
+    /**
+     * Loads the JNI library of a class; a second call does nothing.
+     *
+     * @param type the class with the native methods
+     * @param name of the library, as JavaCPP builds it
+     * @throws LinkageError when it was not built, or does not load
+     * @throws UncheckedIOException when it cannot be read or kept
+     */
+    public static void load(Class<?> type, String name) {
+        URL library = built(type, name);
+        if (library != null && library.getProtocol().equals("jar")) {
+            renew(library);
+        }
+        Loader.load(type);
+    }
+
+    /** Makes what JavaCPP has kept of a library the one in the jar. */
+    static void renew(URL inJar) {
+        try {
+            renew(inJar, Loader.cacheResource(inJar).toPath());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
 
     /**
      * Makes a kept library the one in the jar. JavaCPP takes a library out again where its length or time differ; those of two
@@ -24,7 +66,7 @@ public final class UnpackedLibrary {
      * @param kept where it was unpacked to; keeps its time, by which JavaCPP knows it
      * @throws UncheckedIOException when one of them cannot be read, or the folder of {@code kept} not be written
      */
-    public static void renew(URL inJar, Path kept) {
+    static void renew(URL inJar, Path kept) {
         try (InputStream in = inJar.openStream()) {
             byte[] built = in.readAllBytes();
             if (!Arrays.equals(built, Files.readAllBytes(kept))) {

@@ -15,6 +15,13 @@ import org.ep4j.engine.rows.Rows;
 public final class RowSum {
     private static final int PIECE = 4096;
 
+    /**
+     * A sum reads two rows or more for each that it writes, and these fill the caches as well. Measured for two threads that share 32 MiB,
+     * each with rows of 14,336 bytes: 8 MB of sums of two rows take 0.70 ms with plain stores and 0.45 ms around the caches (0.81 and 0.70
+     * ms until they are read), 4 MB take the same time (0.20 and 0.27 ms until they are read).
+     */
+    private static final int READ = 2;
+
     private final RowKernels kernels = RowKernels.best();
     private final Rows natively;
     private final RowList list = new RowList();
@@ -44,7 +51,7 @@ public final class RowSum {
      */
     public void begin(long bytes) {
         list.clear();
-        stream = natively.streams(bytes);
+        stream = natively.streams(READ * bytes);
     }
 
     /** Writes all sums that were stored to memory; whoever sees what this thread stores afterwards sees them. */

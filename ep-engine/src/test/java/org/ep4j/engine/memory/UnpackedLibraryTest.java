@@ -3,9 +3,13 @@ package org.ep4j.engine.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.File;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.net.URI;
 import java.net.URL;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -13,11 +17,15 @@ import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
+import org.bytedeco.javacpp.Loader;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -91,5 +99,37 @@ class UnpackedLibraryTest {
                 .isInstanceOf(UncheckedIOException.class)
                 .hasCauseInstanceOf(NoSuchFileException.class)
                 .hasMessageContaining("kept.so");
+    }
+
+    private static URL inJar(Path folder, String name, String content) throws IOException {
+        Path jar = Files.createDirectories(folder).resolve(name);
+        try (OutputStream file = Files.newOutputStream(jar);
+                JarOutputStream out = new JarOutputStream(file)) {
+            JarEntry entry = new JarEntry("a/lib.so");
+            entry.setTime(TIME.toMillis());
+            out.putNextEntry(entry);
+            out.write(content.getBytes(StandardCharsets.UTF_8));
+        }
+        return URI.create("jar:" + jar.toUri() + "!/a/lib.so").toURL();
+    }
+
+    @Test
+    void theLibraryOfAnotherBuildIsNotKept(@TempDir Path folder) throws IOException {
+        // JavaCPP has one folder for jars of one name.
+        String name = UUID.randomUUID() + ".jar";
+        URL before = inJar(folder.resolve("1"), name, "old");
+        URL now = inJar(folder.resolve("2"), name, "new");
+        File kept = Loader.cacheResource(before);
+        try {
+            UnpackedLibrary.renew(before);
+            assertThat(kept).hasContent("old");
+            UnpackedLibrary.renew(now);
+            assertThat(kept).hasContent("new");
+            assertThat(Loader.cacheResource(now)).isEqualTo(kept).hasContent("new");
+        } finally {
+            Files.deleteIfExists(kept.toPath());
+            Files.deleteIfExists(kept.toPath().getParent());
+            Files.deleteIfExists(kept.toPath().getParent().getParent());
+        }
     }
 }

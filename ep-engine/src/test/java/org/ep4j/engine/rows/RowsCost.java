@@ -79,7 +79,7 @@ final class RowsCost {
             RowCopies copies = new RowCopies(rows);
             RowSum sum = new RowSum(HIDDEN, rows);
             Fp8Rows fp8 = new Fp8Rows(HIDDEN, rows);
-            for (long bytes : rows.isNative() ? new long[] {0, Long.MAX_VALUE} : new long[] {0}) {
+            for (long bytes : rows.isNative() ? new long[] {0, Long.MAX_VALUE / 2} : new long[] {0}) {
                 System.out.printf(
                         "%-34s copy %s   sum %s   cast %s%n",
                         rows.description() + (bytes > 0 ? ", around the caches" : ""),
