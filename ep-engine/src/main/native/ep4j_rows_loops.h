@@ -1,10 +1,23 @@
-// The loops of one variant; included by ep4j_rows.h with EP4J_ROWS_NAME, EP4J_ROWS_BYTES (of a vector),
-// EP4J_ROWS_FMA(weight, value, sum) where the variant has the instruction, EP4J_ROWS_STREAM(to, a, b), two stores
-// around the caches, where it has them, and EP4J_ROWS_PACK(even, odd), two conversions to BF16 in one vector, with
-// EP4J_ROWS_SUBNORMAL(even, odd), which says whether it would lose some.
+// The loops of one variant; included by ep4j_rows.h with
+//
+//   EP4J_ROWS_NAME                  namespace
+//   EP4J_ROWS_BYTES                 of a vector
+//   EP4J_ROWS_REST                  namespace of the loops on 16 bytes for what does not fill a vector; not with vectors of 16 bytes
+//   EP4J_ROWS_FMA(w, x, sum)        where the variant has the instruction
+//   EP4J_ROWS_STREAM(to, a, b)      two non-temporal stores, where it has them; needs EP4J_ROWS_STREAM_FENCE()
+//   EP4J_ROWS_PACK(even, odd)       two conversions to BF16 in one vector, where it has the instruction
+//   EP4J_ROWS_UNPACKABLE(even, odd) whether that would not give the bits of the other variants
 //
 // A vector holds pairs of channels as 32-bit integers, the even channel in the low half. Even and odd channels are
 // widened to binary32 by a shift and a mask, and summed apart, so nothing crosses lanes.
+
+#if defined(EP4J_ROWS_STREAM) && !defined(EP4J_ROWS_STREAM_FENCE)
+#error "non-temporal stores need EP4J_ROWS_STREAM_FENCE, or others see them after what is stored later"
+#endif
+
+#ifndef EP4J_ROWS_REST
+#define EP4J_ROWS_REST EP4J_ROWS_NAME
+#endif
 
 namespace EP4J_ROWS_NAME {
 
@@ -16,6 +29,12 @@ typedef int32_t loose_ints __attribute__((vector_size(EP4J_ROWS_BYTES), aligned(
 typedef int16_t loose_halves __attribute__((vector_size(EP4J_ROWS_BYTES / 2), aligned(1), may_alias));
 
 enum { BYTES = EP4J_ROWS_BYTES, LANES = EP4J_ROWS_BYTES / 4, STEP = 4 };
+
+#ifdef EP4J_ROWS_FMA
+enum { FUSED = 1 };
+#else
+enum { FUSED = 0 };
+#endif
 
 #define EP4J_ROWS_INLINE static inline __attribute__((always_inline))
 
@@ -29,6 +48,8 @@ EP4J_ROWS_INLINE void store_two(char *to, ints a, ints b, const bool stream) {
         EP4J_ROWS_STREAM(to, a, b);
         return;
     }
+#else
+    (void)stream;
 #endif
     store(to, a);
     store(to + BYTES, b);
@@ -49,31 +70,31 @@ EP4J_ROWS_INLINE floats fma(floats weight, floats value, floats sum) {
 #endif
 }
 
-// Rounds to the nearest BF16, ties to even, in the upper halves; a NaN stays one.
+// Rounds to the nearest BF16, ties to even, in the upper halves; each NaN becomes the same one.
 EP4J_ROWS_INLINE ints round(floats values) {
     ints bits = (ints)values;
     // Of unsigned integers, which may overflow: for a NaN, whose sum is not used, they do.
     ints rounded = (ints)((words)bits + (words)((bits & 0x10000) != 0 ? all(0x8000) : all(0x7fff)));
-    return values != values ? bits | 0x00400000 : rounded;
+    return values != values ? all(0x7fc00000) : rounded;
 }
 
 EP4J_ROWS_INLINE ints pack(floats even, floats odd) {
 #ifdef EP4J_ROWS_PACK
-    if (__builtin_expect(!EP4J_ROWS_SUBNORMAL(even, odd), 1)) {
+    if (__builtin_expect(!EP4J_ROWS_UNPACKABLE(even, odd), 1)) {
         return EP4J_ROWS_PACK(even, odd);
     }
 #endif
     return (ints)((words)round(even) >> 16) | (round(odd) & (int32_t)0xffff0000);
 }
 
-// Bytes before the first vector's boundary of a range of so many; all of it where no pair of vectors could be stored on
-// such a boundary.
+// Bytes of a range before the first boundary of a vector. All of the range where the boundary is no multiple of 16 away, or
+// fewer than two vectors would follow.
 EP4J_ROWS_INLINE size_t head(const char *to, size_t bytes) {
     size_t before = -(uintptr_t)to & (BYTES - 1);
-    return before % EP4J_ROWS_UNIT != 0 || before + 2 * BYTES > bytes ? bytes : before;
+    return before % 16 != 0 || before + 2 * BYTES > bytes ? bytes : before;
 }
 
-static void copy_streamed(char *to, const char *from, size_t bytes) {
+static inline void copy_streamed(char *to, const char *from, size_t bytes) {
     size_t at = head(to, bytes);
     memcpy(to, from, at);
     for (; at + 4 * BYTES <= bytes; at += 4 * BYTES) {
@@ -85,7 +106,7 @@ static void copy_streamed(char *to, const char *from, size_t bytes) {
     memcpy(to + at, from + at, bytes - at);
 }
 
-// Sums so many neighbouring vectors of the rows, from `at` on, in registers.
+// Sums a number of neighbouring vectors of the rows, from `at` on, in registers.
 EP4J_ROWS_INLINE void sum_vectors(
         char *to, const int64_t *sources, const int64_t *weights, int64_t rows, size_t at, const int vectors,
         const bool weighted, const bool stream) {
@@ -142,12 +163,17 @@ static void sum_part(
     }
 }
 
-static void sum(char *to, const int64_t *sources, const int64_t *weights, int64_t rows, size_t bytes, bool stream) {
-    size_t first = head(to, bytes);
+static inline void sum(char *to, const int64_t *sources, const int64_t *weights, int64_t rows, size_t bytes, bool stream) {
+    // Only non-temporal stores must be aligned.
+    size_t first = stream ? head(to, bytes) : bytes;
+    if (first == bytes) {
+        stream = false;
+        first = 0;
+    }
     size_t last = first + (bytes - first) / BYTES * BYTES;
-    baseline::sum_part(to, sources, weights, rows, 0, first, false);
+    EP4J_ROWS_REST::sum_part(to, sources, weights, rows, 0, first, false);
     sum_part(to, sources, weights, rows, first, last, stream);
-    baseline::sum_part(to, sources, weights, rows, last, bytes, false);
+    EP4J_ROWS_REST::sum_part(to, sources, weights, rows, last, bytes, false);
 }
 
 EP4J_ROWS_INLINE ints larger(ints a, ints b) { return a > b ? a : b; }
@@ -166,7 +192,7 @@ static uint32_t largest(const char *row, size_t bytes) {
         ints pairs = load(row + at);
         most = larger(most, larger(magnitude(pairs), magnitude(pairs << 16)));
     }
-    uint32_t result = at < bytes ? baseline::largest(row + at, bytes - at) : 0;
+    uint32_t result = at < bytes ? EP4J_ROWS_REST::largest(row + at, bytes - at) : 0;
     for (int i = 0; i < LANES; i++) {
         result = (uint32_t)most[i] > result ? (uint32_t)most[i] : result;
     }
@@ -187,16 +213,28 @@ EP4J_ROWS_INLINE ints codes_of(ints bits, floats factor) {
     return code | ((bits >> 24) & 0x80);
 }
 
+// Stores the lower half of each lane.
+EP4J_ROWS_INLINE void store_halves(char *to, ints value) {
+#if defined(__clang__) || __GNUC__ >= 9
+    *(loose_halves *)to = __builtin_convertvector(value, halves);
+#else
+    for (int i = 0; i < LANES; i++) {
+        int16_t half = (int16_t)value[i];
+        memcpy(to + 2 * i, &half, 2);
+    }
+#endif
+}
+
 // Codes of a range of BF16 channels, a multiple of 16 bytes.
 static void encode(const char *row, char *codes, size_t bytes, float factor) {
     size_t at = 0;
     for (; at + BYTES <= bytes; at += BYTES) {
         ints pairs = load(row + at);
         ints low = codes_of(pairs << 16, all(factor)), high = codes_of(pairs & (int32_t)0xffff0000, all(factor));
-        *(loose_halves *)(codes + at / 2) = __builtin_convertvector(low | (high << 8), halves);
+        store_halves(codes + at / 2, low | (high << 8));
     }
     if (at < bytes) {
-        baseline::encode(row + at, codes + at / 2, bytes - at, factor);
+        EP4J_ROWS_REST::encode(row + at, codes + at / 2, bytes - at, factor);
     }
 }
 
@@ -204,8 +242,9 @@ static void encode(const char *row, char *codes, size_t bytes, float factor) {
 
 #undef EP4J_ROWS_NAME
 #undef EP4J_ROWS_BYTES
+#undef EP4J_ROWS_REST
 #undef EP4J_ROWS_FMA
 #undef EP4J_ROWS_STREAM
 #undef EP4J_ROWS_PACK
-#undef EP4J_ROWS_SUBNORMAL
+#undef EP4J_ROWS_UNPACKABLE
 #undef EP4J_ROWS_INLINE

@@ -1,12 +1,17 @@
-// Compares every variant of ep4j_rows.h that this processor runs with loops over single channels, on random rows: ends with 1 and says where they
-// differ. Needs no JVM, so that it also runs on an emulated processor:
+// Compares every variant of ep4j_rows.h that this processor runs with loops over single channels, on random rows. Then
+// checks that a thread that acquires a number sees the rows that another thread stored before it released the number. Ends
+// with 1 and says what is wrong. Needs no JVM, whose own fences would hide a missing one, and so also runs on an emulated
+// processor:
 //
-//   aarch64-linux-gnu-g++ -O3 -ffp-contract=off -static -I ep-engine/src/main/native ep-engine/src/test/native/rows_check.cpp -o rows_check
+//   aarch64-linux-gnu-g++ -O3 -ffp-contract=off -pthread -static -I ep-engine/src/main/native ep-engine/src/test/native/rows_check.cpp -o rows_check
 //   qemu-aarch64 ./rows_check
 #include "ep4j_rows.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 static uint64_t state = 42;
@@ -23,13 +28,11 @@ static float widen(uint16_t bits) {
     return value;
 }
 
-static bool is_nan(uint16_t bits) { return (bits & 0x7fff) > 0x7f80; }
-
 static uint16_t narrow(float value) {
     uint32_t bits;
     memcpy(&bits, &value, 4);
     if (value != value) {
-        return (uint16_t)((bits | 0x00400000) >> 16);
+        return 0x7fc0;
     }
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
@@ -74,36 +77,71 @@ static bool fail(const char *what, int variant, size_t at, unsigned expected, un
     return false;
 }
 
-static bool check_sum(int variant, int rows, size_t channels, size_t shift, bool weighted, bool stream) {
-    std::vector<std::vector<uint16_t>> input(rows, std::vector<uint16_t>(channels + 8));
-    std::vector<uint16_t> memory(channels + 64, 0x5a5a);
+// Any weight: of ordinary size, or with more of what is special.
+static float any_weight() { return next() % 2 ? (float)(int32_t)next() * 0x1p-30f : widen(channel()); }
+
+// A few sums of different lengths in one list; the first row of some is where the sum is stored.
+static bool check_sums(int variant, size_t channels, size_t shift, bool stream) {
+    int count = 1 + next() % 4;
+    size_t step = channels + 8;
+    std::vector<uint16_t> memory(64 + count * step), expected(count * channels);
     uint16_t *out = (uint16_t *)(((uintptr_t)memory.data() + 15) / 16 * 16) + shift;
-    std::vector<int64_t> list = {(int64_t)out, rows, weighted};
-    std::vector<float> weights(rows);
-    for (int r = 0; r < rows; r++) {
-        for (uint16_t &c : input[r]) {
-            c = channel();
+    std::vector<std::vector<uint16_t>> inputs;
+    std::vector<int64_t> list;
+    for (int s = 0; s < count; s++) {
+        uint16_t *to = out + s * step;
+        for (size_t i = 0; i < step; i++) {
+            to[i] = i < channels ? channel() : 0x5a5a;
         }
-        list.push_back((int64_t)input[r].data());
-    }
-    for (int r = 0; weighted && r < rows; r++) {
-        weights[r] = (float)(int32_t)next() * 0x1p-30f;
-        uint32_t bits;
-        memcpy(&bits, &weights[r], 4);
-        list.push_back(bits);
-    }
-    ep4j_rows_sum(variant, list.data(), 1, (long long)(2 * channels), stream);
-    for (size_t i = 0; i < channels; i++) {
-        float sum = 0;
+        int rows = next() % 20;
+        bool weighted = next() % 2;
+        bool in_place = rows > 0 && next() % 3 == 0;
+        std::vector<const uint16_t *> sources(rows);
+        std::vector<float> weights(rows);
         for (int r = 0; r < rows; r++) {
-            sum = weighted ? fmaf(weights[r], widen(input[r][i]), sum) : sum + widen(input[r][i]);
+            if (r == 0 && in_place) {
+                sources[r] = to;
+            } else {
+                size_t before = next() % 40;
+                inputs.emplace_back(before + channels);
+                for (uint16_t &c : inputs.back()) {
+                    c = channel();
+                }
+                sources[r] = inputs.back().data() + before;
+            }
+            weights[r] = any_weight();
         }
-        uint16_t expected = narrow(sum);
-        if (is_nan(expected) ? !is_nan(out[i]) : expected != out[i]) {
-            return fail(weighted ? "weighted sum" : "sum", variant, i, expected, out[i]);
+        for (size_t i = 0; i < channels; i++) {
+            float sum = 0;
+            for (int r = 0; r < rows; r++) {
+                sum = weighted ? fmaf(weights[r], widen(sources[r][i]), sum) : sum + widen(sources[r][i]);
+            }
+            expected[s * channels + i] = narrow(sum);
+        }
+        list.push_back((int64_t)to);
+        list.push_back(rows);
+        list.push_back(weighted);
+        for (const uint16_t *source : sources) {
+            list.push_back((int64_t)source);
+        }
+        for (int r = 0; weighted && r < rows; r++) {
+            uint32_t bits;
+            memcpy(&bits, &weights[r], 4);
+            list.push_back(bits);
         }
     }
-    return out[channels] == 0x5a5a || fail("behind a sum", variant, channels, 0x5a5a, out[channels]);
+    ep4j_rows_sum(variant, list.data(), count, (long long)(2 * channels), stream);
+    for (int s = 0; s < count; s++) {
+        for (size_t i = 0; i < channels; i++) {
+            if (out[s * step + i] != expected[s * channels + i]) {
+                return fail("sum", variant, i, expected[s * channels + i], out[s * step + i]);
+            }
+        }
+        if (out[s * step + channels] != 0x5a5a) {
+            return fail("behind a sum", variant, channels, 0x5a5a, out[s * step + channels]);
+        }
+    }
+    return true;
 }
 
 static bool check_copy(int variant, size_t bytes, size_t shift, bool stream) {
@@ -158,6 +196,67 @@ static bool check_cast(int variant, int channels, bool power) {
     return true;
 }
 
+// Rows in flight between two threads. The number of patterns is no multiple of that of slots, so that rows of different
+// numbers in one slot differ.
+enum { SLOTS = 8, PATTERNS = 101, PAUSE = 200 };
+
+static uint16_t pattern(uint64_t number) { return (uint16_t)(0x3f80 + number % PATTERNS); }
+
+static bool check_visible(int variant, bool sums, size_t bytes) {
+    // Some rows begin inside a cache line, so that parts of lines stay in the processor for longest.
+    size_t stride = bytes / 64 * 64 + 96;
+    std::vector<char> memory(64 + SLOTS * stride);
+    char *slots = (char *)(((uintptr_t)memory.data() + 63) / 64 * 64);
+    std::vector<uint16_t> rows(PATTERNS * bytes / 2);
+    for (size_t i = 0; i < rows.size(); i++) {
+        rows[i] = pattern(i / (bytes / 2));
+    }
+    alignas(64) std::atomic<uint64_t> sent(0);
+    alignas(64) std::atomic<uint64_t> seen(0);
+    uint64_t missing = 0;
+    std::thread receiver([&] {
+        for (uint64_t number = 1;; number++) {
+            uint64_t last;
+            while ((last = sent.load(std::memory_order_acquire)) < number) {
+                // Not all the time, or the sender waits for the number's cache line, and its rows arrive meanwhile.
+                for (volatile int i = 0; i < PAUSE; i = i + 1) {
+                }
+            }
+            if (last == UINT64_MAX) {
+                return;
+            }
+            const uint16_t *row = (const uint16_t *)(slots + number % SLOTS * stride);
+            bool whole = true;
+            for (size_t i = bytes / 2; i > 0; i--) {
+                whole &= ((const volatile uint16_t *)row)[i - 1] == pattern(number);
+            }
+            missing += !whole;
+            seen.store(number, std::memory_order_release);
+        }
+    });
+    auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    for (uint64_t number = 1; std::chrono::steady_clock::now() < end; number++) {
+        while (seen.load(std::memory_order_acquire) + SLOTS / 2 < number) {
+        }
+        int64_t to = (int64_t)(slots + number % SLOTS * stride);
+        int64_t from = (int64_t)(rows.data() + number % PATTERNS * (bytes / 2));
+        if (sums) {
+            int64_t list[] = {to, 1, 0, from};
+            ep4j_rows_sum(variant, list, 1, (long long)bytes, 1);
+        } else {
+            int64_t list[] = {to, from, (int64_t)bytes};
+            ep4j_rows_copy(variant, list, 1, 1);
+        }
+        sent.store(number, std::memory_order_release);
+    }
+    sent.store(UINT64_MAX, std::memory_order_release);
+    receiver.join();
+    if (missing > 0) {
+        printf("%llu %s of %zu bytes were not visible, variant %d\n", (unsigned long long)missing, sums ? "sums" : "copies", bytes, variant);
+    }
+    return missing == 0;
+}
+
 int main() {
     int variants = 0;
     for (int variant = 0; variant < EP4J_ROWS_VARIANTS; variant++) {
@@ -167,9 +266,16 @@ int main() {
         variants++;
         for (int i = 0; i < 2000; i++) {
             size_t channels = 8 * (1 + next() % 100);
-            bool fine = check_sum(variant, (int)(next() % 33), channels, 8 * (next() % 4), next() % 2, next() % 2)
-                    && check_copy(variant, next() % 1000, next() % 64, next() % 2) && check_cast(variant, (int)channels, next() % 2);
+            bool fine = check_sums(variant, channels, next() % 4 ? 8 * (next() % 4) : next() % 32, next() % 2)
+                    && check_copy(variant, next() % (i % 16 ? 1000 : 20000), next() % 64, next() % 2)
+                    && check_cast(variant, (int)channels, next() % 2);
             if (!fine) {
+                return 1;
+            }
+        }
+        size_t vector = variant == EP4J_ROWS_BASELINE ? 16 : variant == EP4J_ROWS_AVX2 ? 32 : 64;
+        for (size_t bytes : {6 * vector, (size_t)14336}) {
+            if (!check_visible(variant, false, bytes) || !check_visible(variant, true, bytes)) {
                 return 1;
             }
         }

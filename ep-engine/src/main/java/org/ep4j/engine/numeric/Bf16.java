@@ -2,6 +2,9 @@ package org.ep4j.engine.numeric;
 
 /** bfloat16: the upper half of a binary32. */
 public final class Bf16 {
+    /** Bits of the binary32 that every NaN becomes, since which one comes out of two NaN is the processor's choice. */
+    static final int NAN = 0x7fc00000;
+
     private Bf16() {}
 
     /** Exact. Only the low 16 bits of {@code bits} count. */
@@ -9,7 +12,7 @@ public final class Bf16 {
         return Float.intBitsToFloat(bits << 16);
     }
 
-    /** Rounds to nearest even; a NaN stays one. The result is in the low 16 bits. */
+    /** Rounds to nearest even; every NaN becomes 0x7fc0. The result is in the low 16 bits. */
     public static int fromFloat(float value) {
         return roundBits(Float.floatToRawIntBits(value)) >>> 16;
     }
@@ -19,6 +22,6 @@ public final class Bf16 {
         // All ones exactly for a NaN; written without a branch so that loops over it vectorise.
         int nan = (0x7f800000 - (bits & 0x7fffffff)) >> 31;
         int rounded = bits + 0x7fff + ((bits >>> 16) & 1);
-        return (rounded & ~nan) | ((bits | 0x00400000) & nan);
+        return (rounded & ~nan) | (NAN & nan);
     }
 }

@@ -124,7 +124,7 @@ final class VectorRowKernels implements RowKernels {
         IntVector rounded =
                 bits.add(bits.lanewise(VectorOperators.LSHR, 16).and(1)).add(0x7fff);
         VectorMask<Integer> nan = bits.and(0x7fffffff).compare(VectorOperators.GT, INFINITY);
-        return rounded.blend(bits.or(0x00400000), nan);
+        return rounded.blend(Bf16.NAN, nan);
     }
 
     @Override

@@ -15,6 +15,9 @@ final class NativeRows {
     @Name("ep4j_rows_runs")
     static native int runs(int variant);
 
+    @Name("ep4j_rows_fused")
+    static native int fused(int variant);
+
     @Name("ep4j_rows_copy")
     static native void copy(int variant, @Cast("void*") long list, int count, int stream);
 

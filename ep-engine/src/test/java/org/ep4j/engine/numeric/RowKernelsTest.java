@@ -47,7 +47,7 @@ class RowKernelsTest {
         for (int op = 0; op < 5; op++) {
             int[] a = run(plain, op, first, second, v, w, even.clone(), odd.clone());
             int[] b = run(vector(), op, first, second, v, w, even.clone(), odd.clone());
-            assertThat(numbers(b)).as("operation %d", op).isEqualTo(numbers(a));
+            assertThat(b).as("operation %d", op).isEqualTo(a);
         }
     }
 
@@ -66,17 +66,6 @@ class RowKernelsTest {
         }
         kernels.round(even, odd, out.length, out);
         return out;
-    }
-
-    /** Which NaN an addition of two NaN gives is the processor's choice; everything else must be equal. */
-    private static int[] numbers(int[] row) {
-        int[] copy = row.clone();
-        for (int i = 0; i < copy.length; i++) {
-            int low = copy[i] & 0xffff;
-            int high = copy[i] >>> 16;
-            copy[i] = ((high & 0x7fff) > 0x7f80 ? 0x7fc0 : high) << 16 | ((low & 0x7fff) > 0x7f80 ? 0x7fc0 : low);
-        }
-        return copy;
     }
 
     @Property(tries = 100)
