@@ -97,6 +97,14 @@ public final class EpKeys {
                     + " processor has, or java if ep4j was built without g++; java: no native code; baseline: what every processor has"
                     + " (SSE2, NEON); avx2, avx512, avx512-bf16: refused if the processor or the build lacks them");
 
+    /** From where on rows on the host are stored with non-temporal stores. */
+    public static final ConfigKey<Long> HOST_NON_TEMPORAL_BYTES = ConfigKey.bytes(
+            "ep.host.non-temporal-bytes",
+            "0",
+            "an operation of high throughput that writes more bytes than this with native code, on the host, uses non-temporal stores, which"
+                    + " go to memory instead of into the caches; sums count twice. 0: the rank's share of the last-level caches; 1: all"
+                    + " operations");
+
     /** Kernels keep a step of 16 bits below an operation's number, and counters are signed: this leaves room for a million operations. */
     private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);
 
@@ -371,6 +379,7 @@ public final class EpKeys {
                 LANES,
                 HOST_RANKS,
                 HOST_ROWS,
+                HOST_NON_TEMPORAL_BYTES,
                 FIRST_NUMBER,
                 PROXY_THREADS,
                 NIC_MAP,

@@ -21,10 +21,13 @@ import org.ep4j.spi.SpiVersion;
  * <ul>
  *   <li>{@code EP-HOST-001} the device exists
  *   <li>{@code EP-HOST-002} native libraries can be called
- *   <li>{@code EP-HOST-003} rows are copied and summed in native code
+ *   <li>{@code EP-HOST-003} rows are copied and summed in native code, unless the settings ask for Java
  * </ul>
  */
 public final class HostDeviceProvider implements DeviceProvider {
+    /** Name of the fact that says how rows are copied, summed and cast; missing where the setting is refused. */
+    public static final String ROWS = "rows";
+
     @Override
     public String type() {
         return Device.HOST.type();
@@ -43,16 +46,21 @@ public final class HostDeviceProvider implements DeviceProvider {
         Check calls = NativeMethods.problem()
                 .map(problem -> Check.fail("EP-HOST-002", problem.message(), problem.remedy()))
                 .orElseGet(() -> Check.pass("EP-HOST-002", "native libraries can be called through JNA"));
-        return new ProbeReport(List.of(check, calls, rows(request.config().get(EpKeys.HOST_ROWS))), Map.of());
+        try {
+            Rows rows = Rows.of(request.config(), 1);
+            return new ProbeReport(List.of(check, calls, check(rows)), Map.of(ROWS, rows.description()));
+        } catch (EpUnavailableException e) {
+            Check refused =
+                    Check.fail("EP-HOST-003", String.valueOf(e.getMessage()), "change " + EpKeys.HOST_ROWS.name());
+            return new ProbeReport(List.of(check, calls, refused), Map.of());
+        }
     }
 
-    private static Check rows(String setting) {
-        try {
-            return Check.pass("EP-HOST-003", "rows: " + Rows.of(setting, 1).description());
-        } catch (EpUnavailableException e) {
-            return Check.fail(
-                    "EP-HOST-003", String.valueOf(e.getMessage()), "set " + EpKeys.HOST_ROWS.name() + " to auto");
-        }
+    private static Check check(Rows rows) {
+        String detail = "rows: " + rows.description();
+        return rows.remedy().isEmpty()
+                ? Check.pass("EP-HOST-003", detail)
+                : Check.warn("EP-HOST-003", detail, rows.remedy());
     }
 
     @Override

@@ -52,14 +52,14 @@ final class HighThroughput {
 
     HighThroughput(HostState state) {
         this.state = state;
-        this.copies = new RowCopies(state.rows());
+        this.copies = new RowCopies(state.rowLoops());
     }
 
     HostState state() {
         return state;
     }
 
-    /** Copies of the operation that runs. */
+    /** The copies of the operation that runs. */
     RowCopies copies() {
         return copies;
     }

@@ -109,7 +109,7 @@ final class HighThroughputCombine {
             return 0;
         }
         if (handle.byExpert()) {
-            sum.begin(handle.received() * rowBytes);
+            sum.begin();
             for (int row = 0; row < handle.received(); row++) {
                 sum.clear();
                 for (int k = 0; k < topK; k++) {
@@ -137,7 +137,7 @@ final class HighThroughputCombine {
     /** Rows of this rank's own tokens are read where they are. */
     private void copyRowsForOthers(HostMemory symmetric) {
         RowCopies copies = mode.copies();
-        copies.begin(handle.received() * rowBytes);
+        copies.begin();
         int row = 0;
         while (row < handle.received()) {
             int end = row;
@@ -175,7 +175,7 @@ final class HighThroughputCombine {
     private void sendSelections(Mask mask) {
         Peers<HostMemory> peers = state.peers();
         RowCopies copies = mode.copies();
-        copies.begin(handle.received() * rowBytes);
+        copies.begin();
         for (int row = 0; row < handle.received(); row++) {
             int source = handle.sourceRanks()[row];
             if (mask.has(source) || source == state.rank()) {
@@ -199,7 +199,7 @@ final class HighThroughputCombine {
     }
 
     private void reduce(HighThroughput.Begun begun, HostMemory out) {
-        sum.begin(routing.tokens() * rowBytes);
+        sum.begin();
         for (int t = 0; t < routing.tokens(); t++) {
             sum.clear();
             for (HostMemory bias : biases) {

@@ -170,7 +170,7 @@ final class HighThroughputDispatch {
     private void send(Routing routing, int[] targetRows, Mask mask) {
         int[] record = new int[1 + 2 * topK + scales];
         RowCopies copies = mode.copies();
-        copies.begin(storedRows(routing, mask) * rowBytes);
+        copies.begin();
         for (int t = 0; t < tokens; t++) {
             int first = routing.firstTarget()[t];
             int end = routing.firstTarget()[t + 1];
@@ -190,17 +190,6 @@ final class HighThroughputDispatch {
             }
         }
         copies.finish();
-    }
-
-    /** Rows that {@link #send} stores. */
-    private long storedRows(Routing routing, Mask mask) {
-        long rows = 0;
-        for (int target = 0; target < state.ranks(); target++) {
-            if (!mask.has(target) && !state.peers().isPostedTo(target)) {
-                rows += routing.rowsTo()[target];
-            }
-        }
-        return rows;
     }
 
     /** One target after the other, since its rows are neighbours and go in few large writes. */
@@ -376,7 +365,7 @@ final class HighThroughputDispatch {
                 .map(out -> {
                     HostMemory target = HostMemory.of(out.memory());
                     RowCopies copies = mode.copies();
-                    copies.begin(handle.received() * rowBytes);
+                    copies.begin();
                     copies.add(target, 0, symmetric, layout.rows(), handle.received() * rowBytes);
                     copies.finish();
                     return Tensor.of(
@@ -416,7 +405,7 @@ final class HighThroughputDispatch {
             memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * row, 0);
         }
         RowCopies copies = mode.copies();
-        copies.begin(handle.rows() * rowBytes);
+        copies.begin();
         int[] record = new int[1 + 2 * topK + scales];
         for (int row = 0; row < handle.received(); row++) {
             symmetric.getInts(layout.record(row), record, 0, record.length);

@@ -73,7 +73,7 @@ final class HostBuffer extends EngineBuffer {
         lowLatency = new LowLatency(state);
         recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, way);
         operations = new Operations(name, timeout, state.waits());
-        sum = new RowSum(state.shape().hidden(), state.rows());
+        sum = new RowSum(state.shape().hidden(), state.rowLoops());
     }
 
     /** Numbers the first operations. See {@link org.ep4j.config.EpKeys#FIRST_NUMBER}. */

@@ -106,8 +106,8 @@ public final class HostBuffers {
                     group.plan(), layout(shape, ranks, rails), symmetric, HostMemory::of, Deadline.in(timeout));
             int hostRanks = group.plan().hostRanks(rank).size();
             Waits waits = new Waits(peers, bootstrap, hostRanks);
-            Rows rows = Rows.of(config.get(EpKeys.HOST_ROWS), hostRanks);
-            HostState state = new HostState(shape, placement, peers, rails, waits, rows, local, high, low);
+            Rows rowLoops = Rows.of(config, hostRanks);
+            HostState state = new HostState(shape, placement, peers, rails, waits, rowLoops, local, high, low);
             HostBuffer buffer = new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
             buffer.numberFrom(config.get(EpKeys.FIRST_NUMBER));
             return buffer;

@@ -23,7 +23,7 @@ import org.ep4j.engine.sync.Waits;
  * @param peers symmetric memory and counters
  * @param rails who passes rows on
  * @param waits how counters are awaited
- * @param rows how rows are copied, summed and cast
+ * @param rowLoops how rows are copied, summed and cast
  * @param layout of the results
  * @param highThroughput memory of high-throughput results
  * @param lowLatency memory of low-latency results, one for each bank; empty when the mode is left out
@@ -34,7 +34,7 @@ record HostState(
         Peers<HostMemory> peers,
         Rails rails,
         Waits waits,
-        Rows rows,
+        Rows rowLoops,
         LocalLayout layout,
         Region highThroughput,
         List<Region> lowLatency) {

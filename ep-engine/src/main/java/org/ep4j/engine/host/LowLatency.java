@@ -1,6 +1,7 @@
 package org.ep4j.engine.host;
 
 import java.util.HashSet;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.ep4j.EpStateException;
@@ -23,17 +24,16 @@ final class LowLatency {
     private static final int MOST_UNCOMBINED = 64;
 
     private final HostState state;
-    private final Fp8Rows cast;
     private final Flow dispatches;
     private final Flow combines;
     /** Numbers of dispatches since the last recovery for which there was no combine. */
     private final Set<Long> uncombined = new HashSet<>();
 
     private boolean tooManyUncombined;
+    private Optional<Fp8Rows> fp8Rows = Optional.empty();
 
     LowLatency(HostState state) {
         this.state = state;
-        cast = new Fp8Rows(state.shape().hidden(), state.rows());
         dispatches =
                 new Flow("low-latency dispatch", Block.LL_DISPATCH, Counter.LL_DISPATCH, Counter.LL_DISPATCH_CREDIT);
         combines = new Flow("low-latency combine", Block.LL_COMBINE, Counter.LL_COMBINE, Counter.LL_COMBINE_CREDIT);
@@ -43,9 +43,11 @@ final class LowLatency {
         return state;
     }
 
-    /** For rows of the operation that runs. */
-    Fp8Rows cast() {
-        return cast;
+    /** The casts of the operation that runs. */
+    Fp8Rows fp8Rows() {
+        Fp8Rows rows = fp8Rows.orElseGet(() -> new Fp8Rows(state.shape().hidden(), state.rowLoops()));
+        fp8Rows = Optional.of(rows);
+        return rows;
     }
 
     /** A dispatch has begun; other ranks owe this one the rows of a combine for it, in which they may write here. */

@@ -90,15 +90,10 @@ final class LowLatencyCombine {
     }
 
     private long sendAs(long number, LowLatencyHandleImpl.Received received, Mask mask) {
-        sum.begin(received.sourceRanks().length * layout.rowBytes());
-        for (int m = 0; m < received.sourceRanks().length; m++) {
-            int target = received.sourceRanks()[m];
-            if (target == state.rank() && ownRowsInPlace()) {
-                System.arraycopy(received.rows(), m * topK, ownRows, received.sourceTokens()[m] * topK, topK);
-            } else if (!mask.has(target)) {
-                sendMessage(received, m, target, number);
-            }
-        }
+        sum.beginSoonRead();
+        // The NIC sends while this thread stores.
+        send(received, mask, number, true);
+        send(received, mask, number, false);
         sum.finish();
         for (int r = 0; r < state.ranks(); r++) {
             if (!mask.has(r)) {
@@ -106,6 +101,21 @@ final class LowLatencyCombine {
             }
         }
         return number;
+    }
+
+    /** Sends to the peers that are posted to, or to the others. */
+    private void send(LowLatencyHandleImpl.Received received, Mask mask, long number, boolean posted) {
+        for (int m = 0; m < received.sourceRanks().length; m++) {
+            int target = received.sourceRanks()[m];
+            if (mask.has(target) || state.peers().isPostedTo(target) != posted) {
+                continue;
+            }
+            if (target == state.rank() && ownRowsInPlace()) {
+                System.arraycopy(received.rows(), m * topK, ownRows, received.sourceTokens()[m] * topK, topK);
+            } else {
+                sendMessage(received, m, target, number);
+            }
+        }
     }
 
     private void sendMessage(LowLatencyHandleImpl.Received received, int m, int target, long number) {
@@ -143,6 +153,7 @@ final class LowLatencyCombine {
             } else {
                 sum.store(state.peers().through(target), placeRow(target, slot));
                 if (state.peers().isPostedTo(target)) {
+                    // It is sent when the next one is placed.
                     sum.finish();
                 }
             }
@@ -188,7 +199,7 @@ final class LowLatencyCombine {
         Arrays.fill(lastToken, -1);
         ValueSum values = new ValueSum(request.logFmt() ? hidden : 0);
         float[] decoded = new float[request.logFmt() ? hidden : 0];
-        sum.begin(routing.tokens() * layout.rowBytes());
+        sum.beginSoonRead();
         for (int t = 0; t < routing.tokens(); t++) {
             sum.clear();
             values.clear();

@@ -88,7 +88,7 @@ final class LowLatencyDispatch {
 
     private LowLatencyHandleImpl sendAs(long number, Routing routing, Mask mask) {
         int[] sent = new int[state.ranks()];
-        Fp8Rows cast = mode.cast();
+        Optional<Fp8Rows> cast = format.fp8() ? Optional.of(mode.fp8Rows()) : Optional.empty();
         float[] ownWeights = new float[weights.isPresent() ? tokens * topK : 0];
         for (int t = 0; t < tokens; t++) {
             int first = routing.firstTarget()[t];
@@ -99,9 +99,9 @@ final class LowLatencyDispatch {
                 message[2 + topK + k] = bits;
                 ownWeights[t * topK + k] = Float.intBitsToFloat(bits);
             }
-            if (format.fp8() && first < end) {
-                cast.cast(x, 2L * t * hidden, format.wire() != WireFormat.FP8);
-                cast.scales().getInts(0, message, layout.messageScales(), scales);
+            if (cast.isPresent() && first < end) {
+                cast.get().cast(x, 2L * t * hidden, format.wire() != WireFormat.FP8);
+                cast.get().scales().getInts(0, message, layout.messageScales(), scales);
             }
             for (int i = first; i < end; i++) {
                 int target = routing.targets()[i];
@@ -113,8 +113,8 @@ final class LowLatencyDispatch {
                 long bytes = layout.messageHead() + (inPlace ? 0 : wireRow);
                 long slot = state.peers().place(target, layout.message(number, state.rank(), sent[target]++), bytes);
                 memory.putInts(slot, message, 0, message.length);
-                if (format.fp8()) {
-                    memory.copy(slot + layout.messageHead(), cast.codes(), 0, wireRow);
+                if (cast.isPresent()) {
+                    memory.copy(slot + layout.messageHead(), cast.get().codes(), 0, wireRow);
                 } else if (!inPlace) {
                     memory.copy(slot + layout.messageHead(), x, 2L * t * hidden, wireRow);
                 }

@@ -110,9 +110,10 @@ final class PassedRows {
      * Waits for what other islands sent by this rank and passes it on.
      *
      * @param firstRows {@code [R * R]}: first row of each source on each target
-     * @param copies none of which are unfinished
+     * @param copies of the dispatch, with nothing pending
      */
     void passOn(HighThroughput.Begun begun, int[] firstRows, RowCopies copies, Deadline deadline) {
+        copies.begin();
         for (int source = 0; source < state.ranks(); source++) {
             if (!begun.mask().has(source) && begun.passed()[source] > 0) {
                 state.waits().await(Counter.HT_DATA, source, begun.number(), deadline, "dispatch rows to pass on");
@@ -122,7 +123,6 @@ final class PassedRows {
     }
 
     private void passOn(int source, HighThroughput.Begun begun, int[] firstRows, RowCopies copies) {
-        copies.begin(begun.passed()[source] * rowBytes);
         int[] next = Arrays.copyOfRange(firstRows, source * state.ranks(), (source + 1) * state.ranks());
         int[] record = new int[recordInts];
         int[] own = new int[recordInts];

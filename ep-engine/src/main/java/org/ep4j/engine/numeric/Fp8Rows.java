@@ -14,7 +14,7 @@ public final class Fp8Rows {
     private static final int BLOCK_PAIRS = EpShape.SCALE_BLOCK / 2;
 
     private final RowKernels kernels = RowKernels.best();
-    private final Rows natively;
+    private final Rows rows;
     private final int pairs;
     private final int[] packed;
     private final int[] pairCodes;
@@ -22,9 +22,9 @@ public final class Fp8Rows {
     private final HostMemory codes;
     private final HostMemory scales;
 
-    /** For rows of {@code hidden} channels, a multiple of 8. */
-    public Fp8Rows(int hidden, Rows natively) {
-        this.natively = natively;
+    /** For rows of {@code hidden} channels, a multiple of 16. */
+    public Fp8Rows(int hidden, Rows rows) {
+        this.rows = rows;
         pairs = hidden / 2;
         packed = new int[pairs];
         pairCodes = new int[pairs];
@@ -49,8 +49,8 @@ public final class Fp8Rows {
      * @param powerOfTwo true to round scales up to a power of two
      */
     public void cast(HostMemory memory, long offset, boolean powerOfTwo) {
-        if (natively.isNative()) {
-            natively.cast(memory.address(offset, 4L * pairs), codes, scales, 2 * pairs, powerOfTwo);
+        if (rows.isNative()) {
+            rows.cast(memory, offset, codes, scales, 2 * pairs, powerOfTwo);
             return;
         }
         memory.getInts(offset, packed, 0, pairs);

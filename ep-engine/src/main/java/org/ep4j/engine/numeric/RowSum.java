@@ -2,7 +2,7 @@ package org.ep4j.engine.numeric;
 
 import java.util.Arrays;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.rows.RowList;
+import org.ep4j.engine.rows.NativeSums;
 import org.ep4j.engine.rows.Rows;
 
 /**
@@ -15,16 +15,9 @@ import org.ep4j.engine.rows.Rows;
 public final class RowSum {
     private static final int PIECE = 4096;
 
-    /**
-     * A sum reads two rows or more for each that it writes, and these fill the caches as well. Measured for two threads that share 32 MiB,
-     * each with rows of 14,336 bytes: 8 MB of sums of two rows take 0.70 ms with plain stores and 0.45 ms around the caches (0.81 and 0.70
-     * ms until they are read), 4 MB take the same time (0.20 and 0.27 ms until they are read).
-     */
-    private static final int READ = 2;
-
     private final RowKernels kernels = RowKernels.best();
-    private final Rows natively;
-    private final RowList list = new RowList();
+    private final boolean inNativeCode;
+    private final NativeSums sums;
     private final int pairs;
     private final int[] first = new int[PIECE];
     private final int[] second = new int[PIECE];
@@ -33,42 +26,44 @@ public final class RowSum {
     private final float[] odd = new float[PIECE];
     private HostMemory[] memories = new HostMemory[8];
     private long[] offsets = new long[8];
+    private long[] addresses = new long[8];
     private float[] weights = new float[8];
-    private int rows;
+    private int count;
     private boolean weighted;
-    private boolean stream;
 
-    /** For rows of {@code hidden} channels, a multiple of 8. */
-    public RowSum(int hidden, Rows natively) {
+    /** For rows of {@code hidden} channels, a multiple of 16. */
+    public RowSum(int hidden, Rows rows) {
         pairs = hidden / 2;
-        this.natively = natively;
+        inNativeCode = rows.isNative();
+        sums = new NativeSums(rows, 4L * pairs);
     }
 
-    /**
-     * Begins sums that are stored to memory; forgets those that were not finished.
-     *
-     * @param bytes of all of them together, by which they are stored into the caches or around them
-     */
-    public void begin(long bytes) {
-        list.clear();
-        stream = natively.streams(READ * bytes);
+    /** Begins the sums of an operation; forgets those that were not finished. */
+    public void begin() {
+        sums.begin(false);
+    }
+
+    /** As {@link #begin}, for sums that another rank or operation reads at once: they are stored into the caches. */
+    public void beginSoonRead() {
+        sums.begin(true);
     }
 
     /** Writes all sums that were stored to memory; whoever sees what this thread stores afterwards sees them. */
     public void finish() {
-        if (list.entries() > 0) {
-            natively.sum(list, 4L * pairs, stream);
-            list.clear();
-        }
+        sums.finish();
     }
 
     /** Starts a new sum at +0. */
     public void clear() {
-        rows = 0;
+        count = 0;
         weighted = false;
     }
 
-    /** Adds the BF16 row at {@code offset}, which stays as it is until {@link #finish}. */
+    /**
+     * Adds the BF16 row at {@code offset}, which stays as it is until {@link #finish}.
+     *
+     * @throws IndexOutOfBoundsException when not all of the row is inside the memory; the sum is then as before
+     */
     public void add(HostMemory memory, long offset) {
         remember(memory, offset, 1f);
     }
@@ -76,90 +71,86 @@ public final class RowSum {
     /**
      * Adds {@code weight * row} by fused multiply-add; the row stays as it is until {@link #finish}. All rows of a sum are
      * added with weights or none.
+     *
+     * @throws IndexOutOfBoundsException when not all of the row is inside the memory; the sum is then as before
      */
     public void add(HostMemory memory, long offset, float weight) {
-        weighted = true;
         remember(memory, offset, weight);
+        weighted = true;
     }
 
     private void remember(HostMemory memory, long offset, float weight) {
-        if (rows == memories.length) {
-            memories = Arrays.copyOf(memories, 2 * rows);
-            offsets = Arrays.copyOf(offsets, 2 * rows);
-            weights = Arrays.copyOf(weights, 2 * rows);
+        long address = memory.address(offset, 4L * pairs);
+        if (count == memories.length) {
+            memories = Arrays.copyOf(memories, 2 * count);
+            offsets = Arrays.copyOf(offsets, 2 * count);
+            addresses = Arrays.copyOf(addresses, 2 * count);
+            weights = Arrays.copyOf(weights, 2 * count);
         }
-        memories[rows] = memory;
-        offsets[rows] = offset;
-        weights[rows++] = weight;
+        memories[count] = memory;
+        offsets[count] = offset;
+        addresses[count] = address;
+        weights[count++] = weight;
     }
 
     /** Rounds the sum into packed pairs, the even channel low; a sum of nothing is a row of zeros. */
     public void store(int[] row) {
         for (int from = 0; from < pairs; from += PIECE) {
-            int count = Math.min(PIECE, pairs - from);
-            sum(from, count);
-            System.arraycopy(result, 0, row, from, count);
+            int length = Math.min(PIECE, pairs - from);
+            sum(from, length);
+            System.arraycopy(result, 0, row, from, length);
         }
     }
 
-    /** Rounds the sum and writes it as a BF16 row, at the latest in {@link #finish}; a sum of nothing is a row of zeros. */
+    /**
+     * Rounds the sum and writes it as a BF16 row, at the latest in {@link #finish}; a sum of nothing is a row of zeros.
+     *
+     * @throws IndexOutOfBoundsException when not all of the row is inside the memory; nothing is then written
+     */
     public void store(HostMemory memory, long offset) {
-        if (natively.isNative()) {
-            addToList(memory.address(offset, 4L * pairs));
+        long target = memory.address(offset, 4L * pairs);
+        if (inNativeCode) {
+            sums.add(target, addresses, weights, weighted, count);
             return;
         }
         for (int from = 0; from < pairs; from += PIECE) {
-            int count = Math.min(PIECE, pairs - from);
-            sum(from, count);
-            memory.putInts(offset + 4L * from, result, 0, count);
+            int length = Math.min(PIECE, pairs - from);
+            sum(from, length);
+            memory.putInts(offset + 4L * from, result, 0, length);
         }
     }
 
-    private void addToList(long target) {
-        if (!list.fits(3 + (weighted ? 2 * rows : rows))) {
-            finish();
-            list.fits(3 + 2 * rows);
-        }
-        list.entry().add(target).add(rows).add(weighted ? 1 : 0);
-        for (int row = 0; row < rows; row++) {
-            list.add(memories[row].address(offsets[row], 4L * pairs));
-        }
-        for (int row = 0; row < rows && weighted; row++) {
-            list.add(Float.floatToRawIntBits(weights[row]));
-        }
+    private void read(int row, int from, int length, int[] target) {
+        memories[row].getInts(offsets[row] + 4L * from, target, 0, length);
     }
 
-    private void read(int row, int from, int count, int[] target) {
-        memories[row].getInts(offsets[row] + 4L * from, target, 0, count);
-    }
-
-    private void sum(int from, int count) {
-        if (rows == 2 && !weighted) {
-            read(0, from, count, first);
-            read(1, from, count, second);
-            kernels.roundSum(first, second, count, result);
+    private void sum(int from, int length) {
+        if (count == 2 && !weighted) {
+            read(0, from, length, first);
+            read(1, from, length, second);
+            kernels.roundSum(first, second, length, result);
             return;
         }
-        Arrays.fill(even, 0, count, 0f);
-        Arrays.fill(odd, 0, count, 0f);
+        Arrays.fill(even, 0, length, 0f);
+        Arrays.fill(odd, 0, length, 0f);
         int row = 0;
-        for (; row + 1 < rows; row += 2) {
-            read(row, from, count, first);
-            read(row + 1, from, count, second);
+        for (; row + 1 < count; row += 2) {
+            read(row, from, length, first);
+            read(row + 1, from, length, second);
             if (weighted) {
-                kernels.fma(first, weights[row], second, weights[row + 1], count, even, odd);
+                kernels.fma(first, weights[row], second, weights[row + 1], length, even, odd);
             } else {
-                kernels.add(first, second, count, even, odd);
+                kernels.add(first, second, length, even, odd);
             }
         }
-        if (row < rows) {
-            read(row, from, count, first);
+        if (row < count) {
+            read(row, from, length, first);
             if (weighted) {
-                kernels.fma(first, weights[row], count, even, odd);
+                kernels.fma(first, weights[row], length, even, odd);
             } else {
-                kernels.add(first, count, even, odd);
+                kernels.add(first, length, even, odd);
             }
         }
-        kernels.round(even, odd, count, result);
+        kernels.round(even, odd, length, result);
     }
 }

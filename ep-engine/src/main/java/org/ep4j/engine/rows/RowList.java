@@ -6,15 +6,14 @@ import java.nio.LongBuffer;
 import org.ep4j.engine.memory.HostMemory;
 
 /** A list of what native code is to do, as 64-bit words in memory outside of the heap. One thread at a time. */
-public final class RowList {
+final class RowList {
     private static final int WORDS = 8192;
 
     private LongBuffer words;
     private long address;
     private int entries;
 
-    /** An empty list. */
-    public RowList() {
+    RowList() {
         allocate(WORDS);
     }
 
@@ -24,34 +23,42 @@ public final class RowList {
         address = HostMemory.address(memory);
     }
 
-    /** Empties it. */
-    public void clear() {
+    /** Removes all entries. */
+    void clear() {
         words.clear();
         entries = 0;
     }
 
-    /** Whether another entry of so many words fits; one of any length fits into an empty list. */
-    public boolean fits(int size) {
-        if (entries == 0 && size > words.capacity()) {
-            allocate(size);
-        }
-        return size <= words.remaining();
+    /**
+     * Whether entries must be removed before another one.
+     *
+     * @param size words of that entry
+     */
+    boolean isFull(int size) {
+        return entries > 0 && size > words.remaining();
     }
 
-    /** Begins an entry, whose words follow. */
-    public RowList entry() {
+    /**
+     * Begins an entry of a list that is not full; its words follow.
+     *
+     * @param size words of the entry, any number
+     */
+    RowList entry(int size) {
+        if (size > words.capacity()) {
+            allocate(size);
+        }
         entries++;
         return this;
     }
 
     /** Adds a word of the entry that was begun last. */
-    public RowList add(long word) {
+    RowList add(long word) {
         words.put(word);
         return this;
     }
 
     /** Number of entries. */
-    public int entries() {
+    int entries() {
         return entries;
     }
 

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.JniLibraryProblem;
@@ -19,12 +20,14 @@ public final class Rows {
 
     private final RowVariant variant;
     private final String description;
-    private final long border;
+    private final String remedy;
+    private final long threshold;
 
-    private Rows(RowVariant variant, String description, long border) {
+    private Rows(RowVariant variant, String description, String remedy, long threshold) {
         this.variant = variant;
         this.description = description;
-        this.border = border;
+        this.remedy = remedy;
+        this.threshold = threshold;
     }
 
     /**
@@ -32,50 +35,69 @@ public final class Rows {
      *
      * @param reason why, for {@link #description}
      */
-    private static Rows java(String reason) {
-        return new Rows(RowVariant.JAVA, RowVariant.JAVA.setting() + " (" + reason + ")", Long.MAX_VALUE);
+    private static Rows java(String reason, String remedy) {
+        return new Rows(RowVariant.JAVA, RowVariant.JAVA.setting() + " (" + reason + ")", remedy, Long.MAX_VALUE);
     }
 
-    private static Rows nativeRows(RowVariant variant, int threads) {
-        return new Rows(
-                variant,
-                variant.setting() + " (native)",
-                LastLevelCache.ofThisProcessor().share(threads));
+    private static Rows nativeRows(RowVariant variant, long threshold) {
+        return new Rows(variant, variant.setting() + " (native)", "", threshold);
     }
 
     /**
-     * The rows that a setting asks for.
+     * The rows that {@link EpKeys#HOST_ROWS} and {@link EpKeys#HOST_NON_TEMPORAL_BYTES} ask for.
      *
-     * @param setting value of {@link EpKeys#HOST_ROWS}
-     * @param threads that copy and sum at the same time on this host, so that they share its caches: one for each rank
+     * @param ranks that copy and sum at the same time on this host, so that they share its caches
      * @throws EpUnavailableException when the named variant does not run here, with the reason and what to do
      */
-    public static Rows of(String setting, int threads) {
+    public static Rows of(EpConfig config, int ranks) {
+        String setting = config.get(EpKeys.HOST_ROWS);
         if (setting.equals(RowVariant.JAVA.setting())) {
-            return java("as " + EpKeys.HOST_ROWS.name() + " says");
+            return java("as " + EpKeys.HOST_ROWS.name() + " says", "");
         }
         Optional<JniLibraryProblem> problem = RowsLibrary.problem();
-        return problem.isPresent() ? withoutLibrary(setting, problem.get()) : choose(setting, natives(), threads);
+        if (problem.isPresent()) {
+            return withoutLibrary(setting, problem.get());
+        }
+        long bytes = config.get(EpKeys.HOST_NON_TEMPORAL_BYTES);
+        return choose(
+                setting,
+                natives(),
+                bytes > 0 ? bytes : LastLevelCaches.ofThisHost().share(ranks));
     }
 
     static Rows withoutLibrary(String setting, JniLibraryProblem problem) {
         if (!setting.equals(AUTO)) {
             throw refused(setting, problem.message(), problem.remedy());
         }
-        return java(problem.message() + "; " + problem.remedy());
+        return java(problem.message(), problem.remedy());
     }
 
+    /**
+     * A native variant that runs here.
+     *
+     * @param fused says of a variant whether it multiplies and adds in one instruction
+     */
+    record Candidate(RowVariant variant, boolean fused) {}
+
     /** Chooses among the native variants that run here, the fastest last. */
-    static Rows choose(String setting, List<RowVariant> here, int threads) {
+    static Rows choose(String setting, List<Candidate> here, long threshold) {
         if (setting.equals(AUTO)) {
-            return nativeRows(here.get(here.size() - 1), threads);
+            // Without the instruction, sums with weights are slower than the loops of the JVM, which have it where the
+            // processor does.
+            return here.stream()
+                    .filter(Candidate::fused)
+                    .reduce((slower, faster) -> faster)
+                    .map(fastest -> nativeRows(fastest.variant(), threshold))
+                    .orElseGet(() -> java(
+                            "native code has no fused multiply-add here, since the processor or the compiler that built ep4j lacks it",
+                            "where the processor has AVX2, build ep4j again with g++ 9 or newer"));
         }
         return here.stream()
-                .filter(v -> v.setting().equals(setting))
+                .filter(v -> v.variant().setting().equals(setting))
                 .findFirst()
-                .map(v -> nativeRows(v, threads))
+                .map(v -> nativeRows(v.variant(), threshold))
                 .orElseThrow(() ->
-                        refused(setting, "this processor, or the build, has only " + names(here), "take one of those"));
+                        refused(setting, "this processor, or the build, has only " + names(here), "name one of those"));
     }
 
     private static EpUnavailableException refused(String setting, String reason, String remedy) {
@@ -83,14 +105,15 @@ public final class Rows {
                 EpKeys.HOST_ROWS.name() + " is " + setting + ", but " + reason + "; " + remedy + ", or set it to auto");
     }
 
-    private static String names(List<RowVariant> variants) {
-        return variants.stream().map(RowVariant::setting).collect(Collectors.joining(", "));
+    private static String names(List<Candidate> here) {
+        return here.stream().map(v -> v.variant().setting()).collect(Collectors.joining(", "));
     }
 
     /** The native variants that run here, the fastest last; the library is loaded. */
-    static List<RowVariant> natives() {
+    static List<Candidate> natives() {
         return Arrays.stream(RowVariant.values())
                 .filter(v -> v != RowVariant.JAVA && NativeRows.runs(v.number()) != 0)
+                .map(v -> new Candidate(v, NativeRows.fused(v.number()) != 0))
                 .toList();
     }
 
@@ -99,25 +122,36 @@ public final class Rows {
         return description;
     }
 
+    /** What to do for native rows where {@code auto} has chosen Java; empty otherwise. */
+    public String remedy() {
+        return remedy;
+    }
+
     /** Whether {@link #copy}, {@link #sum} and {@link #cast} may be called. */
     public boolean isNative() {
         return variant != RowVariant.JAVA;
     }
 
     /**
-     * Whether results of so many bytes are stored around the caches. Such stores do not read what they overwrite, a third of a copy's
-     * traffic, but leave nothing in the caches. Results larger than this thread's share of the last-level cache would not stay there
-     * anyway. Measured for rows of 14,336 bytes by two threads that share 32 MiB: copying and then reading 8 MB takes 0.30 ms with plain
-     * stores and 0.49 ms around the caches, 24 MB takes 1.9 and 2.1 ms, 64 MB takes 7.9 and 6.3 ms; copying alone is even at 16 MB.
+     * Whether an operation is large enough for non-temporal stores. These do not read what they overwrite, a third of a copy's traffic,
+     * but leave nothing in the caches, where results larger than this rank's share of the last-level cache would not stay anyway. Measured
+     * for rows of 14,336 bytes by two threads that share 32 MiB: copying and then reading 8 MB takes 0.30 ms with plain stores and 0.49 ms
+     * with non-temporal ones, 24 MB takes 1.9 and 2.1 ms, 64 MB takes 7.9 and 6.3 ms; copying alone is even at 16 MB.
+     *
+     * @param bytes that pass through the caches
      */
-    public boolean streams(long bytes) {
-        return bytes > border;
+    boolean isLarge(long bytes) {
+        return bytes > threshold;
     }
 
-    /** Copies what a list says, three words each: target, source, bytes. All of it is visible before what this thread stores later. */
-    void copy(RowList list, boolean stream) {
+    /**
+     * Copies what a list says, three words each: target, source, bytes. All of it is visible before what this thread stores later.
+     *
+     * @param nonTemporal true to copy with non-temporal stores
+     */
+    void copy(RowList list, boolean nonTemporal) {
         try {
-            NativeRows.copy(variant.number(), list.address(), list.entries(), stream ? 1 : 0);
+            NativeRows.copy(variant.number(), list.address(), list.entries(), nonTemporal ? 1 : 0);
         } finally {
             Reference.reachabilityFence(list);
         }
@@ -128,10 +162,11 @@ public final class Rows {
      * the low half. Sums begin at +0, follow the order of the rows and are rounded to BF16 once. Visible as {@link #copy}.
      *
      * @param bytes of a row, a multiple of 16
+     * @param nonTemporal true to write sums with non-temporal stores
      */
-    public void sum(RowList list, long bytes, boolean stream) {
+    void sum(RowList list, long bytes, boolean nonTemporal) {
         try {
-            NativeRows.sum(variant.number(), list.address(), list.entries(), bytes, stream ? 1 : 0);
+            NativeRows.sum(variant.number(), list.address(), list.entries(), bytes, nonTemporal ? 1 : 0);
         } finally {
             Reference.reachabilityFence(list);
         }
@@ -140,19 +175,23 @@ public final class Rows {
     /**
      * Casts a BF16 row to E4M3.
      *
-     * @param row address of the row
+     * @param memory the row's
+     * @param offset of the row
      * @param codes gets a byte for each channel
      * @param scales gets a binary32 for each 128 channels, which codes are to be multiplied with
-     * @param channels a multiple of 8
+     * @param channels a multiple of 16
      * @param powerOfTwo true to round scales up to a power of two
      */
-    public void cast(long row, HostMemory codes, HostMemory scales, int channels, boolean powerOfTwo) {
+    public void cast(
+            HostMemory memory, long offset, HostMemory codes, HostMemory scales, int channels, boolean powerOfTwo) {
         long blocks = (channels + 127L) / 128;
+        long row = memory.address(offset, 2L * channels);
         long codesAddress = codes.address(0, channels);
         long scalesAddress = scales.address(0, 4 * blocks);
         try {
             NativeRows.cast(variant.number(), row, codesAddress, scalesAddress, channels, powerOfTwo ? 1 : 0);
         } finally {
+            Reference.reachabilityFence(memory);
             Reference.reachabilityFence(codes);
             Reference.reachabilityFence(scales);
         }

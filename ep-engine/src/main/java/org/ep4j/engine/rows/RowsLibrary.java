@@ -13,16 +13,17 @@ final class RowsLibrary {
 
     private RowsLibrary() {}
 
-    /** Loads it; a second call does nothing. Says why it cannot be used; empty where it can. */
+    /** Loads the library, and says why it cannot be used; empty where it can. A second call does nothing. */
     static synchronized Optional<JniLibraryProblem> problem() {
         Optional<JniLibraryProblem> jna = NativeMethods.problem();
         if (jna.isPresent()) {
             return jna;
         }
-        if (!UnpackedLibrary.isBuilt(NativeRows.class, NAME)) {
-            return Optional.of(notBuilt());
-        }
         try {
+            // JavaCPP itself fails where it is missing or does not know the platform.
+            if (!UnpackedLibrary.isBuilt(NativeRows.class, NAME)) {
+                return Optional.of(notBuilt());
+            }
             UnpackedLibrary.load(NativeRows.class, NAME);
             // Fails where an earlier call has failed to load it, of which JavaCPP does not speak twice.
             NativeRows.runs(RowVariant.BASELINE.number());

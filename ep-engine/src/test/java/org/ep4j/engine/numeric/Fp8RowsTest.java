@@ -6,13 +6,14 @@ import java.util.Random;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.Rows;
+import org.ep4j.engine.rows.RowsForTests;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 class Fp8RowsTest {
     private static final int HIDDEN = 208;
-    private static final Rows JAVA = Rows.of("java", 1);
+    private static final Rows JAVA = RowsForTests.java();
 
     private static float[] scales(Fp8Rows rows) {
         return new float[] {rows.scales().getFloat(0), rows.scales().getFloat(4)};

@@ -44,16 +44,16 @@ final class RowsCost {
         return String.format("%7d %7d", nanos[0] / 1000, nanos[RUNS / 2] / 1000);
     }
 
-    private void dispatch(RowCopies copies, long bytes) {
-        copies.begin(bytes);
+    private void dispatch(RowCopies copies) {
+        copies.begin();
         for (int i = 0; i < ROWS; i++) {
             copies.add(received, i * ROW, x, sources[i] * ROW, ROW);
         }
         copies.finish();
     }
 
-    private void combine(RowSum sum, long bytes) {
-        sum.begin(bytes);
+    private void combine(RowSum sum) {
+        sum.begin();
         for (int t = 0; t < ROWS / 2; t++) {
             sum.clear();
             sum.add(received, 2L * t * ROW);
@@ -71,20 +71,21 @@ final class RowsCost {
 
     public static void main(String[] arguments) {
         RowsCost cost = new RowsCost();
-        List<Rows> all = new ArrayList<>(List.of(Rows.of("java", 1)));
+        List<String> all = new ArrayList<>(List.of("java"));
         if (RowsLibrary.problem().isEmpty()) {
-            Rows.natives().forEach(v -> all.add(Rows.of(v.setting(), 1)));
+            Rows.natives().forEach(v -> all.add(v.variant().setting()));
         }
-        for (Rows rows : all) {
-            RowCopies copies = new RowCopies(rows);
-            RowSum sum = new RowSum(HIDDEN, rows);
-            Fp8Rows fp8 = new Fp8Rows(HIDDEN, rows);
-            for (long bytes : rows.isNative() ? new long[] {0, Long.MAX_VALUE / 2} : new long[] {0}) {
+        for (String variant : all) {
+            for (String nonTemporalBytes : variant.equals("java") ? new String[] {"1T"} : new String[] {"1T", "1"}) {
+                Rows rows = RowsForTests.of(variant, nonTemporalBytes);
+                RowCopies copies = new RowCopies(rows);
+                RowSum sum = new RowSum(HIDDEN, rows);
+                Fp8Rows fp8 = new Fp8Rows(HIDDEN, rows);
                 System.out.printf(
                         "%-34s copy %s   sum %s   cast %s%n",
-                        rows.description() + (bytes > 0 ? ", around the caches" : ""),
-                        time(() -> cost.dispatch(copies, bytes)),
-                        time(() -> cost.combine(sum, bytes)),
+                        rows.description() + (rows.isLarge(ROW) ? ", non-temporal" : ""),
+                        time(() -> cost.dispatch(copies)),
+                        time(() -> cost.combine(sum)),
                         time(() -> cost.cast(fp8)));
             }
         }

@@ -2,16 +2,19 @@ package org.ep4j.engine.rows;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static org.ep4j.engine.rows.RowsForTests.bytes;
+import static org.ep4j.engine.rows.RowsForTests.channel;
+import static org.ep4j.engine.rows.RowsForTests.memory;
+import static org.ep4j.engine.rows.RowsForTests.nonTemporal;
+import static org.ep4j.engine.rows.RowsForTests.numbers;
+import static org.ep4j.engine.rows.RowsForTests.plain;
 
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.lang.ref.Reference;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.Random;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.JniLibraryProblem;
 import org.ep4j.engine.numeric.Fp8Rows;
@@ -25,127 +28,140 @@ import org.junit.jupiter.api.Test;
 /** Native rows against those in Java. */
 @Tag("verify")
 class RowsTest {
-    private static final Rows JAVA = Rows.of("java", 1);
-    private static final int GUARD = 64;
+    private static final Rows JAVA = RowsForTests.java();
+    private static final int GUARD = 192;
 
-    /** Stored around the caches, whatever their size. */
-    private static final long LARGE = Long.MAX_VALUE / 2;
-
-    /** Skips the test when the library could not be built; fails it where a compiler is, or with {@code EP_REQUIRE_COMPILERS=1}. */
     private static List<Rows> natives() {
-        Optional<JniLibraryProblem> problem = RowsLibrary.problem();
-        if (problem.isPresent()) {
-            String text = "no native rows: " + problem.get().message() + "; "
-                    + problem.get().remedy();
-            boolean required = "1".equals(System.getenv("EP_REQUIRE_COMPILERS"));
-            assertThat(required || Files.exists(Path.of("/usr/bin/g++")))
-                    .as(text)
-                    .isFalse();
-            System.out.println("skipped: " + text);
-            assumeTrue(false, text);
+        List<Rows> all = new ArrayList<>(plain());
+        all.addAll(nonTemporal());
+        return all;
+    }
+
+    /** A sum: which rows, with which weights (none: without), and whether what is at its place already is the first of them. */
+    @SuppressWarnings("ArrayRecordComponent")
+    private record Sum(int[] rows, float[] weights, boolean inPlace) {
+        static Sum of(Random random, int rows) {
+            int[] which = random.ints(random.nextInt(20), 0, rows).toArray();
+            boolean inPlace = random.nextInt(3) == 0;
+            float[] weights = new float[random.nextBoolean() ? which.length + 1 : 0];
+            for (int i = 0; i < weights.length; i++) {
+                weights[i] = random.nextBoolean()
+                        ? random.nextFloat() * 4 - 2
+                        : Float.intBitsToFloat(channel(random) << 16 | random.nextInt(1 << 16));
+            }
+            return new Sum(which, weights, inPlace);
         }
-        return Rows.natives().stream().map(v -> Rows.of(v.setting(), 1)).toList();
-    }
 
-    @Test
-    void theLibraryIsThereWhereACompilerIs() {
-        assertThat(natives()).isNotEmpty();
-    }
-
-    private static HostMemory memory(long bytes) {
-        return HostMemory.of(new HostDevice().allocate(bytes).memory());
-    }
-
-    /** Any bits, with more of what is special: zeros, subnormal numbers, infinities, NaN. */
-    private static int channel(Random random) {
-        return switch (random.nextInt(8)) {
-            case 0 -> random.nextInt() & 0x807f;
-            case 1 -> (random.nextInt() & 0x8000) | 0x7f80;
-            default -> random.nextInt() & 0xffff;
-        };
-    }
-
-    private static HostMemory rows(Random random, int rows, int hidden) {
-        HostMemory memory = memory(2L * rows * hidden);
-        for (long i = 0; i < (long) rows * hidden / 2; i++) {
-            memory.putInt(4 * i, channel(random) | channel(random) << 16);
+        private void add(RowSum sum, HostMemory memory, long offset, int index) {
+            if (weights.length > 0) {
+                sum.add(memory, offset, weights[index]);
+            } else {
+                sum.add(memory, offset);
+            }
         }
-        return memory;
     }
 
-    private static int channel(HostMemory memory, long index) {
-        return memory.getInt(index / 2 * 4) >>> (16 * (index % 2)) & 0xffff;
+    /** Sums of rows of one length whose memory begins at {@code from}, stored one after the other from {@code to} on. */
+    private record Sums(int hidden, List<Sum> sums, long to) {
+        static Sums of(Random random, int rows, int hidden) {
+            List<Sum> sums = new ArrayList<>();
+            for (int i = random.nextInt(4); i >= 0; i--) {
+                sums.add(Sum.of(random, rows));
+            }
+            // Words of 4 bytes are what Java can store; most rows are at multiples of 16.
+            long to = random.nextInt(4) == 0 ? 4L * random.nextInt(32) : 16L * random.nextInt(8);
+            return new Sums(hidden, sums, to);
+        }
+
+        byte[] run(Rows rows, HostMemory x, long from, byte[] before) {
+            HostMemory out = memory(before.length);
+            out.putBytes(0, before, 0, before.length);
+            RowSum sum = new RowSum(hidden, rows);
+            sum.begin();
+            for (int s = 0; s < sums.size(); s++) {
+                Sum one = sums.get(s);
+                long place = to + 2L * s * hidden;
+                sum.clear();
+                if (one.inPlace) {
+                    one.add(sum, out, place, 0);
+                }
+                for (int i = 0; i < one.rows.length; i++) {
+                    one.add(sum, x, from + 2L * one.rows[i] * hidden, i + 1);
+                }
+                sum.store(out, place);
+            }
+            try {
+                sum.finish();
+            } finally {
+                Reference.reachabilityFence(x);
+            }
+            return bytes(out);
+        }
     }
 
-    private static boolean isSpecial(int bits) {
-        return (bits & 0x7f80) == 0x7f80;
-    }
-
-    /** One or no NaN or infinity has one result; which NaN comes out of several is the processor's choice. */
-    private static int comparable(int bits, boolean exact) {
-        return !exact && (bits & 0x7fff) > 0x7f80 ? 0x7fc0 : bits;
+    private static void compareSums(Random random, int rows, int hidden) {
+        HostMemory x = numbers(random, 2L * rows * hidden);
+        Sums sums = Sums.of(random, rows, hidden);
+        byte[] before = bytes(numbers(random, 8L * hidden + GUARD));
+        byte[] expected = sums.run(JAVA, x, 0, before);
+        // Channels may begin anywhere, in a tensor of the caller's for example.
+        long shift = 2L * random.nextInt(64);
+        HostMemory shifted = memory(x.size() + shift);
+        shifted.copy(shift, x, 0, x.size());
+        for (Rows natively : natives()) {
+            assertThat(sums.run(natively, shifted, shift, before))
+                    .as(natively.description())
+                    .isEqualTo(expected);
+        }
     }
 
     @Property(tries = 300)
-    void sumsHaveTheBitsOfThoseInJava(
-            @ForAll long seed,
-            @ForAll @IntRange(min = 0, max = 32) int rows,
-            @ForAll @IntRange(min = 1, max = 150) int units) {
-        Random random = new Random(seed);
-        int hidden = 8 * units;
-        HostMemory x = rows(random, Math.max(1, rows), hidden);
-        boolean weighted = random.nextBoolean();
-        float[] weights = new float[rows];
-        for (int r = 0; r < rows; r++) {
-            weights[r] = random.nextInt(10) == 0 ? Float.NaN : random.nextFloat() * 4 - 2;
+    void sumsHaveTheBitsOfThoseInJava(@ForAll long seed, @ForAll @IntRange(min = 1, max = 60) int units) {
+        compareSums(new Random(seed), 12, 16 * units);
+    }
+
+    /** Longer than the pieces of the sum in Java. */
+    @Property(tries = 8)
+    void longSumsHaveTheBitsOfThoseInJava(@ForAll long seed, @ForAll @IntRange(min = 500, max = 1250) int units) {
+        compareSums(new Random(seed), 3, 16 * units);
+    }
+
+    @Test
+    void everyNanOfASumIsTheSame() {
+        HostMemory x = memory(64);
+        for (int i = 0; i < 32; i++) {
+            x.putByte(2L * i, (byte) (0x80 | 2 * i + 1));
+            x.putByte(2L * i + 1, (byte) (i % 2 == 0 ? 0x7f : 0xff));
         }
-        long offset = 16L * random.nextInt(5);
-        HostMemory expected = sum(JAVA, x, rows, hidden, weighted, weights, offset, 0);
-        for (Rows natively : natives()) {
-            for (long bytes : new long[] {0, LARGE}) {
-                HostMemory got = sum(natively, x, rows, hidden, weighted, weights, offset, bytes);
-                for (int i = 0; i < expected.size() / 2; i++) {
-                    long c = i - offset / 2;
-                    int special = 0;
-                    for (int r = 0; r < rows && c >= 0 && c < hidden; r++) {
-                        special += isSpecial(channel(x, (long) r * hidden + c)) ? 1 : 0;
-                    }
-                    boolean exact = !weighted && special < 2;
-                    assertThat(comparable(channel(got, i), exact))
-                            .as("%s, channel %d", natively.description(), c)
-                            .isEqualTo(comparable(channel(expected, i), exact));
+        List<Rows> all = new ArrayList<>(natives());
+        all.add(JAVA);
+        for (Rows rows : all) {
+            for (int count = 1; count <= 3; count++) {
+                HostMemory out = memory(64);
+                RowSum sum = new RowSum(32, rows);
+                sum.begin();
+                sum.clear();
+                for (int i = 0; i < count; i++) {
+                    sum.add(x, 0);
+                }
+                sum.store(out, 0);
+                sum.finish();
+                for (int i = 0; i < 16; i++) {
+                    assertThat(out.getInt(4L * i)).as(rows.description()).isEqualTo(0x7fc07fc0);
                 }
             }
         }
-    }
-
-    private static HostMemory sum(
-            Rows how, HostMemory x, int rows, int hidden, boolean weighted, float[] weights, long offset, long bytes) {
-        HostMemory out = memory(2L * hidden + offset + GUARD);
-        RowSum sum = new RowSum(hidden, how);
-        sum.begin(bytes);
-        sum.clear();
-        for (int r = 0; r < rows; r++) {
-            if (weighted) {
-                sum.add(x, 2L * r * hidden, weights[r]);
-            } else {
-                sum.add(x, 2L * r * hidden);
-            }
-        }
-        sum.store(out, offset);
-        sum.finish();
-        return out;
     }
 
     @Test
     void moreSumsThanAListHoldsAreAllStored() {
         int tokens = 3000;
         int hidden = 16;
-        HostMemory x = rows(new Random(1), tokens, hidden);
+        HostMemory x = numbers(new Random(1), 2L * tokens * hidden);
         for (Rows natively : natives()) {
             HostMemory out = memory(2L * tokens * hidden);
             RowSum sum = new RowSum(hidden, natively);
-            sum.begin(out.size());
+            sum.begin();
             for (int t = 0; t < tokens; t++) {
                 sum.clear();
                 sum.add(x, 2L * t * hidden, 0.5f);
@@ -154,56 +170,87 @@ class RowsTest {
             }
             sum.finish();
             for (int i = 0; i < tokens * hidden; i++) {
-                int bits = channel(x, i);
-                int expected = isSpecial(bits) ? 0x7fc0 : bits == 0x8000 ? 0 : bits;
-                int got = isSpecial(bits) ? 0x7fc0 : channel(out, i);
-                assertThat(got).isEqualTo(expected);
+                int bits = channelAt(x, i);
+                boolean nan = (bits & 0x7fff) > 0x7f80;
+                assertThat(channelAt(out, i)).isEqualTo(nan ? 0x7fc0 : bits == 0x8000 ? 0 : bits);
+            }
+        }
+    }
+
+    private static int channelAt(HostMemory memory, long index) {
+        return memory.getInt(index / 2 * 4) >>> (16 * (index % 2)) & 0xffff;
+    }
+
+    @Test
+    void aSumOfMoreRowsThanAListHoldsIsStored() {
+        HostMemory x = memory(32);
+        for (int i = 0; i < 8; i++) {
+            x.putInt(4L * i, 0x3f803f80);
+        }
+        for (Rows natively : natives()) {
+            HostMemory out = memory(64);
+            RowSum sum = new RowSum(16, natively);
+            sum.begin();
+            for (int s = 0; s < 2; s++) {
+                sum.clear();
+                for (int i = 0; i < 16_384; i++) {
+                    sum.add(x, 0, 1f);
+                }
+                sum.store(out, 32L * s);
+            }
+            sum.finish();
+            for (int i = 0; i < 16; i++) {
+                assertThat(out.getInt(4L * i)).isEqualTo(0x46804680);
             }
         }
     }
 
     @Property(tries = 300)
     void copiesAreThoseOfJavaAndWriteNothingElse(@ForAll long seed, @ForAll @IntRange(min = 1, max = 5) int count) {
-        Random random = new Random(seed);
-        HostMemory x = rows(random, 8, 1024);
-        long bytes = random.nextInt(3000);
+        compareCopies(new Random(seed), count, 3000);
+    }
+
+    @Property(tries = 15)
+    void largeCopiesAreThoseOfJavaAndWriteNothingElse(@ForAll long seed) {
+        compareCopies(new Random(seed), 2, 300_000);
+    }
+
+    private static void compareCopies(Random random, int count, int longest) {
+        HostMemory x = numbers(random, 2L * longest);
+        long bytes = random.nextInt(longest);
         long[] from = random.longs(count, 0, x.size() - bytes + 1).toArray();
         long step = random.nextBoolean() ? bytes + random.nextInt(100) : (bytes + 15) / 16 * 16 + 16;
-        HostMemory expected = copy(JAVA, x, from, step, bytes, 0);
+        byte[] expected = copy(JAVA, x, from, step, bytes);
         for (Rows natively : natives()) {
-            for (long total : new long[] {0, LARGE}) {
-                assertThat(bytes(copy(natively, x, from, step, bytes, total)))
-                        .as(natively.description())
-                        .isEqualTo(bytes(expected));
-            }
+            assertThat(copy(natively, x, from, step, bytes))
+                    .as(natively.description())
+                    .isEqualTo(expected);
         }
     }
 
-    private static HostMemory copy(Rows how, HostMemory x, long[] from, long step, long bytes, long total) {
+    private static byte[] copy(Rows how, HostMemory x, long[] from, long step, long bytes) {
         HostMemory out = memory(from.length * step + GUARD);
         RowCopies copies = new RowCopies(how);
-        copies.begin(total);
+        copies.begin();
         for (int i = 0; i < from.length; i++) {
             copies.add(out, GUARD / 4 + i * step, x, from[i], bytes);
         }
-        copies.finish();
-        return out;
-    }
-
-    private static byte[] bytes(HostMemory memory) {
-        byte[] all = new byte[(int) memory.size()];
-        memory.getBytes(0, all, 0, all.length);
-        return all;
+        try {
+            copies.finish();
+        } finally {
+            Reference.reachabilityFence(x);
+        }
+        return bytes(out);
     }
 
     @Test
     void moreCopiesThanAListHoldsAreAllDone() {
         int count = 10_000;
-        HostMemory x = rows(new Random(2), count, 8);
+        HostMemory x = numbers(new Random(2), 16L * count);
         for (Rows natively : natives()) {
             HostMemory out = memory(x.size());
             RowCopies copies = new RowCopies(natively);
-            copies.begin(out.size());
+            copies.begin();
             for (int i = 0; i < count; i++) {
                 copies.add(out, 16L * i, x, 16L * i, 16);
             }
@@ -214,13 +261,13 @@ class RowsTest {
 
     @Test
     void whatWasNotFinishedIsForgotten() {
-        HostMemory x = rows(new Random(3), 2, 8);
+        HostMemory x = numbers(new Random(3), 32);
         for (Rows natively : natives()) {
             HostMemory out = memory(32);
             RowCopies copies = new RowCopies(natively);
-            copies.begin(16);
+            copies.begin();
             copies.add(out, 0, x, 0, 16);
-            copies.begin(16);
+            copies.begin();
             copies.add(out, 16, x, 16, 16);
             copies.finish();
             assertThat(out.getLong(0)).isZero();
@@ -231,26 +278,52 @@ class RowsTest {
     @Test
     void refusesRangesOutsideTheMemory() {
         HostMemory x = memory(64);
-        for (Rows natively : natives()) {
-            RowCopies copies = new RowCopies(natively);
-            copies.begin(0);
+        List<Rows> all = new ArrayList<>(natives());
+        all.add(JAVA);
+        for (Rows rows : all) {
+            RowCopies copies = new RowCopies(rows);
+            copies.begin();
             assertThatThrownBy(() -> copies.add(x, 49, x, 0, 16))
                     .isInstanceOf(IndexOutOfBoundsException.class)
                     .hasMessage("[49, 49 + 16) is not inside [0, 64)");
             assertThatThrownBy(() -> copies.add(x, 0, x, -16, 16)).isInstanceOf(IndexOutOfBoundsException.class);
-            RowSum sum = new RowSum(32, natively);
+            RowSum sum = new RowSum(32, rows);
             sum.clear();
             assertThatThrownBy(() -> sum.store(x, 16)).isInstanceOf(IndexOutOfBoundsException.class);
-            assertThatThrownBy(() -> new Fp8Rows(64, natively).cast(x, 0, false))
+            assertThatThrownBy(() -> new Fp8Rows(64, rows).cast(x, 0, false))
                     .isInstanceOf(IndexOutOfBoundsException.class);
         }
     }
 
+    @Test
+    void aRowThatIsRefusedIsNoPartOfTheSum() {
+        HostMemory x = numbers(new Random(4), 64);
+        for (Rows natively : natives()) {
+            HostMemory out = memory(64);
+            RowSum sum = new RowSum(32, natively);
+            sum.begin();
+            sum.clear();
+            assertThatThrownBy(() -> sum.add(x, 2)).isInstanceOf(IndexOutOfBoundsException.class);
+            assertThatThrownBy(() -> sum.store(out, -2)).isInstanceOf(IndexOutOfBoundsException.class);
+            sum.finish();
+            assertThat(bytes(out)).containsOnly(0);
+            sum.add(x, 0, 1f);
+            sum.store(out, 0);
+            sum.finish();
+            byte[] got = bytes(out);
+            sum.clear();
+            sum.add(x, 0);
+            sum.store(out, 0);
+            sum.finish();
+            assertThat(bytes(out)).isEqualTo(got);
+        }
+    }
+
     @Property(tries = 300)
-    void castsHaveTheBitsOfThoseInJava(@ForAll long seed, @ForAll @IntRange(min = 1, max = 100) int units) {
+    void castsHaveTheBitsOfThoseInJava(@ForAll long seed, @ForAll @IntRange(min = 1, max = 60) int units) {
         Random random = new Random(seed);
-        int hidden = 8 * units;
-        HostMemory x = rows(random, 1, hidden);
+        int hidden = 16 * units;
+        HostMemory x = numbers(random, 2L * hidden);
         boolean powerOfTwo = random.nextBoolean();
         if (random.nextBoolean()) {
             // Numbers of ordinary size, so that not every scale is one of an infinity.
@@ -258,32 +331,65 @@ class RowsTest {
                 x.putInt(4 * i, x.getInt(4 * i) & 0xbfffbfff);
             }
         }
+        long shift = 2L * random.nextInt(64);
+        HostMemory shifted = memory(x.size() + shift);
+        shifted.copy(shift, x, 0, x.size());
         Fp8Rows expected = new Fp8Rows(hidden, JAVA);
         expected.cast(x, 0, powerOfTwo);
-        for (Rows natively : natives()) {
+        for (Rows natively : plain()) {
             Fp8Rows got = new Fp8Rows(hidden, natively);
-            got.cast(x, 0, powerOfTwo);
+            got.cast(shifted, shift, powerOfTwo);
             assertThat(bytes(got.scales())).as(natively.description()).isEqualTo(bytes(expected.scales()));
             assertThat(bytes(got.codes())).as(natively.description()).isEqualTo(bytes(expected.codes()));
         }
     }
 
     @Test
+    void onlyWhatIsLargeIsStoredWithNonTemporalStores() {
+        String variant = RowsForTests.variants().get(0);
+        Rows rows = RowsForTests.of(variant, "64KiB");
+        assertThat(rows.isLarge(65_536)).isFalse();
+        assertThat(rows.isLarge(65_537)).isTrue();
+        assertThat(RowsForTests.of(variant, "0")
+                        .isLarge(LastLevelCaches.ofThisHost().share(1)))
+                .isFalse();
+        assertThat(RowsForTests.of(variant, "0")
+                        .isLarge(LastLevelCaches.ofThisHost().share(1) + 1))
+                .isTrue();
+    }
+
+    @Test
     void theFastestVariantOfTheProcessorIsTaken() {
-        List<Rows> natives = natives();
-        assertThat(Rows.of("auto", 1).description())
+        List<Rows> natives = plain();
+        assertThat(RowsForTests.of("auto", "0").description())
                 .isEqualTo(natives.get(natives.size() - 1).description())
                 .endsWith(" (native)");
-        assertThat(Rows.of("java", 1).description()).isEqualTo("java (as ep.host.rows says)");
+        assertThat(JAVA.description()).isEqualTo("java (as ep.host.rows says)");
+        assertThat(JAVA.remedy()).isEmpty();
+    }
+
+    @Test
+    void autoTakesNoVariantThatMultipliesAndAddsInTwoSteps() {
+        Rows.Candidate slow = new Rows.Candidate(RowVariant.BASELINE, false);
+        Rows.Candidate fast = new Rows.Candidate(RowVariant.AVX2, true);
+        assertThat(Rows.choose("auto", List.of(slow, fast), 1).description()).isEqualTo("avx2 (native)");
+        for (List<Rows.Candidate> here : List.of(List.of(slow), List.<Rows.Candidate>of())) {
+            Rows rows = Rows.choose("auto", here, 1);
+            assertThat(rows.isNative()).isFalse();
+            assertThat(rows.description()).startsWith("java (native code has no fused multiply-add here");
+            assertThat(rows.remedy()).contains("g++ 9");
+        }
+        assertThat(Rows.choose("baseline", List.of(slow), 1).description()).isEqualTo("baseline (native)");
     }
 
     @Test
     void refusesAVariantThatIsNotHere() {
-        List<RowVariant> here = List.of(RowVariant.BASELINE, RowVariant.AVX2);
+        List<Rows.Candidate> here =
+                List.of(new Rows.Candidate(RowVariant.BASELINE, false), new Rows.Candidate(RowVariant.AVX2, true));
         assertThatThrownBy(() -> Rows.choose("avx512", here, 1))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessage("ep.host.rows is avx512, but this processor, or the build, has only baseline, avx2;"
-                        + " take one of those, or set it to auto");
+                        + " name one of those, or set it to auto");
         JniLibraryProblem problem = new JniLibraryProblem("there is no library", "build it");
         assertThatThrownBy(() -> Rows.withoutLibrary("baseline", problem))
                 .isInstanceOf(EpUnavailableException.class)
@@ -294,8 +400,8 @@ class RowsTest {
     void withoutALibraryRowsAreInJavaAndSayWhy() {
         Rows rows = Rows.withoutLibrary("auto", new JniLibraryProblem("there is no library", "build it"));
         assertThat(rows.isNative()).isFalse();
-        assertThat(rows.description()).isEqualTo("java (there is no library; build it)");
-        assertThat(rows.streams(Long.MAX_VALUE)).isFalse();
+        assertThat(rows.description()).isEqualTo("java (there is no library)");
+        assertThat(rows.remedy()).isEqualTo("build it");
     }
 
     @Test

@@ -1,0 +1,74 @@
+package org.ep4j.engine.rows;
+
+/**
+ * Sums of BF16 rows in native code, many in one call; sums begin at +0, follow the order of their rows and are rounded to BF16 once. What
+ * was added is summed at the latest when {@link #finish} returns, and is seen by whoever sees what this thread stores afterwards. One
+ * thread at a time.
+ */
+public final class NativeSums {
+    /**
+     * A sum reads two rows or more for each that it writes, and these fill the caches as well. Measured for two threads that share 32 MiB,
+     * each with rows of 14,336 bytes: 8 MB of sums of two rows take 0.70 ms with plain stores and 0.45 ms with non-temporal ones (0.81 and
+     * 0.70 ms until they are read), 4 MB take the same time (0.20 and 0.27 ms until they are read).
+     */
+    private static final int READ = 2;
+
+    private final Rows rows;
+    private final long rowBytes;
+    private final RowList list = new RowList();
+    private boolean soonRead;
+    private long total;
+
+    /**
+     * No sums yet.
+     *
+     * @param rows native ones
+     * @param rowBytes of every row, a multiple of 16
+     */
+    public NativeSums(Rows rows, long rowBytes) {
+        this.rows = rows;
+        this.rowBytes = rowBytes;
+    }
+
+    /**
+     * Begins the sums of an operation; forgets those that were not finished.
+     *
+     * @param soonRead true to store them into the caches, however large they are
+     */
+    public void begin(boolean soonRead) {
+        list.clear();
+        total = 0;
+        this.soonRead = soonRead;
+    }
+
+    /**
+     * Adds a sum; sources stay as they are until {@link #finish}, the target may be one of them.
+     *
+     * @param target address of the sum
+     * @param sources addresses of the rows, in their order
+     * @param weights factors of the rows; counts only where {@code weighted}
+     * @param count of rows
+     */
+    public void add(long target, long[] sources, float[] weights, boolean weighted, int count) {
+        int words = 3 + (weighted ? 2 * count : count);
+        if (list.isFull(words)) {
+            finish();
+        }
+        list.entry(words).add(target).add(count).add(weighted ? 1 : 0);
+        for (int row = 0; row < count; row++) {
+            list.add(sources[row]);
+        }
+        for (int row = 0; row < count && weighted; row++) {
+            list.add(Float.floatToRawIntBits(weights[row]));
+        }
+        total += READ * rowBytes;
+    }
+
+    /** Sums what was added. */
+    public void finish() {
+        if (list.entries() > 0) {
+            rows.sum(list, rowBytes, !soonRead && rows.isLarge(total));
+            list.clear();
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package org.ep4j.engine.rows;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.JniLibraryProblem;
+
+/** Rows in Java and of every native variant, and memory with all kinds of numbers. */
+public final class RowsForTests {
+    private static final int PAGE = 4096;
+    private static final String ALWAYS = "1";
+    private static final String NEVER = "1T";
+
+    private RowsForTests() {}
+
+    /** The rows that settings ask for, of the only rank of a host. */
+    static Rows of(String rows, String nonTemporalBytes) {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of())
+                .set(EpKeys.HOST_ROWS.name(), rows)
+                .set(EpKeys.HOST_NON_TEMPORAL_BYTES.name(), nonTemporalBytes)
+                .build();
+        return Rows.of(config, 1);
+    }
+
+    /** Rows in Java. */
+    public static Rows java() {
+        return of("java", NEVER);
+    }
+
+    /**
+     * Names of the native variants of this processor.
+     *
+     * <p>Skips the test when there is no library; with {@code EP_REQUIRE_COMPILERS=1} the test fails instead.
+     */
+    public static List<String> variants() {
+        Optional<JniLibraryProblem> problem = RowsLibrary.problem();
+        if (problem.isPresent()) {
+            String text = "no native rows: " + problem.get();
+            assertThat(System.getenv("EP_REQUIRE_COMPILERS")).as(text).isNotEqualTo("1");
+            System.out.println("skipped: " + text);
+            assumeTrue(false, text);
+        }
+        return Rows.natives().stream().map(v -> v.variant().setting()).toList();
+    }
+
+    /** Every native variant with plain stores; skips as {@link #variants}. */
+    static List<Rows> plain() {
+        return variants().stream().map(v -> of(v, NEVER)).toList();
+    }
+
+    /** Every native variant with non-temporal stores for all; skips as {@link #variants}. */
+    static List<Rows> nonTemporal() {
+        return variants().stream().map(v -> of(v, ALWAYS)).toList();
+    }
+
+    /** Zeroed memory that begins at a page, freed when it is not referred to any more. */
+    static HostMemory memory(long bytes) {
+        ByteBuffer pages = ByteBuffer.allocateDirect((int) bytes + 2 * PAGE).alignedSlice(PAGE);
+        return HostMemory.of(pages.slice(0, (int) bytes));
+    }
+
+    /** BF16 bits of any number, with more of what is special: zeros, subnormal numbers, infinities, NaN. */
+    static int channel(Random random) {
+        return switch (random.nextInt(8)) {
+            case 0 -> random.nextInt() & 0x807f;
+            case 1 -> (random.nextInt() & 0x8000) | 0x7f80;
+            default -> random.nextInt() & 0xffff;
+        };
+    }
+
+    /** Memory full of such numbers. */
+    static HostMemory numbers(Random random, long bytes) {
+        HostMemory memory = memory(bytes);
+        for (long at = 0; at + 4 <= bytes; at += 4) {
+            memory.putInt(at, channel(random) | channel(random) << 16);
+        }
+        return memory;
+    }
+
+    /** What memory holds. */
+    static byte[] bytes(HostMemory memory) {
+        byte[] all = new byte[(int) memory.size()];
+        memory.getBytes(0, all, 0, all.length);
+        return all;
+    }
+}
