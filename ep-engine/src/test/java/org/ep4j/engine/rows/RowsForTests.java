@@ -68,7 +68,7 @@ public final class RowsForTests {
     }
 
     /** BF16 bits of any number, with more of what is special: zeros, subnormal numbers, infinities, NaN. */
-    static int channel(Random random) {
+    public static int channel(Random random) {
         return switch (random.nextInt(8)) {
             case 0 -> random.nextInt() & 0x807f;
             case 1 -> (random.nextInt() & 0x8000) | 0x7f80;
