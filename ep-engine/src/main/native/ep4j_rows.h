@@ -161,8 +161,8 @@ static inline void ep4j_rows_copy(int variant, const void *list, int count, int 
 }
 
 // Sums BF16 rows, whose bytes are a multiple of 16, in FP32 from +0 in the given order, and rounds each sum to BF16 once.
-// The target may be one of the sources. The list has for each sum: target, number n of rows, 1 for weights or 0, n sources, and with weights another n
-// words with a float in the low half.
+// The target may be one of the sources. The list has for each sum: target, number n of rows, 1 for weights or 0, n
+// sources, and with weights another n words with a float in the low half.
 static inline void ep4j_rows_sum(int variant, const void *list, int count, long long bytes, int stream) {
     const int64_t *words = (const int64_t *)list;
     for (int i = 0; i < count; i++) {

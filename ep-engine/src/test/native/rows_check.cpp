@@ -3,7 +3,7 @@
 // with 1 and says what is wrong. Needs no JVM, whose own fences would hide a missing one, and so also runs on an emulated
 // processor:
 //
-//   aarch64-linux-gnu-g++ -O3 -ffp-contract=off -pthread -static -I ep-engine/src/main/native ep-engine/src/test/native/rows_check.cpp -o rows_check
+//   aarch64-linux-gnu-g++ -O3 -ffp-contract=off -pthread -static -I src/main/native src/test/native/rows_check.cpp -o rows_check
 //   qemu-aarch64 ./rows_check
 #include "ep4j_rows.h"
 
@@ -252,7 +252,8 @@ static bool check_visible(int variant, bool sums, size_t bytes) {
     sent.store(UINT64_MAX, std::memory_order_release);
     receiver.join();
     if (missing > 0) {
-        printf("%llu %s of %zu bytes were not visible, variant %d\n", (unsigned long long)missing, sums ? "sums" : "copies", bytes, variant);
+        printf("variant %d: %llu %s of %zu bytes were not visible\n", variant, (unsigned long long)missing,
+                sums ? "sums" : "copies", bytes);
     }
     return missing == 0;
 }

@@ -88,37 +88,15 @@ final class LowLatencyDispatch {
 
     private LowLatencyHandleImpl sendAs(long number, Routing routing, Mask mask) {
         int[] sent = new int[state.ranks()];
-        Optional<Fp8Rows> cast = format.fp8() ? Optional.of(mode.fp8Rows()) : Optional.empty();
         float[] ownWeights = new float[weights.isPresent() ? tokens * topK : 0];
         for (int t = 0; t < tokens; t++) {
-            int first = routing.firstTarget()[t];
-            int end = routing.firstTarget()[t + 1];
             message[0] = t;
             for (int k = 0; k < topK && weights.isPresent(); k++) {
                 int bits = weights.get().getInt(4L * (t * topK + k));
                 message[2 + topK + k] = bits;
                 ownWeights[t * topK + k] = Float.intBitsToFloat(bits);
             }
-            if (cast.isPresent() && first < end) {
-                cast.get().cast(x, 2L * t * hidden, format.wire() != WireFormat.FP8);
-                cast.get().scales().getInts(0, message, layout.messageScales(), scales);
-            }
-            for (int i = first; i < end; i++) {
-                int target = routing.targets()[i];
-                for (int k = 0; k < topK; k++) {
-                    message[2 + k] = state.localIndex(routing.ids()[t * topK + k], target);
-                }
-                boolean inPlace = target == state.rank() && ownRowsInPlace();
-                HostMemory memory = state.peers().through(target);
-                long bytes = layout.messageHead() + (inPlace ? 0 : wireRow);
-                long slot = state.peers().place(target, layout.message(number, state.rank(), sent[target]++), bytes);
-                memory.putInts(slot, message, 0, message.length);
-                if (cast.isPresent()) {
-                    memory.copy(slot + layout.messageHead(), cast.get().codes(), 0, wireRow);
-                } else if (!inPlace) {
-                    memory.copy(slot + layout.messageHead(), x, 2L * t * hidden, wireRow);
-                }
-            }
+            sendToken(number, routing, t, sent);
         }
         for (int r = 0; r < state.ranks(); r++) {
             if (!mask.has(r)) {
@@ -126,6 +104,34 @@ final class LowLatencyDispatch {
             }
         }
         return new LowLatencyHandleImpl(mode, number, routing, weights.isPresent() ? ownWeights : null);
+    }
+
+    /** Sends a token, whose message has all but ids and scales, to its ranks; counts what each rank is sent. */
+    private void sendToken(long number, Routing routing, int token, int[] sent) {
+        HostMemory row = x;
+        long rowAt = 2L * token * hidden;
+        for (int i = routing.firstTarget()[token]; i < routing.firstTarget()[token + 1]; i++) {
+            int target = routing.targets()[i];
+            for (int k = 0; k < topK; k++) {
+                message[2 + k] = state.localIndex(routing.ids()[token * topK + k], target);
+            }
+            boolean inPlace = target == state.rank() && ownRowsInPlace();
+            HostMemory memory = state.peers().through(target);
+            long bytes = layout.messageHead() + (inPlace ? 0 : wireRow);
+            long slot = state.peers().place(target, layout.message(number, state.rank(), sent[target]++), bytes);
+            long place = slot + layout.messageHead();
+            if (format.fp8() && row == x) {
+                // Cast where the first rank reads it, and copied from there for the others.
+                Fp8Rows cast = mode.fp8Rows();
+                cast.cast(x, rowAt, memory, place, format.wire() != WireFormat.FP8);
+                cast.scales().getInts(0, message, layout.messageScales(), scales);
+                row = memory;
+                rowAt = place;
+            } else if (!inPlace) {
+                memory.copy(place, row, rowAt, wireRow);
+            }
+            memory.putInts(slot, message, 0, message.length);
+        }
     }
 
     /** An expert has room for {@code maxLowLatencyTokens} rows of each rank, which only duplicates can exceed. */

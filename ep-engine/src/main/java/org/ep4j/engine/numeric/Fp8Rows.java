@@ -19,7 +19,6 @@ public final class Fp8Rows {
     private final int[] packed;
     private final int[] pairCodes;
     private final float[] factors;
-    private final HostMemory codes;
     private final HostMemory scales;
 
     /** For rows of {@code hidden} channels, a multiple of 16. */
@@ -29,16 +28,10 @@ public final class Fp8Rows {
         packed = new int[pairs];
         pairCodes = new int[pairs];
         factors = new float[(hidden + EpShape.SCALE_BLOCK - 1) / EpShape.SCALE_BLOCK];
-        codes = HostMemory.of(ByteBuffer.allocateDirect(hidden));
         scales = HostMemory.of(ByteBuffer.allocateDirect(4 * factors.length));
     }
 
-    /** The codes of the row that was cast last, a byte for each channel. */
-    public HostMemory codes() {
-        return codes;
-    }
-
-    /** What the codes of each block of that row are to be multiplied with, as binary32. */
+    /** What the codes of each block of the row that was cast last are to be multiplied with, as binary32. */
     public HostMemory scales() {
         return scales;
     }
@@ -46,11 +39,13 @@ public final class Fp8Rows {
     /**
      * Casts one row.
      *
+     * @param codes gets a byte for each channel
+     * @param codesOffset where in it
      * @param powerOfTwo true to round scales up to a power of two
      */
-    public void cast(HostMemory memory, long offset, boolean powerOfTwo) {
+    public void cast(HostMemory memory, long offset, HostMemory codes, long codesOffset, boolean powerOfTwo) {
         if (rows.isNative()) {
-            rows.cast(memory, offset, codes, scales, 2 * pairs, powerOfTwo);
+            rows.cast(memory, offset, codes, codesOffset, scales, 2 * pairs, powerOfTwo);
             return;
         }
         memory.getInts(offset, packed, 0, pairs);
@@ -68,7 +63,7 @@ public final class Fp8Rows {
         }
         kernels.encode(packed, factors, BLOCK_PAIRS, pairCodes);
         for (int i = 0; i < pairs / 2; i++) {
-            codes.putInt(4L * i, pairCodes[2 * i] | pairCodes[2 * i + 1] << 16);
+            codes.putInt(codesOffset + 4L * i, pairCodes[2 * i] | pairCodes[2 * i + 1] << 16);
         }
     }
 

@@ -178,15 +178,22 @@ public final class Rows {
      * @param memory the row's
      * @param offset of the row
      * @param codes gets a byte for each channel
+     * @param codesOffset where in it
      * @param scales gets a binary32 for each 128 channels, which codes are to be multiplied with
      * @param channels a multiple of 16
      * @param powerOfTwo true to round scales up to a power of two
      */
     public void cast(
-            HostMemory memory, long offset, HostMemory codes, HostMemory scales, int channels, boolean powerOfTwo) {
+            HostMemory memory,
+            long offset,
+            HostMemory codes,
+            long codesOffset,
+            HostMemory scales,
+            int channels,
+            boolean powerOfTwo) {
         long blocks = (channels + 127L) / 128;
         long row = memory.address(offset, 2L * channels);
-        long codesAddress = codes.address(0, channels);
+        long codesAddress = codes.address(codesOffset, channels);
         long scalesAddress = scales.address(0, 4 * blocks);
         try {
             NativeRows.cast(variant.number(), row, codesAddress, scalesAddress, channels, powerOfTwo ? 1 : 0);

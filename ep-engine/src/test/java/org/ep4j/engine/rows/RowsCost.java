@@ -65,7 +65,7 @@ final class RowsCost {
 
     private void cast(Fp8Rows rows) {
         for (int t = 0; t < TOKENS; t++) {
-            rows.cast(x, t * ROW, false);
+            rows.cast(x, t * ROW, received, t * ROW, false);
         }
     }
 

@@ -290,7 +290,7 @@ class RowsTest {
             RowSum sum = new RowSum(32, rows);
             sum.clear();
             assertThatThrownBy(() -> sum.store(x, 16)).isInstanceOf(IndexOutOfBoundsException.class);
-            assertThatThrownBy(() -> new Fp8Rows(64, rows).cast(x, 0, false))
+            assertThatThrownBy(() -> new Fp8Rows(64, rows).cast(x, 0, memory(64), 0, false))
                     .isInstanceOf(IndexOutOfBoundsException.class);
         }
     }
@@ -335,12 +335,15 @@ class RowsTest {
         HostMemory shifted = memory(x.size() + shift);
         shifted.copy(shift, x, 0, x.size());
         Fp8Rows expected = new Fp8Rows(hidden, JAVA);
-        expected.cast(x, 0, powerOfTwo);
+        HostMemory expectedCodes = memory(hidden + GUARD);
+        long at = 4L * random.nextInt(GUARD / 4);
+        expected.cast(x, 0, expectedCodes, at, powerOfTwo);
         for (Rows natively : plain()) {
             Fp8Rows got = new Fp8Rows(hidden, natively);
-            got.cast(shifted, shift, powerOfTwo);
+            HostMemory codes = memory(hidden + GUARD);
+            got.cast(shifted, shift, codes, at, powerOfTwo);
             assertThat(bytes(got.scales())).as(natively.description()).isEqualTo(bytes(expected.scales()));
-            assertThat(bytes(got.codes())).as(natively.description()).isEqualTo(bytes(expected.codes()));
+            assertThat(bytes(codes)).as(natively.description()).isEqualTo(bytes(expectedCodes));
         }
     }
 
