@@ -9,13 +9,13 @@ import org.ep4j.engine.memory.HostMemory;
 final class RowList {
     private static final int WORDS = 8192;
 
-    private LongBuffer words;
+    /** Allocated with the first entry: rows in Java have none. */
+    private LongBuffer words = LongBuffer.allocate(0);
+
     private long address;
     private int entries;
 
-    RowList() {
-        allocate(WORDS);
-    }
+    RowList() {}
 
     private void allocate(int size) {
         ByteBuffer memory = ByteBuffer.allocateDirect(Long.BYTES * size).order(ByteOrder.nativeOrder());
@@ -45,7 +45,7 @@ final class RowList {
      */
     RowList entry(int size) {
         if (size > words.capacity()) {
-            allocate(size);
+            allocate(Math.max(size, WORDS));
         }
         entries++;
         return this;
