@@ -17,6 +17,9 @@ public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<Str
     /** Name of the fact that says in which folder of the host the backend puts files that ranks share; may be missing. */
     public static final String FOLDER = "folder";
 
+    /** Name of the fact of a device that says how ranks on it copy and sum rows, for people; may be missing. */
+    public static final String ROWS = "rows";
+
     /** A report without identity. */
     public ProbeReport(List<Check> checks, Map<String, String> facts) {
         this(checks, facts, Map.of());

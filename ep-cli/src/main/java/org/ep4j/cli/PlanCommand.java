@@ -236,7 +236,8 @@ final class PlanCommand implements Callable<Integer> {
                 traffic.mode == TrafficOptions.Modes.HT ? 0 : traffic.lowLatencyTokens,
                 traffic.dtype == Wire.FP8,
                 limited[0],
-                limited[1]);
+                limited[1],
+                file.isEmpty());
     }
 
     private PlanSettings settings() {

@@ -61,7 +61,9 @@ final class PlanCommandTest {
         Path file = Files.writeString(folder.resolve("bare.xml"), bare);
         Ran alone = Ran.ep("plan", "--file", file.toString());
         assertThat(alone.code()).as(alone.err()).isZero();
-        assertThat(alone.out()).contains("1 rank of device host", "ht dispatch").doesNotContain("bytes over what");
+        assertThat(alone.out())
+                .contains("1 rank of device host", "ht dispatch")
+                .doesNotContain("bytes over what", "rows: ");
         Ran four = Ran.ep("plan", "--file", file.toString(), "--ranks-per-host", "4");
         assertThat(four.out()).contains("ht dispatch: bytes over what carries them");
     }
@@ -155,6 +157,9 @@ final class PlanCommandTest {
     void thisMachineCanBePlannedFor() {
         Ran ran = Ran.ep("plan", "--hosts", "2", "--ranks-per-host", "2", "--host-device");
         assertThat(ran.code()).as(ran.err()).isZero();
-        assertThat(ran.out()).contains("2 hosts, 4 ranks of device host", "host-shm", "efa");
+        assertThat(ran.out()).contains("2 hosts, 4 ranks of device host", "host-shm", "efa", "  rows: ");
+        Ran java = Ran.ep("plan", "--host-device", "--set", "ep.host.rows=java", "--json");
+        assertThat(JsonMapper.shared().readTree(java.out()).get("rows").asString())
+                .isEqualTo("java (as ep.host.rows says)");
     }
 }

@@ -25,9 +25,6 @@ import org.ep4j.spi.SpiVersion;
  * </ul>
  */
 public final class HostDeviceProvider implements DeviceProvider {
-    /** Name of the fact that says how rows are copied, summed and cast; missing where the setting is refused. */
-    public static final String ROWS = "rows";
-
     @Override
     public String type() {
         return Device.HOST.type();
@@ -48,7 +45,7 @@ public final class HostDeviceProvider implements DeviceProvider {
                 .orElseGet(() -> Check.pass("EP-HOST-002", "native libraries can be called through JNA"));
         try {
             Rows rows = Rows.of(request.config(), 1);
-            return new ProbeReport(List.of(check, calls, check(rows)), Map.of(ROWS, rows.description()));
+            return new ProbeReport(List.of(check, calls, check(rows)), Map.of(ProbeReport.ROWS, rows.description()));
         } catch (EpUnavailableException e) {
             Check refused =
                     Check.fail("EP-HOST-003", String.valueOf(e.getMessage()), "change " + EpKeys.HOST_ROWS.name());

@@ -13,6 +13,7 @@ import tools.jackson.databind.json.JsonMapper;
  * @param hosts number of hosts
  * @param ranks number of ranks
  * @param device kind of device of the ranks
+ * @param rows how ranks on the host copy and sum rows; empty for GPUs, and for a machine that is not this one
  * @param assumptions what the description does not say and was supposed
  * @param variables variables of the environment that were to be explained
  * @param warnings what was odd in the description
@@ -30,6 +31,7 @@ public record PlanReport(
         int hosts,
         int ranks,
         String device,
+        String rows,
         List<String> assumptions,
         List<EnvironmentVariable> variables,
         List<String> warnings,

@@ -18,6 +18,7 @@ import org.ep4j.plan.Objective;
  * @param fp8 whether dispatches send FP8 rows
  * @param groups groups of experts of which a token chooses {@code topGroups}; 1 for none
  * @param topGroups how many
+ * @param thisMachine whether the machine is this one, so that its processor can be asked
  */
 public record PlanRequest(
         SimulationOptions simulation,
@@ -31,4 +32,5 @@ public record PlanRequest(
         int lowLatencyTokens,
         boolean fp8,
         int groups,
-        int topGroups) {}
+        int topGroups,
+        boolean thisMachine) {}

@@ -1,13 +1,16 @@
 package org.ep4j.cli.plan;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.ServiceLoader;
 import java.util.Set;
 import org.ep4j.BufferSize;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.cli.plan.PlanReport.Load;
@@ -23,11 +26,16 @@ import org.ep4j.plan.forecast.Sizing;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpRuntime;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Topology;
 
 /** Plans for a machine and puts everything about the plan together. */
 public final class PlanStudy {
+    private static final Duration PROBE_DEADLINE = Duration.ofSeconds(20);
+
     private final Topology machine;
     private final PlanRequest request;
     private final List<PlannedBackend> backends = PlannedBackend.all();
@@ -59,6 +67,7 @@ public final class PlanStudy {
         RankProfile first = plan.profiles().get(0);
         assumeRates();
         warn(used, first);
+        String rows = rows(first);
         tellLeftOut();
         assumptions.addAll(PlanPaths.apart(plan));
         if (request.experts() < plan.ranks()) {
@@ -80,6 +89,7 @@ public final class PlanStudy {
                         .count(),
                 plan.ranks(),
                 first.device().type(),
+                rows,
                 List.copyOf(assumptions),
                 request.variables(),
                 machine.warnings(),
@@ -129,6 +139,25 @@ public final class PlanStudy {
                         .forEach(check -> assumptions.add(backend.id() + ": " + check));
             }
         }
+    }
+
+    /** What the host device of this machine says of rows, and remarks on them. */
+    private String rows(RankProfile rank) {
+        if (!request.thisMachine() || rank.device().isGpu()) {
+            return "";
+        }
+        ProbeRequest asked = new ProbeRequest(rank.device(), request.settings().config(), PROBE_DEADLINE);
+        String rows = "";
+        for (DeviceProvider provider : ServiceLoader.load(DeviceProvider.class, EpGroup.class.getClassLoader())) {
+            if (provider.type().equals(rank.device().type())) {
+                ProbeReport report = provider.probe(asked);
+                report.checks().stream()
+                        .filter(check -> check.status() == Check.Status.WARN || check.status() == Check.Status.FAIL)
+                        .forEach(check -> assumptions.add(provider.type() + ": " + check));
+                rows = report.facts().getOrDefault(ProbeReport.ROWS, "");
+            }
+        }
+        return rows;
     }
 
     private EpShape shape() {

@@ -74,6 +74,9 @@ public final class PlanTables {
                 report.ranks(),
                 report.ranks() == 1 ? "" : "s",
                 report.device());
+        if (!report.rows().isEmpty()) {
+            line("  rows: %s", report.rows());
+        }
         report.assumptions().forEach(text -> line("  assumed: %s", text));
         report.warnings().forEach(text -> line("  odd: %s", text));
     }

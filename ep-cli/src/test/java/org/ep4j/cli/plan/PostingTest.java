@@ -50,7 +50,8 @@ final class PostingTest {
                         128,
                         false,
                         1,
-                        1));
+                        1,
+                        false));
     }
 
     /** Two GPUs, each with NICs below a switch of its own, on a host of {@code processors}. */

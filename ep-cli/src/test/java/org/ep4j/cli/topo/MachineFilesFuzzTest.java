@@ -261,7 +261,8 @@ final class MachineFilesFuzzTest {
                                             128,
                                             false,
                                             1,
-                                            1))
+                                            1,
+                                            false))
                             .ranks())
                     .isPositive();
         } catch (EpException e) {
