@@ -1,9 +1,9 @@
 // Operations on rows of the host engine, for org.ep4j.engine.rows.NativeRows: copies, sums of BF16 rows, casts to FP8
-// E4M3. Needs no header but the compiler's (GCC or Clang in C++11 with GNU extensions), no library but C's.
+// E4M3. Needs GCC or Clang (C++11 with GNU extensions), whose headers and those of C are all that it includes.
 //
 // ep4j_rows_loops.h is included once for each variant, which is a set of instructions: "baseline" is what every
 // processor of the architecture has (SSE2 on x86-64, NEON on AArch64), the others are chosen at run time. All variants
-// give the same bits as org.ep4j.engine.numeric.PlainRowKernels, and every NaN among sums is 0x7fc0, since which NaN comes
+// give the same bits as org.ep4j.engine.numeric.PlainRowKernels, and every NaN among sums is 0x7fff, since which NaN comes
 // out of two is the processor's choice. The code must be compiled with -ffp-contract=off, and numbers below the smallest
 // normal one must not be flushed to zero (the state that a JVM keeps its threads in).
 #pragma once

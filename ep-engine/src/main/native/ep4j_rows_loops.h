@@ -75,7 +75,7 @@ EP4J_ROWS_INLINE ints round(floats values) {
     ints bits = (ints)values;
     // Of unsigned integers, which may overflow: for a NaN, whose sum is not used, they do.
     ints rounded = (ints)((words)bits + (words)((bits & 0x10000) != 0 ? all(0x8000) : all(0x7fff)));
-    return values != values ? all(0x7fc00000) : rounded;
+    return values != values ? all(0x7fff0000) : rounded;
 }
 
 EP4J_ROWS_INLINE ints pack(floats even, floats odd) {
@@ -118,7 +118,8 @@ EP4J_ROWS_INLINE void sum_vectors(
         const char *row = (const char *)sources[r] + at;
         float weight = 0;
         if (weighted) {
-            memcpy(&weight, weights + r, 4);
+            uint32_t bits = (uint32_t)weights[r];
+            memcpy(&weight, &bits, 4);
         }
         for (int v = 0; v < vectors; v++) {
             ints pairs = load(row + v * BYTES);

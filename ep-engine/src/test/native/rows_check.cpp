@@ -32,7 +32,7 @@ static uint16_t narrow(float value) {
     uint32_t bits;
     memcpy(&bits, &value, 4);
     if (value != value) {
-        return 0x7fc0;
+        return 0x7fff;
     }
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }

@@ -88,22 +88,23 @@ public final class EpKeys {
                             + " machine; 0 uses the real hosts")
             .agreedByAllRanks();
 
-    /** How ranks on the host move and sum rows. */
+    /** Instructions with which ranks on the host copy, sum and cast rows. */
     public static final ConfigKey<String> HOST_ROWS = ConfigKey.choice(
             "ep.host.rows",
             "auto",
             List.of("auto", "java", "baseline", "avx2", "avx512", "avx512-bf16"),
-            "instructions with which a rank on the host copies, sums and casts rows; results are the same. auto: the fastest that the"
+            "instructions with which a rank on the host copies, sums and casts rows; results are the same. auto: the widest that the"
                     + " processor has, or java if ep4j was built without g++; java: no native code; baseline: what every processor has"
-                    + " (SSE2, NEON); avx2, avx512, avx512-bf16: refused if the processor or the build lacks them");
+                    + " (SSE2, NEON); a value other than auto and java is refused if the processor or the build lacks it. Plain copies"
+                    + " are the C library's in all but java");
 
-    /** From where on rows on the host are stored with non-temporal stores. */
+    /** Threshold for non-temporal stores of rows on the host. */
     public static final ConfigKey<Long> HOST_NON_TEMPORAL_BYTES = ConfigKey.bytes(
             "ep.host.non-temporal-bytes",
             "0",
-            "an operation of high throughput that writes more bytes than this with native code, on the host, uses non-temporal stores, which"
-                    + " go to memory instead of into the caches; sums count twice. 0: the rank's share of the last-level caches; 1: all"
-                    + " operations");
+            "a step of a high-throughput operation (sending, forwarding, expanding or summing rows) that writes more bytes than this with"
+                    + " native code, on the host, uses non-temporal stores, which go to memory instead of into the caches; sums count twice."
+                    + " 0: the rank's share of the last-level caches; 1: all steps");
 
     /** Kernels keep a step of 16 bits below an operation's number, and counters are signed: this leaves room for a million operations. */
     private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);

@@ -31,15 +31,15 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code ep bench}: dispatch and combine, against a plain copy of the same bytes in the same run. */
+/** {@code ep bench}: dispatch and combine, against the fastest way to do the same with rows in memory. */
 @Command(
         name = "bench",
         description = {
             "Measure dispatch and combine between rank processes on this machine; under torchrun, mpirun or srun,"
                     + " between the processes that the launcher started.",
             "In every round all ranks start together, with new data and new random routing; the time of a round is the"
-                    + " time of its slowest rank. In the same rounds every rank copies the same bytes from memory to"
-                    + " memory; the time of this copy is the ceiling. GB are 1e9 bytes; logical bytes include those"
+                    + " time of its slowest rank. In the same rounds every rank copies, sums and casts as many rows in memory"
+                    + " of its own, in several ways; the time of the fastest is the ceiling. GB are 1e9 bytes; logical bytes include those"
                     + " that a rank sends to itself, wire bytes do not.",
             "On GPUs, times come from the GPU itself, rounds use four sets of data and routing in turn, and the ceiling"
                     + " is a kernel that moves the same rows from and to places that are known in advance."
@@ -353,11 +353,14 @@ final class BenchCommand implements Callable<Integer> {
         out.println(
                 "Times of a round are those of its slowest rank, in microseconds; MB, rows and rates are a rank's average.");
         out.println(
-                "\"slowest rank\" is the largest median of one rank's own times. memcpy: the plain copy of the same logical");
+                "\"slowest rank\" is the largest median of one rank's own times. ceiling: the same copies, sums and casts of rows by");
         out.println(
-                "bytes by every rank at once, in the same rounds; ratio = memcpy / median. \"in place\": combine reads the rows");
+                "every rank at once, in the same rounds, without a peer to wait for; ratio = ceiling / median. \"in place\": combine reads");
         out.println(
-                "from EpBuffer.combineInput() or lowLatencyCombineInput(); \"staged\": from memory outside the buffer.");
+                "the rows from EpBuffer.combineInput() or lowLatencyCombineInput(); \"staged\": from memory outside the buffer.");
+        report.operations().stream()
+                .filter(f -> !f.ceilingWay().isEmpty())
+                .forEach(f -> out.println("ceiling of " + FigureTable.label(f.operation()) + ": " + f.ceilingWay()));
         report.lowLatencyAdvantage()
                 .ifPresent(times -> out.printf(
                         Locale.ROOT,

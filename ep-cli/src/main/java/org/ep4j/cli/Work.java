@@ -228,14 +228,24 @@ final class Work {
             }
             List<Figures> figures = new ArrayList<>();
             samples.forEach((operation, ranks) -> {
-                if (!operation.endsWith(Operations.CEILING)) {
+                if (!operation.contains(Operations.CEILING)) {
                     figures.add(Figures.of(
-                            ranks,
-                            samples.getOrDefault(operation + Operations.CEILING, List.of()),
-                            validated.getOrDefault(operation, List.of())));
+                            ranks, ceilings(operation, samples), validated.getOrDefault(operation, List.of())));
                 }
             });
             return new Outcome(joined.get(0), figures, sent);
         }
+    }
+
+    /** Measurements of an operation's ceiling by the way in which rows were stored. */
+    private static Map<String, List<Samples>> ceilings(String operation, Map<String, List<Samples>> samples) {
+        String prefix = operation + Operations.CEILING;
+        Map<String, List<Samples>> ways = new LinkedHashMap<>();
+        samples.forEach((name, ranks) -> {
+            if (name.startsWith(prefix)) {
+                ways.put(name.substring(prefix.length()), ranks);
+            }
+        });
+        return ways;
     }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpException;
@@ -162,9 +163,8 @@ final class CommandLineTest {
     @Test
     void oneWrongOperationMakesTheCommandFail() {
         Samples samples = new Samples("op", List.of(1L), List.of(1L), List.of(0L), 8);
-        Figures right = Figures.of(List.of(samples), List.of(), List.of(new Validated("op", 1, "")));
-        Figures wrong =
-                Figures.of(List.of(samples), List.of(), List.of(new Validated("op", 1, "x[0] is 1, must be 2")));
+        Figures right = Figures.of(List.of(samples), Map.of(), List.of(new Validated("op", 1, "")));
+        Figures wrong = Figures.of(List.of(samples), Map.of(), List.of(new Validated("op", 1, "x[0] is 1, must be 2")));
         assertThat(ExitCodes.of(List.of(right, right))).isEqualTo(0);
         assertThat(ExitCodes.of(List.of(right, wrong))).isEqualTo(1);
     }

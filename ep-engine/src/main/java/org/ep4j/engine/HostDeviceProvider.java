@@ -5,7 +5,6 @@ import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.rows.Rows;
@@ -21,7 +20,7 @@ import org.ep4j.spi.SpiVersion;
  * <ul>
  *   <li>{@code EP-HOST-001} the device exists
  *   <li>{@code EP-HOST-002} native libraries can be called
- *   <li>{@code EP-HOST-003} rows are copied and summed in native code, unless the settings ask for Java
+ *   <li>{@code EP-HOST-003} there is native code for rows, unless the settings ask for Java
  * </ul>
  */
 public final class HostDeviceProvider implements DeviceProvider {
@@ -47,13 +46,14 @@ public final class HostDeviceProvider implements DeviceProvider {
             Rows rows = Rows.of(request.config(), 1);
             return new ProbeReport(List.of(check, calls, check(rows)), Map.of(ProbeReport.ROWS, rows.description()));
         } catch (EpUnavailableException e) {
-            Check refused =
-                    Check.fail("EP-HOST-003", String.valueOf(e.getMessage()), "change " + EpKeys.HOST_ROWS.name());
-            return new ProbeReport(List.of(check, calls, refused), Map.of());
+            String refused = String.valueOf(e.getMessage());
+            return new ProbeReport(
+                    List.of(check, calls, Check.fail("EP-HOST-003", refused, "name another variant, or auto")),
+                    Map.of(ProbeReport.ROWS, refused));
         }
     }
 
-    private static Check check(Rows rows) {
+    static Check check(Rows rows) {
         String detail = "rows: " + rows.description();
         return rows.remedy().isEmpty()
                 ? Check.pass("EP-HOST-003", detail)

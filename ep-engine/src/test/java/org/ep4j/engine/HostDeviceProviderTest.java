@@ -3,8 +3,10 @@ package org.ep4j.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.rows.RowsForTests;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
@@ -35,12 +37,30 @@ class HostDeviceProviderTest {
     }
 
     @Test
-    void javaThatAutoHasToTakeIsAWarningWithARemedy() {
+    void autoThatHasNativeCodeIsNoWarning() {
+        RowsForTests.variants();
         ProbeReport report = probe("auto");
-        Check check = rowsCheck(report);
-        boolean java = report.facts().get(ProbeReport.ROWS).startsWith("java ");
-        assertThat(check.status()).isEqualTo(java ? Check.Status.WARN : Check.Status.PASS);
-        assertThat(check.remedy().isEmpty()).isNotEqualTo(java);
+        boolean inJava = report.facts().get(ProbeReport.ROWS).startsWith("java ");
+        assertThat(rowsCheck(report).status()).isEqualTo(inJava ? Check.Status.WARN : Check.Status.PASS);
         assertThat(report.usable()).isTrue();
+    }
+
+    @Test
+    void javaThatAutoHasToTakeIsAWarningWithARemedy() {
+        Check check = HostDeviceProvider.check(RowsForTests.withoutLibrary("there is no library", "build it"));
+        assertThat(check).isEqualTo(Check.warn("EP-HOST-003", "rows: java (there is no library)", "build it"));
+    }
+
+    @Test
+    void aVariantThatTheProcessorLacksFails() {
+        Optional<String> lacking = RowsForTests.lacking();
+        if (lacking.isEmpty()) {
+            return;
+        }
+        ProbeReport report = probe(lacking.get());
+        Check check = rowsCheck(report);
+        assertThat(check.status()).isEqualTo(Check.Status.FAIL);
+        assertThat(check.detail()).startsWith("ep.host.rows is " + lacking.get() + ", but ");
+        assertThat(report.facts()).containsEntry(ProbeReport.ROWS, check.detail());
     }
 }

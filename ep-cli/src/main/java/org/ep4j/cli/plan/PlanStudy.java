@@ -6,11 +6,9 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.ServiceLoader;
 import java.util.Set;
 import org.ep4j.BufferSize;
 import org.ep4j.EpArgumentException;
-import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.cli.plan.PlanReport.Load;
@@ -26,10 +24,10 @@ import org.ep4j.plan.forecast.Sizing;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
-import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpRuntime;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.Subjects;
 import org.ep4j.topology.Topology;
 
 /** Plans for a machine and puts everything about the plan together. */
@@ -67,7 +65,6 @@ public final class PlanStudy {
         RankProfile first = plan.profiles().get(0);
         assumeRates();
         warn(used, first);
-        String rows = rows(first);
         tellLeftOut();
         assumptions.addAll(PlanPaths.apart(plan));
         if (request.experts() < plan.ranks()) {
@@ -89,7 +86,7 @@ public final class PlanStudy {
                         .count(),
                 plan.ranks(),
                 first.device().type(),
-                rows,
+                rows(first),
                 List.copyOf(assumptions),
                 request.variables(),
                 machine.warnings(),
@@ -141,23 +138,15 @@ public final class PlanStudy {
         }
     }
 
-    /** What the host device of this machine says of rows, and remarks on them. */
+    /** How ranks on the host of this machine copy and sum rows. */
     private String rows(RankProfile rank) {
         if (!request.thisMachine() || rank.device().isGpu()) {
             return "";
         }
         ProbeRequest asked = new ProbeRequest(rank.device(), request.settings().config(), PROBE_DEADLINE);
-        String rows = "";
-        for (DeviceProvider provider : ServiceLoader.load(DeviceProvider.class, EpGroup.class.getClassLoader())) {
-            if (provider.type().equals(rank.device().type())) {
-                ProbeReport report = provider.probe(asked);
-                report.checks().stream()
-                        .filter(check -> check.status() == Check.Status.WARN || check.status() == Check.Status.FAIL)
-                        .forEach(check -> assumptions.add(provider.type() + ": " + check));
-                rows = report.facts().getOrDefault(ProbeReport.ROWS, "");
-            }
-        }
-        return rows;
+        return Subjects.device(rank.device().type())
+                .map(provider -> provider.probe(asked).facts().getOrDefault(ProbeReport.ROWS, ""))
+                .orElse("");
     }
 
     private EpShape shape() {

@@ -53,8 +53,9 @@ final class HighThroughput implements Exchange {
         RowTable byRank = RowTable.of(workload, context.rank(), RowLayout.BY_RANK, 1, Set.of());
         RowTable table =
                 layout == RowLayout.BY_RANK ? byRank : RowTable.of(workload, context.rank(), layout, 1, Set.of());
-        Volume sent = volume(byRank, Rows.wireBytes(context.spec(), part.wire()));
-        context.ceiling(Operations.HT_DISPATCH, sent);
+        Volume sent = volume(byRank, context.spec().wireBytes(part.wire()));
+        RowSteps steps = new RowSteps(context.spec(), workload, context.rank());
+        context.ceiling(Operations.HT_DISPATCH, sent, steps.dispatch(layout, part.wire()));
         DispatchResult dispatched = context.recorder()
                 .time(Operations.HT_DISPATCH, sent, () -> context.buffer().dispatch(request()));
         if (validate) {
@@ -63,7 +64,7 @@ final class HighThroughput implements Exchange {
             context.checks()
                     .check(Operations.HT_DISPATCH, () -> context.verifier().dispatch(dispatched, table, carried));
         }
-        combine(workload, dispatched, table, validate);
+        combine(workload, steps, dispatched, table, validate);
     }
 
     private DispatchRequest request() {
@@ -73,7 +74,8 @@ final class HighThroughput implements Exchange {
         return builder.topkWeights(loader.weights()).layout(layout).build();
     }
 
-    private void combine(Workload workload, DispatchResult dispatched, RowTable table, boolean validate) {
+    private void combine(
+            Workload workload, RowSteps steps, DispatchResult dispatched, RowTable table, boolean validate) {
         // Without a check the rows go back as they came: they lie where combine reads them, as an expert's output
         // would.
         OutputRows outputs = validate ? workload.randomOutputs() : workload.echoOutputs();
@@ -82,9 +84,9 @@ final class HighThroughput implements Exchange {
         if (validate || foreignOnly || part.wire() == Wire.FP8) {
             new Inputs(context.arena(), workload).outputs(input, table, outputs);
         }
-        Volume back = volume(table, Rows.bf16Bytes(context.spec()));
+        Volume back = volume(table, context.spec().rowBytes());
         String operation = foreignOnly ? Operations.HT_COMBINE_STAGED : Operations.HT_COMBINE;
-        context.ceiling(operation, back);
+        context.ceiling(operation, back, foreignOnly ? steps.combineOfSelections() : steps.combine());
         CombineRequest request =
                 CombineRequest.of(input, dispatched.handle()).out(result).build();
         CombineResult combined =
@@ -97,7 +99,7 @@ final class HighThroughput implements Exchange {
             new Inputs(context.arena(), workload).outputs(outside, table, outputs);
             CombineRequest again =
                     CombineRequest.of(outside, dispatched.handle()).out(result).build();
-            context.ceiling(Operations.HT_COMBINE_STAGED, back);
+            context.ceiling(Operations.HT_COMBINE_STAGED, back, steps.stagedCombine());
             CombineResult staged = context.recorder()
                     .time(
                             Operations.HT_COMBINE_STAGED,

@@ -47,10 +47,13 @@ final class LowLatency implements Exchange {
         SlotTable slots = SlotTable.of(workload, context.rank(), Set.of());
         OutputRows outputs = workload.randomOutputs();
         Volume sent = new Volume(
-                pairs.rows(), pairs.rowsPerSource()[context.rank()], Rows.wireBytes(context.spec(), part.wire()));
+                pairs.rows(),
+                pairs.rowsPerSource()[context.rank()],
+                context.spec().wireBytes(part.wire()));
         Volume back = selections(workload);
 
-        context.ceiling(Operations.LL_DISPATCH, sent);
+        RowSteps steps = new RowSteps(context.spec(), workload, context.rank());
+        context.ceiling(Operations.LL_DISPATCH, sent, steps.lowLatencyDispatch(part.wire()));
         LowLatencyDispatchResult dispatched = context.recorder()
                 .time(Operations.LL_DISPATCH, sent, () -> context.buffer().dispatch(request(false)));
         if (validate) {
@@ -58,7 +61,7 @@ final class LowLatency implements Exchange {
         }
         Tensor input = context.buffer().lowLatencyCombineInput();
         new Inputs(context.arena(), workload).outputs(input, slots, outputs);
-        context.ceiling(Operations.LL_COMBINE, back);
+        context.ceiling(Operations.LL_COMBINE, back, steps.lowLatencyCombine());
         LowLatencyCombineResult combined =
                 context.recorder().time(Operations.LL_COMBINE, back, () -> combine(input, dispatched.handle()));
         if (validate) {
@@ -160,6 +163,6 @@ final class LowLatency implements Exchange {
                 own += expert >= 0 && workload.rankOf(expert) == context.rank() ? 1 : 0;
             }
         }
-        return new Volume(all, own, Rows.bf16Bytes(context.spec()));
+        return new Volume(all, own, context.spec().rowBytes());
     }
 }

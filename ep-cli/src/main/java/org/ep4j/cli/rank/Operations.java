@@ -29,8 +29,8 @@ public final class Operations {
     /** High-throughput dispatch of the low-latency tokens: by expert, exact counts. */
     public static final String LL_BY_HT = "ll.tokens-by-ht.dispatch";
 
-    /** What the ceiling of an operation is called: its name with this behind it. */
-    public static final String CEILING = "/memcpy";
+    /** Stands in the name of a measurement of an operation's ceiling, between the operation and the way in which rows were stored. */
+    public static final String CEILING = "/ceiling: ";
 
     private Operations() {}
 }

@@ -1,5 +1,7 @@
 package org.ep4j.cli.rank;
 
+import java.util.List;
+import java.util.Optional;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
@@ -17,7 +19,7 @@ final class RankContext implements AutoCloseable {
     private final EpBuffer buffer;
     private final Recorder recorder;
     private final Checks checks;
-    private final Memcpy memcpy;
+    private final Optional<HostCeiling> ceiling;
     private final Arena arena;
     private final Verifier verifier;
 
@@ -29,8 +31,7 @@ final class RankContext implements AutoCloseable {
         this.checks = new Checks();
         this.arena = new Arena(group.device());
         this.verifier = new Verifier(arena);
-        long largest = (long) spec.ranks() * spec.maxTokens(WorkSpec.Mode.HT) * spec.hidden() * 2;
-        this.memcpy = spec.measureCeiling() ? new Memcpy(largest) : new Memcpy(0);
+        this.ceiling = spec.measureCeiling() ? Optional.of(new HostCeiling(arena, spec.hidden())) : Optional.empty();
     }
 
     WorkSpec spec() {
@@ -75,12 +76,12 @@ final class RankContext implements AutoCloseable {
         return verifier;
     }
 
-    /** Copies as many bytes as {@code operation} moves; the measurement is its ceiling, and leaves no input in a cache. */
-    void ceiling(String operation, Recorder.Volume volume) {
-        if (spec.measureCeiling()) {
-            recorder.time(
-                    operation + Operations.CEILING, volume, () -> memcpy.copy(volume.bytes(), (int) volume.rowBytes()));
-        }
+    /**
+     * Does the steps of an operation in memory of this rank, where ceilings are measured; leaves no input of the operation in
+     * a cache.
+     */
+    void ceiling(String operation, Recorder.Volume volume, List<RowStep> steps) {
+        ceiling.ifPresent(c -> c.measure(recorder, operation, volume, steps));
     }
 
     /** The start of a two-dimensional tensor. */

@@ -21,7 +21,7 @@ import tools.jackson.databind.json.JsonMapper;
  * @param iterations rounds that are
  * @param validate true to check every element that the counted rounds of {@code validateRounds} delivered
  * @param validateRounds how many rounds are checked
- * @param measureCeiling true to copy the same bytes in every round, too
+ * @param measureCeiling true to measure the ceilings of operations in every round
  * @param seed of data and routing
  * @param barrierFile file through which the ranks meet before each measurement; empty where they are on several machines
  */
@@ -88,6 +88,16 @@ public record WorkSpec(
                 .mapToInt(Part::tokens)
                 .max()
                 .orElse(0);
+    }
+
+    /** Bytes of a row as a dispatch sends it: 2H, or H and one FP32 scale for each 128 channels. */
+    long wireBytes(Wire wire) {
+        return wire == Wire.FP8 ? hidden + 4L * ((hidden + 127) / 128) : rowBytes();
+    }
+
+    /** Bytes of a BF16 row. */
+    long rowBytes() {
+        return 2L * hidden;
     }
 
     /** As text for a command line. */

@@ -67,7 +67,7 @@ public final class BenchPlot {
         chart.addSeries("p99", names, figures.stream().map(Figures::p99Micros).toList());
         if (figures.stream().anyMatch(f -> f.ceilingMicros().isPresent())) {
             CategorySeries ceiling = chart.addSeries(
-                    "memcpy of the same bytes",
+                    "ceiling",
                     names,
                     figures.stream().map(f -> f.ceilingMicros().orElse(0.0)).toList());
             ceiling.setFillColor(Color.GRAY);

@@ -65,7 +65,7 @@ public final class FigureTable {
                 "slowest rank us",
                 "GB/s logical",
                 "GB/s wire",
-                "memcpy us",
+                "ceiling us",
                 "ratio",
                 "validated"));
         for (Figures f : figures) {

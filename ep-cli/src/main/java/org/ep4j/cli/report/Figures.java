@@ -1,7 +1,9 @@
 package org.ep4j.cli.report;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.HdrHistogram.Histogram;
 import org.ep4j.cli.rank.RankMessage.Samples;
@@ -25,8 +27,9 @@ import org.ep4j.cli.rank.RankMessage.Validated;
  * @param slowestRankMicros that median
  * @param logicalGigabytesPerSecond logical bytes by median
  * @param wireGigabytesPerSecond wire bytes by median
- * @param ceilingMicros median time of the plain copy of the same logical bytes; empty when it was not measured
- * @param ratioToCeiling {@code ceilingMicros / medianMicros}: 1 is as fast as the copy
+ * @param ceilingMicros median time of the fastest way to copy and sum the same rows; empty when it was not measured
+ * @param ceilingWay that way; empty when it was not measured
+ * @param ratioToCeiling {@code ceilingMicros / medianMicros}: 1 is as fast as the ceiling
  * @param validatedElements numbers compared with the reference, on all ranks
  * @param problem first difference found; empty when there was none
  * @param rankMedianMicros median of each rank's own times
@@ -49,6 +52,7 @@ public record Figures(
         double logicalGigabytesPerSecond,
         double wireGigabytesPerSecond,
         Optional<Double> ceilingMicros,
+        String ceilingWay,
         Optional<Double> ratioToCeiling,
         long validatedElements,
         String problem,
@@ -76,10 +80,10 @@ public record Figures(
      * Computes the figures.
      *
      * @param ranks samples of every rank, in rank order
-     * @param ceiling samples of the copy, in rank order; empty when there are none
+     * @param ceilings samples of the ceiling in rank order, by the way in which rows were stored; empty when there are none
      * @param validated what the ranks compared
      */
-    public static Figures of(List<Samples> ranks, List<Samples> ceiling, List<Validated> validated) {
+    public static Figures of(List<Samples> ranks, Map<String, List<Samples>> ceilings, List<Validated> validated) {
         Samples first = ranks.get(0);
         List<Long> slowest = slowestOfEachRound(ranks);
         Histogram histogram = histogram(slowest);
@@ -88,8 +92,9 @@ public record Figures(
         double rows = mean(ranks.stream().flatMap(r -> r.rows().stream()).toList());
         double own = mean(ranks.stream().flatMap(r -> r.ownRows().stream()).toList());
         double median = median(slowest) / 1e3;
-        Optional<Double> copy =
-                ceiling.isEmpty() ? Optional.empty() : Optional.of(median(slowestOfEachRound(ceiling)) / 1e3);
+        Map<String, Double> ways = new LinkedHashMap<>();
+        ceilings.forEach((way, samples) -> ways.put(way, median(slowestOfEachRound(samples)) / 1e3));
+        Optional<Map.Entry<String, Double>> fastest = ways.entrySet().stream().min(Map.Entry.comparingByValue());
         List<Percentile> percentiles = new ArrayList<>();
         for (double percent : PERCENTILES) {
             percentiles.add(new Percentile(percent, histogram.getValueAtPercentile(percent) / 1e3));
@@ -109,8 +114,9 @@ public record Figures(
                 medians.get(slowestRank),
                 rows * first.rowBytes() / (median * 1e3),
                 (rows - own) * first.rowBytes() / (median * 1e3),
-                copy,
-                copy.map(c -> c / median),
+                fastest.map(Map.Entry::getValue),
+                fastest.map(Map.Entry::getKey).orElse(""),
+                fastest.map(f -> f.getValue() / median),
                 validated.stream().mapToLong(Validated::elements).sum(),
                 validated.stream()
                         .map(Validated::problem)

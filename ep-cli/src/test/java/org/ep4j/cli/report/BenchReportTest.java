@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.awt.image.BufferedImage;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.LongStream;
 import javax.imageio.ImageIO;
 import org.ep4j.EpUnavailableException;
@@ -57,8 +58,9 @@ final class BenchReportTest {
 
     private static Figures figures(String operation, long micros, boolean ceiling) {
         Samples samples = samples(operation, micros);
-        Samples copy = samples(operation + Operations.CEILING, micros / 2);
-        return Figures.of(List.of(samples, samples), ceiling ? List.of(copy, copy) : List.of(), List.of());
+        Samples copy = samples(operation, micros / 2);
+        return Figures.of(
+                List.of(samples, samples), ceiling ? Map.of("plain", List.of(copy, copy)) : Map.of(), List.of());
     }
 
     private static Samples samples(String operation, long micros) {

@@ -3,7 +3,9 @@ package org.ep4j.cli.report;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Validated;
@@ -19,7 +21,7 @@ final class FiguresTest {
 
     @Test
     void theTimeOfARoundIsThatOfItsSlowestRank() {
-        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(), List.of());
+        Figures figures = Figures.of(List.of(FAST, SLOW), Map.of(), List.of());
         assertThat(figures.roundMicros()).containsExactly(5.0, 2.0, 9.0);
         assertThat(figures.medianMicros()).isEqualTo(5.0);
         assertThat(figures.maxMicros()).isCloseTo(9.0, within(0.01));
@@ -30,7 +32,7 @@ final class FiguresTest {
 
     @Test
     void theSlowestRankIsTheOneWithTheLargestMedianOfItsOwn() {
-        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(), List.of());
+        Figures figures = Figures.of(List.of(FAST, SLOW), Map.of(), List.of());
         assertThat(figures.rankMedianMicros()).containsExactly(2.0, 3.0);
         assertThat(figures.slowestRank()).isEqualTo(1);
         assertThat(figures.slowestRankMicros()).isEqualTo(3.0);
@@ -38,7 +40,7 @@ final class FiguresTest {
 
     @Test
     void logicalBytesCountOwnRowsAndWireBytesDoNot() {
-        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(), List.of());
+        Figures figures = Figures.of(List.of(FAST, SLOW), Map.of(), List.of());
         assertThat(figures.rows()).isEqualTo(15.0);
         assertThat(figures.logicalBytes()).isEqualTo(1500.0);
         assertThat(figures.wireBytes()).isEqualTo(1000.0);
@@ -47,17 +49,28 @@ final class FiguresTest {
     }
 
     @Test
-    void theRatioIsTheCopysTimeByTheOperations() {
-        Samples copy = new Samples("op/memcpy", List.of(2_000L, 2_000L, 3_000L), FAST.rows(), FAST.ownRows(), 100);
-        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(copy, copy), List.of());
+    void theCeilingIsTheFastestWayByItsSlowestRank() {
+        Samples plain = copies(2_000L, 2_000L, 3_000L);
+        Samples nonTemporal = copies(1_000L, 1_000L, 1_000L);
+        Samples slow = copies(9_000L, 9_000L, 1_000L);
+        Figures figures = Figures.of(
+                List.of(FAST, SLOW),
+                Map.of("non-temporal", List.of(nonTemporal, slow), "plain", List.of(plain, plain)),
+                List.of());
         assertThat(figures.ceilingMicros()).contains(2.0);
+        assertThat(figures.ceilingWay()).isEqualTo("plain");
         assertThat(figures.ratioToCeiling().orElseThrow()).isCloseTo(0.4, within(1e-9));
+    }
+
+    private static Samples copies(long... nanos) {
+        return new Samples("op", Arrays.stream(nanos).boxed().toList(), FAST.rows(), FAST.ownRows(), 100);
     }
 
     @Test
     void withoutACeilingThereIsNoRatio() {
-        Figures figures = Figures.of(List.of(FAST), List.of(), List.of());
+        Figures figures = Figures.of(List.of(FAST), Map.of(), List.of());
         assertThat(figures.ceilingMicros()).isEqualTo(Optional.empty());
+        assertThat(figures.ceilingWay()).isEmpty();
         assertThat(figures.ratioToCeiling()).isEqualTo(Optional.empty());
     }
 
@@ -65,7 +78,7 @@ final class FiguresTest {
     void oneWrongRankMakesTheOperationWrong() {
         Figures figures = Figures.of(
                 List.of(FAST, SLOW),
-                List.of(),
+                Map.of(),
                 List.of(new Validated("op", 70, ""), new Validated("op", 30, "x[3] is 1, must be 2")));
         assertThat(figures.valid()).isFalse();
         assertThat(figures.problem()).isEqualTo("x[3] is 1, must be 2");
@@ -75,13 +88,13 @@ final class FiguresTest {
     @Test
     void theMedianOfAnEvenNumberOfRoundsLiesBetween() {
         Samples even = new Samples("op", List.of(1_000L, 4_000L), List.of(1L, 1L), List.of(0L, 0L), 8);
-        assertThat(Figures.of(List.of(even), List.of(), List.of()).medianMicros())
+        assertThat(Figures.of(List.of(even), Map.of(), List.of()).medianMicros())
                 .isEqualTo(2.5);
     }
 
     @Test
     void percentilesRiseFromTheFastestToTheSlowestRound() {
-        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(), List.of());
+        Figures figures = Figures.of(List.of(FAST, SLOW), Map.of(), List.of());
         assertThat(figures.percentileMicros().stream().map(Figures.Percentile::micros))
                 .isSorted();
         assertThat(figures.percentileMicros().get(0).micros()).isCloseTo(figures.minMicros(), within(0.01));

@@ -97,6 +97,8 @@ public final class HostBuffers {
             freeSymmetric.run();
         };
         try {
+            int hostRanks = group.plan().hostRanks(rank).size();
+            Rows rowLoops = Rows.of(config, hostRanks);
             LocalLayout local = new LocalLayout(shape, placement, rank);
             HostState.Region high = allocate(group.device(), local.highThroughputBytes(), owned);
             List<HostState.Region> low = List.of(
@@ -104,9 +106,7 @@ public final class HostBuffers {
                     allocate(group.device(), local.lowLatencyBytes(), owned));
             Peers<HostMemory> peers = new Peers<>(
                     group.plan(), layout(shape, ranks, rails), symmetric, HostMemory::of, Deadline.in(timeout));
-            int hostRanks = group.plan().hostRanks(rank).size();
             Waits waits = new Waits(peers, bootstrap, hostRanks);
-            Rows rowLoops = Rows.of(config, hostRanks);
             HostState state = new HostState(shape, placement, peers, rails, waits, rowLoops, local, high, low);
             HostBuffer buffer = new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
             buffer.numberFrom(config.get(EpKeys.FIRST_NUMBER));

@@ -45,9 +45,10 @@ final class LowLatency {
 
     /** The casts of the operation that runs. */
     Fp8Rows fp8Rows() {
-        Fp8Rows rows = fp8Rows.orElseGet(() -> new Fp8Rows(state.shape().hidden(), state.rowLoops()));
-        fp8Rows = Optional.of(rows);
-        return rows;
+        if (fp8Rows.isEmpty()) {
+            fp8Rows = Optional.of(new Fp8Rows(state.shape().hidden(), state.rowLoops()));
+        }
+        return fp8Rows.get();
     }
 
     /** A dispatch has begun; other ranks owe this one the rows of a combine for it, in which they may write here. */

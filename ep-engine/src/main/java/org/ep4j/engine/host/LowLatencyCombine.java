@@ -90,7 +90,7 @@ final class LowLatencyCombine {
     }
 
     private long sendAs(long number, LowLatencyHandleImpl.Received received, Mask mask) {
-        sum.beginSoonRead();
+        sum.beginCached();
         // The NIC sends while this thread stores.
         send(received, mask, number, true);
         send(received, mask, number, false);
@@ -153,7 +153,7 @@ final class LowLatencyCombine {
             } else {
                 sum.store(state.peers().through(target), placeRow(target, slot));
                 if (state.peers().isPostedTo(target)) {
-                    // It is sent when the next one is placed.
+                    // It is sent when the next one is placed, so that each of these sums takes a call of its own.
                     sum.finish();
                 }
             }
@@ -199,7 +199,7 @@ final class LowLatencyCombine {
         Arrays.fill(lastToken, -1);
         ValueSum values = new ValueSum(request.logFmt() ? hidden : 0);
         float[] decoded = new float[request.logFmt() ? hidden : 0];
-        sum.beginSoonRead();
+        sum.beginCached();
         for (int t = 0; t < routing.tokens(); t++) {
             sum.clear();
             values.clear();

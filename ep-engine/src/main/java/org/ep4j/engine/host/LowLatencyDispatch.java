@@ -106,7 +106,7 @@ final class LowLatencyDispatch {
         return new LowLatencyHandleImpl(mode, number, routing, weights.isPresent() ? ownWeights : null);
     }
 
-    /** Sends a token, whose message has all but ids and scales, to its ranks; counts what each rank is sent. */
+    /** Sends a token to its ranks, with a {@code message} that already holds all but ids and scales; counts what each rank is sent. */
     private void sendToken(long number, Routing routing, int token, int[] sent) {
         HostMemory row = x;
         long rowAt = 2L * token * hidden;

@@ -33,7 +33,7 @@ public final class UnpackedLibrary {
     }
 
     /**
-     * Loads the JNI library of a class; a second call does nothing.
+     * Loads the JNI library of a class, which is compared with the one in the jar before.
      *
      * @param type the class with the native methods
      * @param name of the library, as JavaCPP builds it

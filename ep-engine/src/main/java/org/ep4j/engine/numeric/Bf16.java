@@ -2,8 +2,11 @@ package org.ep4j.engine.numeric;
 
 /** bfloat16: the upper half of a binary32. */
 public final class Bf16 {
-    /** Bits of the binary32 that every NaN becomes, since which one comes out of two NaN is the processor's choice. */
-    static final int NAN = 0x7fc00000;
+    /**
+     * Bits of the binary32 that every NaN becomes, since which one comes out of two NaN is the processor's choice. It is what
+     * {@code cvt.rn.bf16x2.f32} of NVIDIA GPUs makes of every NaN (PTX ISA, cvt).
+     */
+    static final int NAN = 0x7fff0000;
 
     private Bf16() {}
 
@@ -12,7 +15,7 @@ public final class Bf16 {
         return Float.intBitsToFloat(bits << 16);
     }
 
-    /** Rounds to nearest even; every NaN becomes 0x7fc0. The result is in the low 16 bits. */
+    /** Rounds to nearest even; every NaN becomes 0x7fff. The result is in the low 16 bits. */
     public static int fromFloat(float value) {
         return roundBits(Float.floatToRawIntBits(value)) >>> 16;
     }

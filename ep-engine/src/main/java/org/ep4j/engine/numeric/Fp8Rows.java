@@ -63,8 +63,9 @@ public final class Fp8Rows {
         }
         kernels.encode(packed, factors, BLOCK_PAIRS, pairCodes);
         for (int i = 0; i < pairs / 2; i++) {
-            codes.putInt(codesOffset + 4L * i, pairCodes[2 * i] | pairCodes[2 * i + 1] << 16);
+            pairCodes[i] = pairCodes[2 * i] | pairCodes[2 * i + 1] << 16;
         }
+        codes.putInts(codesOffset, pairCodes, 0, pairs / 2);
     }
 
     /** Largest magnitude in a block, NaN ignored. */

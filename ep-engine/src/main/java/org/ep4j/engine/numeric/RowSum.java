@@ -38,17 +38,17 @@ public final class RowSum {
         sums = new NativeSums(rows, 4L * pairs);
     }
 
-    /** Begins the sums of an operation; forgets those that were not finished. */
+    /** Begins the sums of a step of an operation; forgets those that were not finished. */
     public void begin() {
         sums.begin(false);
     }
 
-    /** As {@link #begin}, for sums that another rank or operation reads at once: they are stored into the caches. */
-    public void beginSoonRead() {
+    /** As {@link #begin}, for sums that are read at once: they are stored into the caches. */
+    public void beginCached() {
         sums.begin(true);
     }
 
-    /** Writes all sums that were stored to memory; whoever sees what this thread stores afterwards sees them. */
+    /** Writes all sums that were stored to memory; threads that see what this thread stores later see them too. */
     public void finish() {
         sums.finish();
     }

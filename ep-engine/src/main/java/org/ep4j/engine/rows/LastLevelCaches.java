@@ -22,7 +22,7 @@ record LastLevelCaches(long bytes, int count, int threads) {
     /** Where Linux describes the caches of each hardware thread. */
     private static final Path FOLDER = Path.of("/sys/devices/system/cpu");
 
-    /** Taken where nothing is known: no more than a core of a server has. */
+    /** Assumed where nothing is known: no more than a core of a server has. */
     private static final LastLevelCaches UNKNOWN = new LastLevelCaches(2 << 20, 1, 1);
 
     private static final Pattern SIZE = Pattern.compile("(\\d{1,9})([KMG]?)");

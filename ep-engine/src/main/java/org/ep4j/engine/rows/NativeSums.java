@@ -2,8 +2,8 @@ package org.ep4j.engine.rows;
 
 /**
  * Sums of BF16 rows in native code, many in one call; sums begin at +0, follow the order of their rows and are rounded to BF16 once. What
- * was added is summed at the latest when {@link #finish} returns, and is seen by whoever sees what this thread stores afterwards. One
- * thread at a time.
+ * was added is summed at the latest when {@link #finish} returns, and threads that see what this thread stores later see it
+ * too. One thread at a time.
  */
 public final class NativeSums {
     /**
@@ -16,11 +16,11 @@ public final class NativeSums {
     private final Rows rows;
     private final long rowBytes;
     private final RowList list = new RowList();
-    private boolean soonRead;
+    private boolean cached;
     private long total;
 
     /**
-     * No sums yet.
+     * Creates an empty list.
      *
      * @param rows native ones
      * @param rowBytes of every row, a multiple of 16
@@ -31,14 +31,14 @@ public final class NativeSums {
     }
 
     /**
-     * Begins the sums of an operation; forgets those that were not finished.
+     * Begins the sums of a step of an operation; forgets those that were not finished.
      *
-     * @param soonRead true to store them into the caches, however large they are
+     * @param cached true to store them into the caches however large they are, for a reader that follows at once
      */
-    public void begin(boolean soonRead) {
+    public void begin(boolean cached) {
         list.clear();
         total = 0;
-        this.soonRead = soonRead;
+        this.cached = cached;
     }
 
     /**
@@ -67,7 +67,7 @@ public final class NativeSums {
     /** Sums what was added. */
     public void finish() {
         if (list.entries() > 0) {
-            rows.sum(list, rowBytes, !soonRead && rows.isLarge(total));
+            rows.sum(list, rowBytes, !cached && rows.isLarge(total));
             list.clear();
         }
     }

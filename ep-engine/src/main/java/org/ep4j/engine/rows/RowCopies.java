@@ -4,8 +4,8 @@ import org.ep4j.engine.memory.HostMemory;
 
 /**
  * Copies between ranges of host memory that do not overlap, many in one call of native code. What was added is copied at the latest
- * when {@link #finish} returns, and is seen by whoever sees what this thread stores afterwards. Once an operation has copied more than
- * {@link Rows#isLarge} says, it stores with non-temporal stores. One thread at a time.
+ * when {@link #finish} returns, and threads that see what this thread stores later see it too. A call uses non-temporal stores if
+ * {@link Rows#isLarge} is true of all bytes that were added since {@link #begin}. One thread at a time.
  */
 public final class RowCopies {
     private static final int WORDS = 3;
@@ -14,12 +14,12 @@ public final class RowCopies {
     private final RowList list = new RowList();
     private long total;
 
-    /** No copies yet. */
+    /** Creates an empty list. */
     public RowCopies(Rows rows) {
         this.rows = rows;
     }
 
-    /** Begins the copies of an operation; forgets what was added before and not finished. */
+    /** Begins the copies of a step of an operation; forgets what was added before and not finished. */
     public void begin() {
         list.clear();
         total = 0;

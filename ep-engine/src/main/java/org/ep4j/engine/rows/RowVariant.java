@@ -1,6 +1,9 @@
 package org.ep4j.engine.rows;
 
-/** A set of instructions that loops over rows are compiled for; of those that a processor has, the last is the fastest. */
+/**
+ * A set of instructions that loops over rows are compiled for. Of those that a processor has, {@code auto} takes the last; on an AMD EPYC
+ * with AVX-512 and BF16 conversions each was at least as fast as those before it.
+ */
 enum RowVariant {
     /** No native code: loops of the JVM. */
     JAVA("java", -1),

@@ -12,8 +12,8 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.JniLibraryProblem;
 
 /**
- * How the host engine copies, sums and casts rows: in native code, or in Java where that is wanted or there is no library. All
- * variants give the same bits. Immutable.
+ * Copies, sums and casts rows of the host engine: in native code, or not at all where they are to be done in Java, by choice or for
+ * want of the library. All variants give the same bits. Immutable.
  */
 public final class Rows {
     private static final String AUTO = "auto";
@@ -117,12 +117,12 @@ public final class Rows {
                 .toList();
     }
 
-    /** Which rows these are, and why, for diagnosis: {@code avx2 (native)}. */
+    /** Name of the variant and the reason for it, for diagnosis: {@code avx2 (native)}. */
     public String description() {
         return description;
     }
 
-    /** What to do for native rows where {@code auto} has chosen Java; empty otherwise. */
+    /** Remedy where {@code auto} has chosen Java for want of native code; empty otherwise. */
     public String remedy() {
         return remedy;
     }
@@ -133,12 +133,12 @@ public final class Rows {
     }
 
     /**
-     * Whether an operation is large enough for non-temporal stores. These do not read what they overwrite, a third of a copy's traffic,
+     * Whether a step of an operation is large enough for non-temporal stores. These do not read what they overwrite, a third of a copy's traffic,
      * but leave nothing in the caches, where results larger than this rank's share of the last-level cache would not stay anyway. Measured
      * for rows of 14,336 bytes by two threads that share 32 MiB: copying and then reading 8 MB takes 0.30 ms with plain stores and 0.49 ms
      * with non-temporal ones, 24 MB takes 1.9 and 2.1 ms, 64 MB takes 7.9 and 6.3 ms; copying alone is even at 16 MB.
      *
-     * @param bytes that pass through the caches
+     * @param bytes that the step has written so far, and read if it sums
      */
     boolean isLarge(long bytes) {
         return bytes > threshold;

@@ -5,16 +5,30 @@ import org.ep4j.engine.memory.JniLibraryProblem;
 import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.memory.UnpackedLibrary;
 
-/** The JNI library of {@link NativeRows}, loaded when it is asked for and not before. */
+/** The JNI library of {@link NativeRows}, loaded once, when it is first asked for. */
 final class RowsLibrary {
     private static final String NAME = "jniEp4jRows";
     private static final String OWNER = "ep-engine";
     private static final String PACKAGES = "g++";
 
+    /** Whether loading was tried: JavaCPP reports a failure only once. Guarded by this class. */
+    private static boolean tried;
+
+    /** Why that failed; empty where it did not. Guarded by this class. */
+    private static Optional<JniLibraryProblem> problem = Optional.empty();
+
     private RowsLibrary() {}
 
-    /** Loads the library, and says why it cannot be used; empty where it can. A second call does nothing. */
+    /** Why the library cannot be used; empty where it is loaded. Tries it once in a process. */
     static synchronized Optional<JniLibraryProblem> problem() {
+        if (!tried) {
+            problem = load();
+            tried = true;
+        }
+        return problem;
+    }
+
+    private static Optional<JniLibraryProblem> load() {
         Optional<JniLibraryProblem> jna = NativeMethods.problem();
         if (jna.isPresent()) {
             return jna;
@@ -25,8 +39,6 @@ final class RowsLibrary {
                 return Optional.of(notBuilt());
             }
             UnpackedLibrary.load(NativeRows.class, NAME);
-            // Fails where an earlier call has failed to load it, of which JavaCPP does not speak twice.
-            NativeRows.runs(RowVariant.BASELINE.number());
             return Optional.empty();
         } catch (LinkageError | RuntimeException e) {
             return Optional.of(JniLibraryProblem.notLoading(e, OWNER, PACKAGES));
@@ -36,6 +48,6 @@ final class RowsLibrary {
     private static JniLibraryProblem notBuilt() {
         return new JniLibraryProblem(
                 OWNER + " was built without its JNI library for this platform",
-                "apt-get install " + PACKAGES + ", then build ep4j again (./ep does so by itself)");
+                "apt-get install " + PACKAGES + ", then build ep4j again (./ep builds it when it is run)");
     }
 }

@@ -113,7 +113,7 @@ EP_DEVICE float log2_near(float v) { float r; asm("lg2.approx.f32 %0, %1;" : "=f
 EP_DEVICE float exp2_near(float v) { float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
 
 #define EP_HAS_BF16 1
-// Two BF16 numbers, the one of "low" in the low half; rounds to nearest even, a NaN stays one.
+// Two BF16 numbers, the one of "low" in the low half; rounds to nearest even, every NaN becomes 0x7fff.
 EP_DEVICE u32 bf16_pair(float low, float high) { u32 r; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low)); return r; }
 
 #if __CUDA_ARCH__ >= 890

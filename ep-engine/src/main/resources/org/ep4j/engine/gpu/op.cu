@@ -372,11 +372,11 @@ EP_DEVICE bool last_block(const Op& op, int slot) {
 
 EP_DEVICE bool is_masked(const Op& op, i64 rank) { return op.state->masked[rank] != 0; }
 
-// ---- Numbers, rounded as on the host; a NaN stays one.
+// ---- Numbers, rounded as on the host; every NaN becomes 0x7fff.
 EP_DEVICE float low_half(u32 pair) { return as_float(pair << 16); }
 EP_DEVICE float high_half(u32 pair) { return as_float(pair & 0xffff0000u); }
 #if !EP_HAS_BF16
-EP_DEVICE u32 round_bits(u32 bits) { return (bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x00400000u : bits + 0x7fffu + ((bits >> 16) & 1); }
+EP_DEVICE u32 round_bits(u32 bits) { return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fff0000u : bits + 0x7fffu + ((bits >> 16) & 1); }
 EP_DEVICE u32 bf16_pair(float low, float high) { return (round_bits(as_bits(low)) >> 16) | (round_bits(as_bits(high)) & 0xffff0000u); }
 #endif
 

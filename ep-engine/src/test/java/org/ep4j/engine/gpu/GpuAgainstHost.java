@@ -264,17 +264,6 @@ final class GpuAgainstHost implements AutoCloseable {
             keep(name, tensor.type() + tensor.shape().toString() + " " + text(tensor, read(tensor)));
         }
 
-        /** As {@link #keep(String, Tensor)}, for BF16 of which one NaN is as good as another. */
-        void keepNumbers(String name, Tensor tensor) {
-            ByteBuffer bytes = ByteBuffer.wrap(read(tensor)).order(ByteOrder.nativeOrder());
-            for (int i = 0; i < bytes.capacity(); i += 2) {
-                if ((bytes.getShort(i) & 0x7fff) > 0x7f80) {
-                    bytes.putShort(i, (short) 0x7fc0);
-                }
-            }
-            keep(name, tensor.type() + tensor.shape().toString() + " " + text(tensor, bytes.array()));
-        }
-
         /** As {@link #keep(String, Tensor)}, without the rows that say nothing. */
         void keepRows(String name, Tensor tensor, boolean[] defined) {
             byte[] bytes = read(tensor);

@@ -130,7 +130,7 @@ final class HighThroughputCombineTest {
             request.out(rank.tensor(DataType.BF16, new byte[0], tokens, shape.hidden()));
         }
         CombineResult result = rank.buffer().combine(request.build());
-        rank.keepNumbers(name + ".out", result.out());
+        rank.keep(name + ".out", result.out());
         result.weights().ifPresent(weights -> rank.keep(name + ".weights", weights));
         rank.keep(name + ".weighted", result.weights().isPresent());
     }

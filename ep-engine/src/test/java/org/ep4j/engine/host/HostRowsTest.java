@@ -23,6 +23,7 @@ import org.ep4j.EpBuffer;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
@@ -37,7 +38,7 @@ import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** All operations of two ranks that are threads, with rows in Java and with every native variant. */
+/** Operations of both modes between two ranks that are threads, with rows in Java and with every native variant. */
 @Tag("verify")
 class HostRowsTest {
     private static final int TOKENS = 40;
@@ -67,6 +68,7 @@ class HostRowsTest {
                 switch (type) {
                     case BF16 -> values.putShort((short) RowsForTests.channel(random));
                     case FP32 -> values.putFloat(random.nextFloat());
+                    case FP8_E4M3 -> values.put((byte) random.nextInt());
                     default -> values.putInt(random.nextInt(SHAPE.experts()));
                 }
             }
@@ -99,6 +101,47 @@ class HostRowsTest {
             }
         }
 
+        /** FP8 rows into memory of the caller. */
+        private void highThroughputInFp8() {
+            Tensor x = tensor(DataType.FP8_E4M3, TOKENS, SHAPE.hidden());
+            Tensor scales = tensor(DataType.FP32, TOKENS, SHAPE.scales());
+            Tensor ids = tensor(DataType.INT32, TOKENS, SHAPE.topK());
+            Tensor out = tensor(DataType.FP8_E4M3, 2L * TOKENS, SHAPE.hidden());
+            collect(buffer.dispatch(
+                            DispatchRequest.of(x, ids).scales(scales).out(out).build())
+                    .x());
+        }
+
+        /** Sending and receiving apart, with coded rows back. */
+        private void lowLatencyInHalves(CombinePrecision precision) {
+            Tensor x = tensor(DataType.BF16, TOKENS, SHAPE.hidden());
+            Tensor ids = tensor(DataType.INT32, TOKENS, SHAPE.topK());
+            LowLatencyDispatchResult sent = buffer.dispatch(LowLatencyDispatchRequest.of(x, ids)
+                    .topkWeights(tensor(DataType.FP32, TOKENS, SHAPE.topK()))
+                    .format(WireFormat.BF16)
+                    .hook()
+                    .build());
+            sent.receive();
+            Tensor rows = buffer.lowLatencyCombineInput();
+            fill(rows);
+            LowLatencyCombineResult back = buffer.combine(LowLatencyCombineRequest.of(rows, sent.handle())
+                    .precision(precision)
+                    .logFmt()
+                    .hook()
+                    .build());
+            back.receive();
+            collect(back.out());
+        }
+
+        private void fill(Tensor rows) {
+            ByteBuffer values =
+                    ByteBuffer.allocate((int) rows.memory().byteSize()).order(ByteOrder.nativeOrder());
+            while (values.hasRemaining()) {
+                values.putShort((short) RowsForTests.channel(random));
+            }
+            group.device().upload(values.flip(), rows.memory());
+        }
+
         private void lowLatency(WireFormat format) {
             Tensor x = tensor(DataType.BF16, TOKENS, SHAPE.hidden());
             Tensor ids = tensor(DataType.INT32, TOKENS, SHAPE.topK());
@@ -110,12 +153,7 @@ class HostRowsTest {
                 collect(sent.x());
                 sent.scales().ifPresent(this::collect);
                 Tensor rows = buffer.lowLatencyCombineInput();
-                ByteBuffer values =
-                        ByteBuffer.allocate((int) rows.memory().byteSize()).order(ByteOrder.nativeOrder());
-                while (values.hasRemaining()) {
-                    values.putShort((short) RowsForTests.channel(random));
-                }
-                group.device().upload(values.flip(), rows.memory());
+                fill(rows);
                 collect(buffer.combine(LowLatencyCombineRequest.of(rows, sent.handle())
                                 .precision(precision)
                                 .build())
@@ -127,8 +165,12 @@ class HostRowsTest {
             for (RowLayout layout : RowLayout.values()) {
                 highThroughput(layout);
             }
+            highThroughputInFp8();
             for (WireFormat format : WireFormat.values()) {
                 lowLatency(format);
+            }
+            for (CombinePrecision precision : CombinePrecision.values()) {
+                lowLatencyInHalves(precision);
             }
             allocations.forEach(DeviceAllocation::close);
             // Ranks that are threads store into each other's memory, which a rank frees when it leaves.
@@ -165,7 +207,7 @@ class HostRowsTest {
     }
 
     @Test
-    void allOperationsGiveTheBitsOfRowsInJava() throws Exception {
+    void operationsOfBothModesGiveTheBitsOfRowsInJava() throws Exception {
         List<String> variants = RowsForTests.variants();
         List<List<byte[]>> expected = run("java", "0");
         assertThat(expected.get(0)).isNotEmpty().noneMatch(bytes -> bytes.length == 0);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -49,6 +50,22 @@ public final class RowsForTests {
             assumeTrue(false, text);
         }
         return Rows.natives().stream().map(v -> v.variant().setting()).toList();
+    }
+
+    /** Rows where there is no library. */
+    public static Rows withoutLibrary(String message, String remedy) {
+        return Rows.withoutLibrary("auto", new JniLibraryProblem(message, remedy));
+    }
+
+    /** A variant that this processor or build lacks, if there is one. */
+    public static Optional<String> lacking() {
+        List<String> here = RowsLibrary.problem().isPresent()
+                ? List.of()
+                : Rows.natives().stream().map(v -> v.variant().setting()).toList();
+        return Arrays.stream(RowVariant.values())
+                .filter(v -> v != RowVariant.JAVA && !here.contains(v.setting()))
+                .map(RowVariant::setting)
+                .findFirst();
     }
 
     /** Every native variant with plain stores; skips as {@link #variants}. */

@@ -2,6 +2,8 @@ package org.ep4j.tck.oracle;
 
 /** bfloat16 as the upper half of a binary32. */
 public final class Bf16 {
+    private static final short NAN = 0x7fff;
+
     private Bf16() {}
 
     /** The value of a bfloat16; exact. */
@@ -9,11 +11,11 @@ public final class Bf16 {
         return Float.intBitsToFloat(bits << 16);
     }
 
-    /** The nearest bfloat16, ties to even; a NaN keeps its upper bits and becomes quiet. */
+    /** The nearest bfloat16, ties to even; every NaN becomes 0x7fff. */
     public static short fromFloat(float value) {
         int bits = Float.floatToRawIntBits(value);
         if (Float.isNaN(value)) {
-            return (short) ((bits >>> 16) | 0x0040);
+            return NAN;
         }
         int upper = bits >>> 16;
         int rest = bits & 0xffff;

@@ -1,0 +1,115 @@
+package org.ep4j.cli.rank;
+
+import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.ep4j.RowLayout;
+import org.ep4j.cli.rank.RowStep.Casts;
+import org.ep4j.cli.rank.RowStep.Copies;
+import org.ep4j.cli.rank.RowStep.Sums;
+import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.tck.oracle.RowTable;
+import org.ep4j.tck.oracle.Workload;
+
+/** Steps of the operations of one rank in one round, with as few bytes as its rows allow. */
+final class RowSteps {
+    private final Workload workload;
+    private final int rank;
+    private final int hidden;
+    private final long rowBytes;
+    private final RowTable received;
+
+    RowSteps(WorkSpec spec, Workload workload, int rank) {
+        this.workload = workload;
+        this.rank = rank;
+        hidden = spec.hidden();
+        rowBytes = spec.rowBytes();
+        received = RowTable.of(workload, rank, RowLayout.BY_RANK, 1, Set.of());
+    }
+
+    /** Number of ranks that each token of this rank goes to. */
+    private int[] ranksOfTokens() {
+        return IntStream.range(0, workload.tokens(rank))
+                .map(token -> (int)
+                        selections(rank, token).map(workload::rankOf).distinct().count())
+                .toArray();
+    }
+
+    /** Number of experts that each token of this rank goes to. */
+    private int[] expertsOfTokens() {
+        return IntStream.range(0, workload.tokens(rank))
+                .map(token -> (int) selections(rank, token).count())
+                .toArray();
+    }
+
+    private IntStream selections(int source, int token) {
+        return IntStream.range(0, workload.topK())
+                .map(k -> workload.expert(source, token, k))
+                .filter(expert -> expert >= 0);
+    }
+
+    private int expertsOfRow(int row) {
+        return (int) selections(received.sourceRank()[row], received.sourceToken()[row])
+                .filter(expert -> workload.rankOf(expert) == rank)
+                .count();
+    }
+
+    /** Number of experts of this rank that each row goes to. */
+    private int[] expertsOfRows() {
+        return IntStream.range(0, received.rows()).map(this::expertsOfRow).toArray();
+    }
+
+    /** Rows that come from other ranks, and as many go to them. */
+    private int foreignRows() {
+        return received.rows() - received.rowsPerSource()[rank];
+    }
+
+    private int foreignSelections() {
+        return IntStream.range(0, received.rows())
+                .filter(row -> received.sourceRank()[row] != rank)
+                .map(this::expertsOfRow)
+                .sum();
+    }
+
+    private long dispatchedBytes(Wire wire) {
+        return wire == Wire.FP8 ? hidden : rowBytes;
+    }
+
+    /** A row for each rank of a token; in the layout by expert, then a row for each expert. */
+    List<RowStep> dispatch(RowLayout layout, Wire wire) {
+        Copies rows = new Copies(ranksOfTokens(), dispatchedBytes(wire));
+        return layout == RowLayout.BY_RANK
+                ? List.of(rows)
+                : List.of(rows, new Copies(expertsOfRows(), dispatchedBytes(wire)));
+    }
+
+    /** A sum of the rows of each token, where they lie. */
+    List<RowStep> combine() {
+        return List.of(new Sums(ranksOfTokens(), false, rowBytes));
+    }
+
+    /** Rows of other ranks' tokens are copied to where those ranks read them. */
+    List<RowStep> stagedCombine() {
+        return List.of(Copies.of(foreignRows(), rowBytes), new Sums(ranksOfTokens(), false, rowBytes));
+    }
+
+    /** Selections of other ranks' tokens are copied to those ranks, which add them up. */
+    List<RowStep> combineOfSelections() {
+        return List.of(Copies.of(foreignSelections(), rowBytes), new Sums(expertsOfTokens(), false, rowBytes));
+    }
+
+    /** A row for each rank of a token, then one for each expert. This rank's own BF16 rows are read where they lie. */
+    List<RowStep> lowLatencyDispatch(Wire wire) {
+        Copies expanded = new Copies(expertsOfRows(), dispatchedBytes(wire));
+        if (wire == Wire.BF16) {
+            return List.of(Copies.of(foreignRows(), rowBytes), expanded);
+        }
+        int tokens = workload.tokens(rank);
+        return List.of(new Casts(tokens, hidden), Copies.of(Math.max(0, received.rows() - tokens), hidden), expanded);
+    }
+
+    /** Selections of other ranks' tokens are copied to those ranks, which add them up with their weights. */
+    List<RowStep> lowLatencyCombine() {
+        return List.of(Copies.of(foreignSelections(), rowBytes), new Sums(expertsOfTokens(), true, rowBytes));
+    }
+}

@@ -1,0 +1,117 @@
+package org.ep4j.cli.rank;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.ep4j.RowLayout;
+import org.ep4j.cli.rank.RowStep.Casts;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.oracle.Workloads;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
+
+@Tag("verify")
+class RowStepsTest {
+    private static final int HIDDEN = 64;
+    private static final int EXPERTS = 12;
+
+    /** Rows between two ranks, counted one by one. */
+    private record Counts(
+            int tokens, int sent, int received, int foreign, int selections, int expanded, int foreignExpanded) {
+        static Counts of(Workload workload, int rank) {
+            int sent = 0;
+            int received = 0;
+            int foreign = 0;
+            int selections = 0;
+            int expanded = 0;
+            int foreignExpanded = 0;
+            for (int source = 0; source < workload.ranks(); source++) {
+                for (int token = 0; token < workload.tokens(source); token++) {
+                    Set<Integer> targets = new HashSet<>();
+                    int here = 0;
+                    for (int k = 0; k < workload.topK(); k++) {
+                        int expert = workload.expert(source, token, k);
+                        if (expert < 0) {
+                            continue;
+                        }
+                        targets.add(workload.rankOf(expert));
+                        here += workload.rankOf(expert) == rank ? 1 : 0;
+                        selections += source == rank ? 1 : 0;
+                    }
+                    sent += source == rank ? targets.size() : 0;
+                    received += targets.contains(rank) ? 1 : 0;
+                    foreign += targets.contains(rank) && source != rank ? 1 : 0;
+                    expanded += here;
+                    foreignExpanded += source != rank ? here : 0;
+                }
+            }
+            return new Counts(workload.tokens(rank), sent, received, foreign, selections, expanded, foreignExpanded);
+        }
+    }
+
+    private static WorkSpec spec(int ranks, int topK, int tokens) {
+        return new WorkSpec(
+                ranks,
+                "host",
+                "",
+                HIDDEN,
+                topK,
+                EXPERTS,
+                List.of(new Part(Mode.HT, tokens, Wire.BF16, true)),
+                0,
+                RowLayout.BY_RANK,
+                0,
+                1,
+                false,
+                0,
+                true,
+                1,
+                "");
+    }
+
+    private static List<Integer> read(List<RowStep> steps) {
+        return steps.stream().map(RowStep::read).toList();
+    }
+
+    private static List<Integer> written(List<RowStep> steps) {
+        return steps.stream().map(RowStep::written).toList();
+    }
+
+    @Property(tries = 100)
+    void everyRowOfAnOperationIsReadAndWrittenOnce(
+            @ForAll long seed,
+            @ForAll @IntRange(min = 1, max = 4) int ranks,
+            @ForAll @IntRange(min = 1, max = 5) int topK,
+            @ForAll @IntRange(min = 0, max = 20) int tokens) {
+        Workload workload = Workloads.of(ranks, HIDDEN, EXPERTS, topK)
+                .tokens(tokens)
+                .seed(seed)
+                .build();
+        RowSteps steps = new RowSteps(spec(ranks, topK, tokens), workload, 0);
+        Counts counts = Counts.of(workload, 0);
+        List<RowStep> byRank = steps.dispatch(RowLayout.BY_RANK, Wire.BF16);
+        assertThat(read(byRank)).containsExactly(counts.tokens);
+        assertThat(written(byRank)).containsExactly(counts.sent);
+        List<RowStep> byExpert = steps.dispatch(RowLayout.BY_EXPERT, Wire.FP8);
+        assertThat(written(byExpert)).containsExactly(counts.sent, counts.expanded);
+        assertThat(byExpert).allMatch(step -> step.rowBytes() == HIDDEN);
+        assertThat(read(steps.combine())).containsExactly(counts.sent);
+        assertThat(written(steps.combine())).containsExactly(counts.tokens);
+        assertThat(read(steps.stagedCombine())).containsExactly(counts.foreign, counts.sent);
+        assertThat(read(steps.combineOfSelections())).containsExactly(counts.foreignExpanded, counts.selections);
+        assertThat(written(steps.lowLatencyDispatch(Wire.BF16))).containsExactly(counts.foreign, counts.expanded);
+        List<RowStep> cast = steps.lowLatencyDispatch(Wire.FP8);
+        assertThat(cast.get(0)).isEqualTo(new Casts(counts.tokens, HIDDEN));
+        assertThat(written(cast))
+                .containsExactly(counts.tokens, Math.max(0, counts.received - counts.tokens), counts.expanded);
+        assertThat(read(steps.lowLatencyCombine())).containsExactly(counts.foreignExpanded, counts.selections);
+        assertThat(written(steps.lowLatencyCombine())).containsExactly(counts.foreignExpanded, counts.tokens);
+    }
+}
