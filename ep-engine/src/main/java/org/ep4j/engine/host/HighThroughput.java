@@ -46,6 +46,7 @@ final class HighThroughput {
 
     private final HostState state;
     private final RowCopies copies;
+    private final ReceivedRecords records;
     private final Validity dispatches = new Validity("dispatch", 1);
     private final Validity combines = new Validity("combine", 1);
     private long number;
@@ -53,6 +54,7 @@ final class HighThroughput {
     HighThroughput(HostState state) {
         this.state = state;
         this.copies = new RowCopies(state.rowLoops());
+        this.records = new ReceivedRecords(state.peers().layout(), state.shape().topK());
     }
 
     HostState state() {
@@ -62,6 +64,11 @@ final class HighThroughput {
     /** The copies of the operation that runs. */
     RowCopies copies() {
         return copies;
+    }
+
+    /** The records of the dispatch that runs. */
+    ReceivedRecords records() {
+        return records;
     }
 
     Validity dispatches() {
@@ -155,11 +162,6 @@ final class HighThroughput {
                 state.peers().advance(r, counter, begun.number());
             }
         }
-    }
-
-    /** Waits for a counter of every rank that is not masked. */
-    void awaitAll(Begun begun, Counter counter, Deadline deadline, String phase) {
-        await(begun, counter, r -> true, deadline, phase);
     }
 
     /** Waits for a counter of those of {@code which} that are not masked. */

@@ -68,7 +68,7 @@ final class HighThroughputDispatch {
         rowBytes = (long) hidden * request.x().type().bytes();
         xScales = request.scales().map(s -> HostMemory.of(s.memory()));
         weights = request.topkWeights().map(w -> HostMemory.of(w.memory()));
-        passed = new PassedRows(state, rowBytes, 1 + 2 * topK + scales);
+        passed = new PassedRows(state, rowBytes, scales);
         cached = request.cached().map(handle -> Handles.own(handle, mode));
         checks.dispatchTo(request, tokens, cached);
         worstRows = checks.worstRows(
@@ -103,11 +103,29 @@ final class HighThroughputDispatch {
         send(routing, targetRows, begun.mask());
         passed.passOn(begun, firstRows, mode.copies(), deadline);
         mode.advance(begun, Counter.HT_DATA, r -> !state.peers().isPostedTo(r));
-        mode.awaitAll(begun, Counter.HT_DATA, deadline, "dispatch rows");
+        receive(begun, rowsFrom, deadline);
         int[] placed = firstRows;
         HighThroughputHandle handle =
                 cached.orElseGet(() -> unpackRouting(routing, targetRows, placed, rowsFrom, begun.number()));
         return deliver(handle, rowsFrom, begun.number());
+    }
+
+    /** Reads the records of every rank's rows once these are here; this rank's own first, while others are still sending. */
+    private void receive(HighThroughput.Begun begun, int[] rowsFrom, Deadline deadline) {
+        int[] first = new int[state.ranks() + 1];
+        for (int source = 0; source < state.ranks(); source++) {
+            first[source + 1] = first[source] + rowsFrom[source];
+        }
+        mode.records().begin(first[state.ranks()], scales);
+        for (int next = 0; next < state.ranks(); next++) {
+            int source = (state.rank() + next) % state.ranks();
+            if (begun.mask().has(source)) {
+                cached.ifPresent(handle -> mode.records().clear(handle, first[source], rowsFrom[source]));
+                continue;
+            }
+            mode.await(begun, Counter.HT_DATA, r -> r == source, deadline, "dispatch rows");
+            mode.records().read(state.peers().local(), first[source], rowsFrom[source]);
+        }
     }
 
     private Routing readRouting() {
@@ -162,13 +180,14 @@ final class HighThroughputDispatch {
             rowsFrom[source]++;
             if (mask.has(source)) {
                 local.zero(layout.rows() + row * rowBytes, rowBytes);
-                local.zero(layout.record(row) + 4L * (1 + topK), 4L * (topK + scales));
             }
         }
     }
 
     private void send(Routing routing, int[] targetRows, Mask mask) {
         int[] record = new int[1 + 2 * topK + scales];
+        int[] owners = new int[topK];
+        int[] locals = new int[topK];
         RowCopies copies = mode.copies();
         copies.begin();
         for (int t = 0; t < tokens; t++) {
@@ -178,15 +197,22 @@ final class HighThroughputDispatch {
                 continue;
             }
             fillRecord(record, t);
+            for (int k = 0; k < topK; k++) {
+                int id = routing.ids()[t * topK + k];
+                owners[k] = id < 0 ? -1 : state.placement().rankOf(id);
+                locals[k] = id < 0 ? -1 : state.placement().localIndex(id);
+            }
             for (int i = first; i < end; i++) {
                 int target = routing.targets()[i];
                 if (mask.has(target) || state.peers().isPostedTo(target)) {
                     continue;
                 }
-                fillIds(record, routing, t, target);
+                for (int k = 0; k < topK; k++) {
+                    record[1 + k] = owners[k] == target ? locals[k] : -1;
+                }
                 HostMemory memory = state.peers().memory(target);
                 copies.add(memory, layout.rows() + targetRows[i] * rowBytes, x, t * rowBytes, rowBytes);
-                memory.putInts(layout.record(targetRows[i]), record, 0, record.length);
+                memory.putInts(layout.record(targetRows[i], scales), record, 0, record.length);
             }
         }
         copies.finish();
@@ -221,7 +247,7 @@ final class HighThroughputDispatch {
         routing.forEachTo(target, (t, i) -> {
             fillRecord(record, t);
             fillIds(record, routing, t, target);
-            long place = peers.place(target, layout.record(targetRows[i]), layout.recordBytes());
+            long place = peers.place(target, layout.record(targetRows[i], scales), layout.recordBytes(scales));
             peers.through(target).putInts(place, record, 0, record.length);
         });
     }
@@ -250,21 +276,14 @@ final class HighThroughputDispatch {
         int[] localIds = new int[received * topK];
         int[] expertRows = new int[state.localExperts()];
         int row = 0;
-        int[] head = new int[1 + topK];
+        ReceivedRecords records = mode.records();
         for (int source = 0; source < rowsFrom.length; source++) {
             for (int i = 0; i < rowsFrom[source]; i++, row++) {
-                state.peers().local().getInts(layout.record(row), head, 0, head.length);
                 sourceRanks[row] = source;
-                sourceTokens[row] = head[0];
-                for (int k = 0; k < topK; k++) {
-                    int local = head[1 + k];
-                    localIds[row * topK + k] = local;
-                    if (local >= 0) {
-                        expertRows[local]++;
-                    }
-                }
+                sourceTokens[row] = records.token(row);
             }
         }
+        records.readExperts(received, localIds, expertRows);
         int alignment = request.expertAlignment();
         long[] offsets = new long[expertRows.length + 1];
         for (int e = 0; e < expertRows.length; e++) {
@@ -338,23 +357,11 @@ final class HighThroughputDispatch {
         HostMemory memory = state.highThroughput().access();
         LocalLayout local = state.layout();
         boolean wide = handle.routing().idType() == DataType.INT64;
-        int[] record = new int[1 + 2 * topK + scales];
-        for (int row = 0; row < handle.received(); row++) {
-            symmetric.getInts(layout.record(row), record, 0, record.length);
-            for (int k = 0; k < topK; k++) {
-                int id = record[1 + k];
-                if (id < 0) {
-                    record[1 + topK + k] = 0;
-                }
-                if (wide) {
-                    memory.putLong(local.offset(TOPK_IDS) + 8L * ((long) row * topK + k), id);
-                }
-            }
-            if (!wide) {
-                memory.putInts(local.offset(TOPK_IDS) + 4L * row * topK, record, 1, topK);
-            }
-            memory.putInts(local.offset(TOPK_WEIGHTS) + 4L * row * topK, record, 1 + topK, topK);
-            memory.putInts(local.offset(SCALES) + 4L * row * scales, record, 1 + 2 * topK, scales);
+        ReceivedRecords records = mode.records();
+        records.writeExperts(memory, local.offset(TOPK_IDS), handle.localIds(), wide);
+        records.writeWeights(memory, local.offset(TOPK_WEIGHTS), handle.received());
+        for (int row = 0; row < handle.received() && scales > 0; row++) {
+            records.writeScales(memory, local.offset(SCALES) + 4L * row * scales, row);
         }
         memory.putInts(local.offset(SOURCE_RANKS), handle.sourceRanks(), 0, handle.received());
         memory.putInts(local.offset(SOURCE_TOKENS), handle.sourceTokens(), 0, handle.received());
@@ -399,28 +406,32 @@ final class HighThroughputDispatch {
         HostMemory target =
                 request.out().map(out -> HostMemory.of(out.memory())).orElse(memory);
         long base = request.out().isPresent() ? 0 : local.offset(EXPANDED);
-        for (long row = 0; row < rows; row++) {
-            memory.putInt(local.offset(SOURCE_RANKS) + 4 * row, -1);
-            memory.putInt(local.offset(SOURCE_TOKENS) + 4 * row, -1);
-            memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * row, 0);
-        }
+        int[] ranks = new int[Math.toIntExact(rows)];
+        int[] sources = new int[ranks.length];
+        int[] rowWeights = new int[ranks.length];
+        Arrays.fill(ranks, -1);
+        Arrays.fill(sources, -1);
         RowCopies copies = mode.copies();
         copies.begin();
-        int[] record = new int[1 + 2 * topK + scales];
+        ReceivedRecords records = mode.records();
         for (int row = 0; row < handle.received(); row++) {
-            symmetric.getInts(layout.record(row), record, 0, record.length);
             for (int k = 0; k < topK; k++) {
-                long to = handle.expandedRows()[row * topK + k];
+                int to = handle.expandedRows()[row * topK + k];
                 if (to < 0) {
                     continue;
                 }
                 copies.add(target, base + to * rowBytes, symmetric, layout.rows() + row * rowBytes, rowBytes);
-                memory.putInts(local.offset(EXPANDED_SCALES) + 4 * to * scales, record, 1 + 2 * topK, scales);
-                memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * to, record[1 + topK + k]);
-                memory.putInt(local.offset(SOURCE_RANKS) + 4 * to, handle.sourceRanks()[row]);
-                memory.putInt(local.offset(SOURCE_TOKENS) + 4 * to, handle.sourceTokens()[row]);
+                if (scales > 0) {
+                    records.writeScales(memory, local.offset(EXPANDED_SCALES) + 4L * to * scales, row);
+                }
+                rowWeights[to] = records.weight(row, k);
+                ranks[to] = handle.sourceRanks()[row];
+                sources[to] = handle.sourceTokens()[row];
             }
         }
+        memory.putInts(local.offset(SOURCE_RANKS), ranks, 0, ranks.length);
+        memory.putInts(local.offset(SOURCE_TOKENS), sources, 0, ranks.length);
+        memory.putInts(local.offset(TOPK_WEIGHTS), rowWeights, 0, ranks.length);
         copies.finish();
         if (request.zeroPadding()) {
             zeroPadding(handle, target, base);

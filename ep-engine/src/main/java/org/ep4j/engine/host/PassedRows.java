@@ -23,11 +23,12 @@ final class PassedRows {
     private final int topK;
     private final long rowBytes;
     private final int recordInts;
+    private final int scales;
 
     /** For each rank, who passes on what this one sends to it; -1 where it goes straight. */
     private final int[] via;
 
-    PassedRows(HostState state, long rowBytes, int recordInts) {
+    PassedRows(HostState state, long rowBytes, int scales) {
         this.state = state;
         this.peers = state.peers();
         this.layout = peers.layout();
@@ -35,7 +36,8 @@ final class PassedRows {
         this.me = state.rank();
         this.topK = state.shape().topK();
         this.rowBytes = rowBytes;
-        this.recordInts = recordInts;
+        this.scales = scales;
+        this.recordInts = 1 + 2 * topK + scales;
         this.via = new int[state.ranks()];
     }
 
@@ -145,7 +147,7 @@ final class PassedRows {
                         peers.local(),
                         layout.passedRow(row, rowBytes),
                         rowBytes);
-                memory.putInts(layout.record(next[target]++), own, 0, own.length);
+                memory.putInts(layout.record(next[target]++, scales), own, 0, own.length);
             }
         }
         copies.finish();

@@ -34,9 +34,10 @@ record Routing(int tokens, int topK, DataType idType, int[] ids, int[] firstTarg
         if (topkIds.type() == DataType.INT32) {
             memory.getInts(0, ids, 0, ids.length);
         } else {
+            long[] wide = new long[ids.length];
+            memory.getLongs(0, wide, 0, wide.length);
             for (int i = 0; i < ids.length; i++) {
-                long id = memory.getLong(8L * i);
-                ids[i] = id == (int) id ? (int) id : Integer.MIN_VALUE;
+                ids[i] = wide[i] == (int) wide[i] ? (int) wide[i] : Integer.MIN_VALUE;
             }
         }
         int[] firstTarget = new int[tokens + 1];

@@ -85,7 +85,7 @@ public final class BufferLayout {
         this.maxLowLatencyTokens = shape.maxLowLatencyTokens();
         this.receiveCapacity = shape.receiveCapacity(ranks);
         this.blockBytes = align(8 * BLOCK_WORDS + 4 * ranks, LINE);
-        this.recordBytes = align(4 + 8 * topK + 4 * scales, 16);
+        this.recordBytes = recordBytes(scales);
         this.messageHead = align(8 + 16 * topK + 4 * scales, 16);
         this.messageBytes = messageHead + 2 * hidden;
         this.countBytes = align(8 * (1 + localExperts(shape.placementFor(ranks))), LINE);
@@ -215,6 +215,20 @@ public final class BufferLayout {
     /** Record of a received row: source token, K local expert indices, K weights, S scales. */
     public long record(long row) {
         return records + row * recordBytes;
+    }
+
+    /**
+     * Record of a received row where ranks on the host keep it: records that have no scales, or fewer, lie closer together.
+     *
+     * @param scales S of the dispatch, the same on all ranks
+     */
+    public long record(long row, int scales) {
+        return records + row * recordBytes(scales);
+    }
+
+    /** Bytes from one {@link #record(long, int)} to the next. */
+    public int recordBytes(int scales) {
+        return align(4 + 8 * topK + 4 * scales, 16);
     }
 
     /** Bytes of a record. */

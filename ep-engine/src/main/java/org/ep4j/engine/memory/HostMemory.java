@@ -139,6 +139,16 @@ public final class HostMemory implements Words {
         intWindows[(int) (offset >>> STRIDE_SHIFT)].put(position(offset) >>> 2, source, from, count);
     }
 
+    /** Writes 64-bit words; {@code offset} is a multiple of 8. */
+    public void putLongs(long offset, long[] source, int from, int count) {
+        window(offset).asLongBuffer().put(position(offset) >>> 3, source, from, count);
+    }
+
+    /** Reads 64-bit words; {@code offset} is a multiple of 8. */
+    public void getLongs(long offset, long[] target, int from, int count) {
+        window(offset).asLongBuffer().get(position(offset) >>> 3, target, from, count);
+    }
+
     /** Reads bytes. */
     public void getBytes(long offset, byte[] target, int from, int count) {
         window(offset).get(position(offset), target, from, count);

@@ -53,6 +53,10 @@ class BufferLayoutTest {
             pieces.add(new Piece("record " + row, layout.record(row), layout.recordBytes()));
             pieces.add(new Piece("weights " + row, layout.combineWeights(row), 4L * topK));
         }
+        for (int scales = 0; scales <= shape.scales(); scales++) {
+            assertThat(layout.recordBytes(scales)).isBetween(4 * (1 + 2 * topK + scales), layout.recordBytes());
+            assertThat(layout.record(capacity, scales)).isLessThanOrEqualTo(layout.record(capacity));
+        }
         long area = layout.combineInputBytes();
         for (int t = 0; t < tokens; t++) {
             area = Math.max(area, layout.selectionSlot(t, topK - 1) + layout.rowBytes() - layout.combineArea());
