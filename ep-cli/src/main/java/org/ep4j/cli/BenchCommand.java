@@ -360,7 +360,7 @@ final class BenchCommand implements Callable<Integer> {
                 "the rows from EpBuffer.combineInput() or lowLatencyCombineInput(); \"staged\": from memory outside the buffer.");
         report.operations().stream()
                 .filter(f -> !f.ceilingWay().isEmpty())
-                .forEach(f -> out.println("ceiling of " + FigureTable.label(f.operation()) + ": " + f.ceilingWay()));
+                .forEach(f -> out.println("ceiling of " + f.operation() + ": " + f.ceilingWay()));
         report.lowLatencyAdvantage()
                 .ifPresent(times -> out.printf(
                         Locale.ROOT,
