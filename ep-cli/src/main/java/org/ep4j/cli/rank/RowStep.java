@@ -19,16 +19,17 @@ sealed interface RowStep {
     /**
      * Copies of rows.
      *
+     * @param name in reports
      * @param counts how often each row is copied
      * @param rowBytes bytes of a row
      */
     @SuppressWarnings("ArrayRecordComponent") // read in loops; equality is not asked of it
-    record Copies(int[] counts, long rowBytes) implements RowStep {
+    record Copies(String name, int[] counts, long rowBytes) implements RowStep {
         /** One copy of each of a number of rows. */
-        static Copies of(int rows, long rowBytes) {
+        static Copies of(String name, int rows, long rowBytes) {
             int[] counts = new int[rows];
             Arrays.fill(counts, 1);
-            return new Copies(counts, rowBytes);
+            return new Copies(name, counts, rowBytes);
         }
 
         @Override
@@ -39,11 +40,6 @@ sealed interface RowStep {
         @Override
         public int written() {
             return Arrays.stream(counts).sum();
-        }
-
-        @Override
-        public String name() {
-            return "copies";
         }
     }
 
@@ -68,7 +64,7 @@ sealed interface RowStep {
 
         @Override
         public String name() {
-            return "sums";
+            return "sum";
         }
     }
 
@@ -91,7 +87,7 @@ sealed interface RowStep {
 
         @Override
         public String name() {
-            return "casts";
+            return "cast";
         }
     }
 }

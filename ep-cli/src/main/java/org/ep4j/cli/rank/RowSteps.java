@@ -1,5 +1,6 @@
 package org.ep4j.cli.rank;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
@@ -11,7 +12,7 @@ import org.ep4j.cli.rank.WorkSpec.Wire;
 import org.ep4j.tck.oracle.RowTable;
 import org.ep4j.tck.oracle.Workload;
 
-/** Steps of the operations of one rank in one round, with as few bytes as its rows allow. */
+/** What operations do with rows on one rank in one round, in the steps that ep4j's operations have. */
 final class RowSteps {
     private final Workload workload;
     private final int rank;
@@ -32,6 +33,16 @@ final class RowSteps {
         return IntStream.range(0, workload.tokens(rank))
                 .map(token -> (int)
                         selections(rank, token).map(workload::rankOf).distinct().count())
+                .toArray();
+    }
+
+    private int[] otherRanksOfTokens() {
+        return IntStream.range(0, workload.tokens(rank))
+                .map(token -> (int) selections(rank, token)
+                        .map(workload::rankOf)
+                        .filter(owner -> owner != rank)
+                        .distinct()
+                        .count())
                 .toArray();
     }
 
@@ -59,7 +70,7 @@ final class RowSteps {
         return IntStream.range(0, received.rows()).map(this::expertsOfRow).toArray();
     }
 
-    /** Rows that come from other ranks, and as many go to them. */
+    /** Rows that come from other ranks. */
     private int foreignRows() {
         return received.rows() - received.rowsPerSource()[rank];
     }
@@ -77,10 +88,10 @@ final class RowSteps {
 
     /** A row for each rank of a token; in the layout by expert, then a row for each expert. */
     List<RowStep> dispatch(RowLayout layout, Wire wire) {
-        Copies rows = new Copies(ranksOfTokens(), dispatchedBytes(wire));
+        Copies rows = new Copies("send", ranksOfTokens(), dispatchedBytes(wire));
         return layout == RowLayout.BY_RANK
                 ? List.of(rows)
-                : List.of(rows, new Copies(expertsOfRows(), dispatchedBytes(wire)));
+                : List.of(rows, new Copies("expand", expertsOfRows(), dispatchedBytes(wire)));
     }
 
     /** A sum of the rows of each token, where they lie. */
@@ -90,26 +101,30 @@ final class RowSteps {
 
     /** Rows of other ranks' tokens are copied to where those ranks read them. */
     List<RowStep> stagedCombine() {
-        return List.of(Copies.of(foreignRows(), rowBytes), new Sums(ranksOfTokens(), false, rowBytes));
+        return List.of(Copies.of("stage", foreignRows(), rowBytes), new Sums(ranksOfTokens(), false, rowBytes));
     }
 
     /** Selections of other ranks' tokens are copied to those ranks, which add them up. */
     List<RowStep> combineOfSelections() {
-        return List.of(Copies.of(foreignSelections(), rowBytes), new Sums(expertsOfTokens(), false, rowBytes));
+        return List.of(Copies.of("send", foreignSelections(), rowBytes), new Sums(expertsOfTokens(), false, rowBytes));
     }
 
     /** A row for each rank of a token, then one for each expert. This rank's own BF16 rows are read where they lie. */
     List<RowStep> lowLatencyDispatch(Wire wire) {
-        Copies expanded = new Copies(expertsOfRows(), dispatchedBytes(wire));
+        Copies expanded = new Copies("expand", expertsOfRows(), dispatchedBytes(wire));
         if (wire == Wire.BF16) {
-            return List.of(Copies.of(foreignRows(), rowBytes), expanded);
+            return List.of(new Copies("send", otherRanksOfTokens(), rowBytes), expanded);
         }
-        int tokens = workload.tokens(rank);
-        return List.of(new Casts(tokens, hidden), Copies.of(Math.max(0, received.rows() - tokens), hidden), expanded);
+        // The cast writes the row of one rank, which is copied for the others.
+        int[] copies = Arrays.stream(ranksOfTokens())
+                .filter(ranks -> ranks > 0)
+                .map(ranks -> ranks - 1)
+                .toArray();
+        return List.of(new Casts(copies.length, hidden), new Copies("send", copies, hidden), expanded);
     }
 
     /** Selections of other ranks' tokens are copied to those ranks, which add them up with their weights. */
     List<RowStep> lowLatencyCombine() {
-        return List.of(Copies.of(foreignSelections(), rowBytes), new Sums(expertsOfTokens(), true, rowBytes));
+        return List.of(Copies.of("send", foreignSelections(), rowBytes), new Sums(expertsOfTokens(), true, rowBytes));
     }
 }

@@ -40,22 +40,22 @@ class HostCeilingTest {
 
     @Test
     void copiesAreMeasuredRowByRowAndInOneCopy() {
-        Set<String> ways = ways(List.of(new Copies(new int[] {2, 0, 1}, ROW)));
-        assertThat(ways).contains("op/ceiling: copies plain", "op/ceiling: copies in one copy");
-        assertThat(ways.contains("op/ceiling: copies non-temporal")).isEqualTo(inNativeCode());
+        Set<String> ways = ways(List.of(new Copies("send", new int[] {2, 0, 1}, ROW)));
+        assertThat(ways).contains("op/ceiling: send plain", "op/ceiling: send in one copy");
+        assertThat(ways.contains("op/ceiling: send non-temporal")).isEqualTo(inNativeCode());
     }
 
     @Test
     void severalStepsAreMeasuredWithEveryCombinationOfStores() {
-        Set<String> ways =
-                ways(List.of(new Casts(3, HIDDEN), Copies.of(2, HIDDEN), new Sums(new int[] {1, 0, 5}, true, ROW)));
-        assertThat(ways).contains("op/ceiling: casts plain, copies plain, sums plain");
+        Set<String> ways = ways(
+                List.of(new Casts(3, HIDDEN), Copies.of("send", 2, HIDDEN), new Sums(new int[] {1, 0, 5}, true, ROW)));
+        assertThat(ways).contains("op/ceiling: cast plain, send plain, sum plain");
         assertThat(ways).hasSize(inNativeCode() ? 4 : 1);
     }
 
     @Test
     void rowsThatDoNotFitIntoTheMemoryGetMore() {
         int rows = (int) ((160L << 20) / ROW);
-        assertThat(ways(List.of(Copies.of(rows, ROW)))).contains("op/ceiling: copies plain");
+        assertThat(ways(List.of(Copies.of("send", rows, ROW)))).contains("op/ceiling: send plain");
     }
 }

@@ -164,6 +164,11 @@ final class HighThroughput {
         }
     }
 
+    /** Waits for a counter of every rank that is not masked. */
+    void awaitAll(Begun begun, Counter counter, Deadline deadline, String phase) {
+        await(begun, counter, r -> true, deadline, phase);
+    }
+
     /** Waits for a counter of those of {@code which} that are not masked. */
     void await(Begun begun, Counter counter, IntPredicate which, Deadline deadline, String phase) {
         for (int r = 0; r < state.ranks(); r++) {

@@ -110,21 +110,29 @@ final class HighThroughputDispatch {
         return deliver(handle, rowsFrom, begun.number());
     }
 
-    /** Reads the records of every rank's rows once these are here; this rank's own first, while others are still sending. */
+    /**
+     * Reads the records of all rows once these are here; those of this rank's own rows first, while others are still sending. Rows of other
+     * ranks may come through a relay, whose counter alone says that they are here, so that all counters are awaited before.
+     */
     private void receive(HighThroughput.Begun begun, int[] rowsFrom, Deadline deadline) {
+        HostMemory local = state.peers().local();
+        int me = state.rank();
         int[] first = new int[state.ranks() + 1];
         for (int source = 0; source < state.ranks(); source++) {
             first[source + 1] = first[source] + rowsFrom[source];
         }
-        mode.records().begin(first[state.ranks()], scales);
-        for (int next = 0; next < state.ranks(); next++) {
-            int source = (state.rank() + next) % state.ranks();
+        ReceivedRecords records = mode.records();
+        records.begin(first[state.ranks()], scales);
+        records.read(local, first[me], rowsFrom[me]);
+        mode.awaitAll(begun, Counter.HT_DATA, deadline, "dispatch rows");
+        for (int source = 0; source < state.ranks(); source++) {
             if (begun.mask().has(source)) {
-                cached.ifPresent(handle -> mode.records().clear(handle, first[source], rowsFrom[source]));
-                continue;
+                int rows = rowsFrom[source];
+                int from = first[source];
+                cached.ifPresent(handle -> records.clear(handle, from, rows));
+            } else if (source != me) {
+                records.read(local, first[source], rowsFrom[source]);
             }
-            mode.await(begun, Counter.HT_DATA, r -> r == source, deadline, "dispatch rows");
-            mode.records().read(state.peers().local(), first[source], rowsFrom[source]);
         }
     }
 

@@ -9,20 +9,22 @@ import org.ep4j.engine.memory.HostMemory;
  * each row. One thread at a time; the memory is used again by the next dispatch.
  */
 final class ReceivedRecords {
-    /** Rows that are read at once: their records are shorter than what {@link HostMemory} reads in one piece. */
-    private static final int PIECE = 1 << 16;
+    /** Rows that are read or written at once: less than {@link HostMemory} takes in one piece, and little enough for a cache. */
+    private static final int PIECE = 1024;
 
     private final BufferLayout layout;
     private final int topK;
     private int scales;
     private int stride;
     private int[] words = new int[0];
-    private int[] weights = new int[0];
-    private long[] wideIds = new long[0];
+    private final int[] weights;
+    private final long[] wideIds;
 
     ReceivedRecords(BufferLayout layout, int topK) {
         this.layout = layout;
         this.topK = topK;
+        weights = new int[PIECE * topK];
+        wideIds = new long[PIECE * topK];
     }
 
     /**
@@ -34,8 +36,9 @@ final class ReceivedRecords {
     void begin(int rows, int rowScales) {
         scales = rowScales;
         stride = layout.recordBytes(scales) / Integer.BYTES;
-        if (words.length < rows * stride) {
-            words = new int[rows * stride];
+        int length = Math.multiplyExact(rows, stride);
+        if (words.length < length) {
+            words = new int[length];
         }
     }
 
@@ -88,30 +91,30 @@ final class ReceivedRecords {
 
     /** Writes expert indices as 64-bit or 32-bit words. */
     void writeExperts(HostMemory target, long offset, int[] ids, boolean wide) {
-        if (!wide) {
-            target.putInts(offset, ids, 0, ids.length);
-            return;
+        for (int from = 0; from < ids.length; from += wideIds.length) {
+            int piece = Math.min(wideIds.length, ids.length - from);
+            if (!wide) {
+                target.putInts(offset + 4L * from, ids, from, piece);
+                continue;
+            }
+            for (int i = 0; i < piece; i++) {
+                wideIds[i] = ids[from + i];
+            }
+            target.putLongs(offset + 8L * from, wideIds, 0, piece);
         }
-        if (wideIds.length < ids.length) {
-            wideIds = new long[ids.length];
-        }
-        for (int i = 0; i < ids.length; i++) {
-            wideIds[i] = ids[i];
-        }
-        target.putLongs(offset, wideIds, 0, ids.length);
     }
 
     /** Writes {@code [rows][K]} weights. */
     void writeWeights(HostMemory target, long offset, int rows) {
-        if (weights.length < rows * topK) {
-            weights = new int[rows * topK];
-        }
-        for (int row = 0; row < rows; row++) {
-            for (int k = 0; k < topK; k++) {
-                weights[row * topK + k] = weight(row, k);
+        for (int from = 0; from < rows; from += PIECE) {
+            int piece = Math.min(PIECE, rows - from);
+            for (int row = 0; row < piece; row++) {
+                for (int k = 0; k < topK; k++) {
+                    weights[row * topK + k] = weight(from + row, k);
+                }
             }
+            target.putInts(offset + 4L * from * topK, weights, 0, piece * topK);
         }
-        target.putInts(offset, weights, 0, rows * topK);
     }
 
     /** Writes the scales of a row. */

@@ -107,9 +107,15 @@ class HostRowsTest {
             Tensor scales = tensor(DataType.FP32, TOKENS, SHAPE.scales());
             Tensor ids = tensor(DataType.INT32, TOKENS, SHAPE.topK());
             Tensor out = tensor(DataType.FP8_E4M3, 2L * TOKENS, SHAPE.hidden());
-            collect(buffer.dispatch(
-                            DispatchRequest.of(x, ids).scales(scales).out(out).build())
-                    .x());
+            DispatchResult sent = buffer.dispatch(DispatchRequest.of(x, ids)
+                    .scales(scales)
+                    .topkWeights(tensor(DataType.FP32, TOKENS, SHAPE.topK()))
+                    .out(out)
+                    .build());
+            collect(sent.x());
+            sent.scales().ifPresent(this::collect);
+            sent.topkWeights().ifPresent(this::collect);
+            sent.topkIds().ifPresent(this::collect);
         }
 
         /** Sending and receiving apart, with coded rows back. */
@@ -166,6 +172,7 @@ class HostRowsTest {
                 highThroughput(layout);
             }
             highThroughputInFp8();
+            highThroughput(RowLayout.BY_RANK);
             for (WireFormat format : WireFormat.values()) {
                 lowLatency(format);
             }

@@ -54,7 +54,7 @@ final class RowsProgram {
                 .redirectOutput(output.toFile())
                 .start();
         try {
-            assertThat(process.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+            assertThat(process.waitFor(Guard.minutes(5).toSeconds(), TimeUnit.SECONDS))
                     .as(command[0])
                     .isTrue();
         } finally {
