@@ -37,7 +37,8 @@ final class Link {
 
     private record Write(long target, long source, long bytes) implements Posted {}
 
-    private record Advance(int counter, long value) implements Posted {}
+    /** The time is that of {@link System#nanoTime}. */
+    private record Advance(int counter, long value, long posted) implements Posted {}
 
     private final Endpoint own;
     private final Endpoint peer;
@@ -62,16 +63,25 @@ final class Link {
      * @param refused counter after whose first advance one write finds no room; -1 for none
      * @param queue writes that may be under way; 0 means any number
      * @param stuck counter whose first advance is the last thing that the peer takes; -1 for none
+     * @param late how long counters are under way at least
      * @param patience how long a write waits for room
      */
-    record Limits(int cut, int refused, int queue, int stuck, Duration patience) {
-        /** From settings; the link to the next rank is the one that breaks or is stuck. */
-        static Limits of(EpConfig config, boolean next) {
+    record Limits(int cut, int refused, int queue, int stuck, Duration late, Duration patience) {
+        private static final Duration LATE = Duration.ofMillis(50);
+
+        /**
+         * From settings.
+         *
+         * @param peer to which the link leads
+         * @param next whether that is the next rank, the link to which is the one that breaks or is stuck
+         */
+        static Limits of(EpConfig config, int peer, boolean next) {
             return new Limits(
                     next ? config.get(PostedThreadsProvider.CUT) : 0,
                     next ? config.get(PostedThreadsProvider.REFUSED) : -1,
                     config.get(PostedThreadsProvider.QUEUE),
                     next ? config.get(PostedThreadsProvider.STUCK) : -1,
+                    config.get(PostedThreadsProvider.LATE) == peer ? LATE : Duration.ZERO,
                     config.get(PostedThreadsProvider.PATIENCE));
         }
     }
@@ -165,7 +175,7 @@ final class Link {
         checkReachable();
         ADVANCED.incrementAndGet(counter);
         refuses |= counter == limits.refused() && refused.compareAndSet(false, true);
-        pending.add(new Advance(counter, value));
+        pending.add(new Advance(counter, value, System.nanoTime()));
     }
 
     synchronized void drain() {
@@ -236,7 +246,7 @@ final class Link {
                 firstCounter = i;
             }
         }
-        boolean counterMay = firstCounter == 0;
+        boolean counterMay = firstCounter == 0 && isDue((Advance) pending.get(0));
         if (counterMay && (writes.isEmpty() || random.nextInt(4) > 0)) {
             Advance advance = (Advance) pending.remove(0);
             peer.count(own.rank(), advance.counter(), advance.value());
@@ -245,6 +255,10 @@ final class Link {
             deliverPiece(writes.get(random.nextInt(writes.size())));
         }
         notifyAll();
+    }
+
+    private boolean isDue(Advance advance) {
+        return System.nanoTime() - advance.posted() >= limits.late().toNanos();
     }
 
     private void deliverPiece(int index) {

@@ -96,6 +96,18 @@ class PathsTest {
         assertThat(rows).as("rows posted for each token, straight").isBetween(4.0, 4.2);
     }
 
+    /** Rows of rank 2 come to rank 1 through rank 0, which hears later than rank 1 that they were sent. */
+    @Test
+    void recordsAreReadWhenTheRelayHasStoredThem() {
+        Map<String, String> late = Map.of(PostedThreadsProvider.LATE.name(), "0");
+        for (String more : List.of("", " cached", " layout=BY_EXPERT")) {
+            String params = "hidden=64 tokens=20 topk=4 experts=16 rounds=2 seed=6" + more;
+            assertThat(Runs.run(Paths.MIXED, MadeUpHosts.class.getName(), 4, "BitsScenario", params, 6, late))
+                    .as(params)
+                    .isEqualTo(Runs.run(Paths.MAPPED, 4, "BitsScenario", params, 6));
+        }
+    }
+
     static String exchange(Random random) {
         int topk = Draw.anInt(random, 1, 8);
         String low = Draw.oneOf(random, LOW);

@@ -51,7 +51,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
                                 own,
                                 peer,
                                 seed + 31L * own.rank() + rank,
-                                Link.Limits.of(context.config(), next),
+                                Link.Limits.of(context.config(), rank, next),
                                 backend.cut(),
                                 backend.refused()));
             }

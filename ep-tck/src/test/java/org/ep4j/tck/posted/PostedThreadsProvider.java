@@ -76,6 +76,14 @@ public final class PostedThreadsProvider implements EpBackendProvider {
             HostPosted.COUNTERS - 1,
             "counter whose first advance is the last thing that the next rank takes; -1 for none");
 
+    /** Which rank hears of this one's counters late. */
+    static final ConfigKey<Integer> LATE = ConfigKey.integer(
+            "ep.posted-threads.late",
+            -1,
+            -1,
+            Integer.MAX_VALUE,
+            "rank at which counters arrive 50 ms after they could; -1 for none");
+
     /** Until when this rank waits for room. */
     static final ConfigKey<Duration> PATIENCE = ConfigKey.duration(
             "ep.posted-threads.patience", "60s", "how long a write waits for room before the peer is given up");
@@ -99,7 +107,7 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public List<ConfigKey<?>> configKeys() {
-        return List.of(HOST, INSIDE, SEED, CUT, REFUSED, QUEUE, STUCK, PATIENCE, REGISTERS);
+        return List.of(HOST, INSIDE, SEED, CUT, REFUSED, QUEUE, STUCK, LATE, PATIENCE, REGISTERS);
     }
 
     @Override
