@@ -54,8 +54,8 @@ final class HighThroughput implements Exchange {
         RowTable table =
                 layout == RowLayout.BY_RANK ? byRank : RowTable.of(workload, context.rank(), layout, 1, Set.of());
         Volume sent = volume(byRank, context.spec().wireBytes(part.wire()));
-        RowSteps steps = new RowSteps(context.spec(), workload, context.rank());
-        context.ceiling(Operations.HT_DISPATCH, sent, steps.dispatch(layout, part.wire()));
+        RowSteps steps = new RowSteps(context.spec(), byRank);
+        context.ceiling(Operations.HT_DISPATCH, sent, () -> steps.dispatch(layout, part.wire()));
         DispatchResult dispatched = context.recorder()
                 .time(Operations.HT_DISPATCH, sent, () -> context.buffer().dispatch(request()));
         if (validate) {
@@ -86,7 +86,7 @@ final class HighThroughput implements Exchange {
         }
         Volume back = volume(table, context.spec().rowBytes());
         String operation = foreignOnly ? Operations.HT_COMBINE_STAGED : Operations.HT_COMBINE;
-        context.ceiling(operation, back, foreignOnly ? steps.combineOfSelections() : steps.combine());
+        context.ceiling(operation, back, () -> foreignOnly ? steps.combineOfSelections() : steps.combine());
         CombineRequest request =
                 CombineRequest.of(input, dispatched.handle()).out(result).build();
         CombineResult combined =
@@ -99,7 +99,7 @@ final class HighThroughput implements Exchange {
             new Inputs(context.arena(), workload).outputs(outside, table, outputs);
             CombineRequest again =
                     CombineRequest.of(outside, dispatched.handle()).out(result).build();
-            context.ceiling(Operations.HT_COMBINE_STAGED, back, steps.stagedCombine());
+            context.ceiling(Operations.HT_COMBINE_STAGED, back, steps::stagedCombine);
             CombineResult staged = context.recorder()
                     .time(
                             Operations.HT_COMBINE_STAGED,

@@ -63,9 +63,9 @@ final class HostCeiling {
         private HostMemory memory;
         private long next;
 
-        Area(Arena arena) {
+        Area(Arena arena, long bytes) {
             this.arena = arena;
-            memory = filled(LEAST);
+            memory = filled(bytes);
         }
 
         /** BF16 numbers between 1 and 2, since infinities and NaN may take longer to sum. */
@@ -110,13 +110,23 @@ final class HostCeiling {
      * @param hidden channels of a row
      */
     HostCeiling(Arena arena, int hidden) {
+        this(arena, hidden, LEAST);
+    }
+
+    /** As above, with as little memory as a test needs. */
+    HostCeiling(Arena arena, int hidden, long areaBytes) {
         Rows rows = rows("1TiB");
         inNativeCode = rows.isNative();
         plain = new Loops(rows, hidden);
         nonTemporal = new Loops(rows("1"), hidden);
         rowBytes = 2L * hidden;
-        source = new Area(arena);
-        target = new Area(arena);
+        source = new Area(arena, areaBytes);
+        target = new Area(arena, areaBytes);
+    }
+
+    /** The memory that rows are written to. */
+    HostMemory target() {
+        return target.memory;
     }
 
     /** The fastest loops of this machine, whatever the ranks are to use. */

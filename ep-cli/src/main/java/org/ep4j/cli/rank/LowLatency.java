@@ -52,8 +52,8 @@ final class LowLatency implements Exchange {
                 context.spec().wireBytes(part.wire()));
         Volume back = selections(workload);
 
-        RowSteps steps = new RowSteps(context.spec(), workload, context.rank());
-        context.ceiling(Operations.LL_DISPATCH, sent, steps.lowLatencyDispatch(part.wire()));
+        RowSteps steps = new RowSteps(context.spec(), pairs);
+        context.ceiling(Operations.LL_DISPATCH, sent, () -> steps.lowLatencyDispatch(part.wire()));
         LowLatencyDispatchResult dispatched = context.recorder()
                 .time(Operations.LL_DISPATCH, sent, () -> context.buffer().dispatch(request(false)));
         if (validate) {
@@ -61,7 +61,7 @@ final class LowLatency implements Exchange {
         }
         Tensor input = context.buffer().lowLatencyCombineInput();
         new Inputs(context.arena(), workload).outputs(input, slots, outputs);
-        context.ceiling(Operations.LL_COMBINE, back, steps.lowLatencyCombine());
+        context.ceiling(Operations.LL_COMBINE, back, steps::lowLatencyCombine);
         LowLatencyCombineResult combined =
                 context.recorder().time(Operations.LL_COMBINE, back, () -> combine(input, dispatched.handle()));
         if (validate) {

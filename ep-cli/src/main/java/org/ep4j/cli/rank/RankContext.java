@@ -2,6 +2,7 @@ package org.ep4j.cli.rank;
 
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
@@ -76,12 +77,9 @@ final class RankContext implements AutoCloseable {
         return verifier;
     }
 
-    /**
-     * Does the steps of an operation in memory of this rank, where ceilings are measured; leaves no input of the operation in
-     * a cache.
-     */
-    void ceiling(String operation, Recorder.Volume volume, List<RowStep> steps) {
-        ceiling.ifPresent(c -> c.measure(recorder, operation, volume, steps));
+    /** Does the steps of an operation in memory of this rank, where ceilings are measured. */
+    void ceiling(String operation, Recorder.Volume volume, Supplier<List<RowStep>> steps) {
+        ceiling.ifPresent(c -> c.measure(recorder, operation, volume, steps.get()));
     }
 
     /** The start of a two-dimensional tensor. */

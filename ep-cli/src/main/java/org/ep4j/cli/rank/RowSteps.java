@@ -2,7 +2,6 @@ package org.ep4j.cli.rank;
 
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
 import java.util.stream.IntStream;
 import org.ep4j.RowLayout;
 import org.ep4j.cli.rank.RowStep.Casts;
@@ -20,12 +19,17 @@ final class RowSteps {
     private final long rowBytes;
     private final RowTable received;
 
-    RowSteps(WorkSpec spec, Workload workload, int rank) {
-        this.workload = workload;
-        this.rank = rank;
+    /**
+     * Steps of the operations of a round.
+     *
+     * @param received rows that a dispatch brings to a rank, in the order by rank
+     */
+    RowSteps(WorkSpec spec, RowTable received) {
+        this.received = received;
+        workload = received.workload();
+        rank = received.rank();
         hidden = spec.hidden();
         rowBytes = spec.rowBytes();
-        received = RowTable.of(workload, rank, RowLayout.BY_RANK, 1, Set.of());
     }
 
     /** Number of ranks that each token of this rank goes to. */

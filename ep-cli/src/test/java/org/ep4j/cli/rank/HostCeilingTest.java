@@ -2,9 +2,13 @@ package org.ep4j.cli.rank;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.ShortBuffer;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.ep4j.EpGroup;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.rank.RankMessage.Samples;
@@ -12,7 +16,11 @@ import org.ep4j.cli.rank.RowStep.Casts;
 import org.ep4j.cli.rank.RowStep.Copies;
 import org.ep4j.cli.rank.RowStep.Sums;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.rows.Rows;
 import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.oracle.Bf16;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -21,41 +29,84 @@ class HostCeilingTest {
     private static final int HIDDEN = 128;
     private static final long ROW = 2L * HIDDEN;
 
-    /** Ways in which steps were measured, all of them once. */
-    private static Set<String> ways(List<RowStep> steps) {
-        EpConfig config = EpConfig.builder().set("ep.device", "host").build();
+    private static final long AREA = 1 << 20;
+
+    private final EpGroup group = EpGroup.join(
+            Bootstraps.inProcess(1).get(0),
+            EpConfig.builder().set("ep.device", "host").build());
+    private final Arena arena = new Arena(group.device());
+    private final HostCeiling ceiling = new HostCeiling(arena, HIDDEN, AREA);
+    private final boolean inNativeCode = Rows.of(EpConfig.builder().build(), 1).isNative();
+
+    @AfterEach
+    void free() {
+        arena.close();
+        group.close();
+    }
+
+    /** Ways in which steps were measured, each once. */
+    private Set<String> ways(RowStep... steps) {
         Recorder recorder = new Recorder(() -> {});
         recorder.counting(true);
-        try (EpGroup group = EpGroup.join(Bootstraps.inProcess(1).get(0), config);
-                Arena arena = new Arena(group.device())) {
-            new HostCeiling(arena, HIDDEN).measure(recorder, "op", new Recorder.Volume(1, 0, ROW), steps);
-        }
+        ceiling.measure(recorder, "op", new Recorder.Volume(1, 0, ROW), List.of(steps));
         assertThat(recorder.samples()).allMatch(samples -> samples.nanos().size() == 1);
         return recorder.samples().stream().map(Samples::operation).collect(Collectors.toSet());
     }
 
-    private static boolean inNativeCode() {
-        return ways(List.of(new Sums(new int[] {2}, false, ROW))).size() == 2;
+    /** Numbers of BF16 channels of the target that are inside a range. */
+    private long channels(float least, float below) {
+        HostMemory target = ceiling.target();
+        byte[] bytes = new byte[(int) target.size()];
+        target.getBytes(0, bytes, 0, bytes.length);
+        ShortBuffer channels =
+                ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder()).asShortBuffer();
+        return IntStream.range(0, channels.capacity())
+                .mapToObj(i -> Bf16.toFloat(channels.get(i)))
+                .filter(value -> value >= least && value < below)
+                .count();
+    }
+
+    private void clear() {
+        ceiling.target().zero(0, ceiling.target().size());
     }
 
     @Test
-    void copiesAreMeasuredRowByRowAndInOneCopy() {
-        Set<String> ways = ways(List.of(new Copies("send", new int[] {2, 0, 1}, ROW)));
+    void copiesWriteRowsOfTheSourceOneByOneAndInOneCopy() {
+        clear();
+        Set<String> ways = ways(new Copies("send", new int[] {2, 0, 1}, ROW));
         assertThat(ways).contains("op/ceiling: send plain", "op/ceiling: send in one copy");
-        assertThat(ways.contains("op/ceiling: send non-temporal")).isEqualTo(inNativeCode());
+        assertThat(ways.contains("op/ceiling: send non-temporal")).isEqualTo(inNativeCode);
+        assertThat(channels(1, 2)).isEqualTo(ways.size() * 3L * HIDDEN);
     }
 
     @Test
-    void severalStepsAreMeasuredWithEveryCombinationOfStores() {
-        Set<String> ways = ways(
-                List.of(new Casts(3, HIDDEN), Copies.of("send", 2, HIDDEN), new Sums(new int[] {1, 0, 5}, true, ROW)));
-        assertThat(ways).contains("op/ceiling: cast plain, send plain, sum plain");
-        assertThat(ways).hasSize(inNativeCode() ? 4 : 1);
+    void sumsAddNeighbouringRows() {
+        clear();
+        Set<String> ways = ways(new Sums(new int[] {3, 3}, false, ROW));
+        assertThat(ways).hasSize(inNativeCode ? 2 : 1);
+        assertThat(channels(3, 6)).isEqualTo(ways.size() * 2L * HIDDEN);
+    }
+
+    /** The sum reads the two rows that were copied, and six others. */
+    @Test
+    void stepsReadWhatWasWrittenBeforeAsFarAsItGoes() {
+        clear();
+        Set<String> ways = ways(Copies.of("send", 2, ROW), new Sums(new int[] {8}, true, ROW));
+        assertThat(ways).hasSize(inNativeCode ? 4 : 1).contains("op/ceiling: send plain, sum plain");
+        assertThat(channels(1, 2)).isEqualTo(ways.size() * 3L * HIDDEN);
+    }
+
+    @Test
+    void castsHaveOneWay() {
+        assertThat(ways(new Casts(3, HIDDEN), Copies.of("send", 2, HIDDEN)))
+                .hasSize(inNativeCode ? 2 : 1)
+                .contains("op/ceiling: cast plain, send plain");
     }
 
     @Test
     void rowsThatDoNotFitIntoTheMemoryGetMore() {
-        int rows = (int) ((160L << 20) / ROW);
-        assertThat(ways(List.of(Copies.of("send", rows, ROW)))).contains("op/ceiling: send plain");
+        int rows = (int) (2 * AREA / ROW);
+        assertThat(ways(Copies.of("send", rows, ROW))).contains("op/ceiling: send plain");
+        assertThat(ceiling.target().size()).isGreaterThan(2 * AREA);
     }
 }

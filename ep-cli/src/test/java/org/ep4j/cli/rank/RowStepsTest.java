@@ -10,6 +10,7 @@ import org.ep4j.cli.rank.RowStep.Casts;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.tck.oracle.RowTable;
 import org.ep4j.tck.oracle.Workload;
 import org.ep4j.tck.oracle.Workloads;
 import org.ep4j.testing.ForAll;
@@ -108,7 +109,8 @@ class RowStepsTest {
                 .dropped(0.2)
                 .build();
         for (int rank = 0; rank < ranks; rank++) {
-            check(new RowSteps(spec(ranks, topK, tokens), workload, rank), Counts.of(workload, rank));
+            RowTable received = RowTable.of(workload, rank, RowLayout.BY_RANK, 1, Set.of());
+            check(new RowSteps(spec(ranks, topK, tokens), received), Counts.of(workload, rank));
         }
     }
 
