@@ -1,16 +1,18 @@
 package org.ep4j.bootstrap;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.NanoClock;
 
-/** Makes groups over TCP inside the test's JVM, on ports that the system chose. */
+/** Makes groups over TCP inside the test's JVM, on ports that were free. */
 final class TcpGroup {
     private static final String HOST = "127.0.0.1";
 
@@ -19,6 +21,12 @@ final class TcpGroup {
 
     /** When a silent member is lost, and how long rank 0 serves the others after its end. */
     static final Duration NEVER = Duration.ofMinutes(10);
+
+    /** Below those of {@code net.ipv4.ip_local_port_range}, which begins at 32768 by default. */
+    private static final int FIRST_PORT = 20_000;
+
+    private static final int LAST_PORT = 32_000;
+    private static final int PORT_TRIES = 100;
 
     private TcpGroup() {}
 
@@ -137,10 +145,20 @@ final class TcpGroup {
         }
     }
 
-    /** A port that was free a moment ago, for processes that must know it before rank 0 has it. */
+    /**
+     * A free port, for processes that must know it before rank 0 has it. It is none of those that Linux gives to sockets which name no port:
+     * another socket could be given it meanwhile.
+     */
     static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
+        BindException inUse = new BindException("no port was tried");
+        for (int tries = 0; tries < PORT_TRIES; tries++) {
+            int port = ThreadLocalRandom.current().nextInt(FIRST_PORT, LAST_PORT);
+            try (ServerSocket socket = new ServerSocket(port)) {
+                return socket.getLocalPort();
+            } catch (BindException e) {
+                inUse = e;
+            }
         }
+        throw inUse;
     }
 }

@@ -1,6 +1,7 @@
 package org.ep4j.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.Map;
 import java.util.Optional;
@@ -54,9 +55,7 @@ class HostDeviceProviderTest {
     @Test
     void aVariantThatTheProcessorLacksFails() {
         Optional<String> lacking = RowsForTests.lacking();
-        if (lacking.isEmpty()) {
-            return;
-        }
+        assumeTrue(lacking.isPresent(), "this processor has every variant of rows");
         ProbeReport report = probe(lacking.get());
         Check check = rowsCheck(report);
         assertThat(check.status()).isEqualTo(Check.Status.FAIL);
