@@ -217,7 +217,9 @@ final class ArchitectureTest {
     @Test
     void countersAreWrittenWithReleaseAndReadWithAcquire() {
         JavaClass peers = CLASSES.get("org.ep4j.engine.sync.Peers");
-        assertThat(called(peers, "advance")).contains("putLongRelease").doesNotContain("putLong");
+        assertThat(called(peers, "advance")).contains("advance").doesNotContain("putLong", "putLongRelease");
+        assertThat(called(CLASSES.get("org.ep4j.engine.memory.Words"), "advance"))
+                .containsExactly("putLongRelease");
         assertThat(called(peers, "seen")).contains("getLongAcquire");
         JavaClass ring = CLASSES.get("org.ep4j.engine.proxy.CommandRing");
         assertThat(called(ring, "take")).contains("putLongRelease").doesNotContain("putLong");
@@ -227,6 +229,12 @@ final class ArchitectureTest {
         assertThat(called(efa, "set")).containsExactly("setRelease");
         assertThat(called(efa, "get")).containsExactly("getAcquire");
         JavaClass memory = CLASSES.get(HostMemory.class);
+        assertThat(called(memory, "advance"))
+                .contains("putLongRelease", "setVolatile", "getVolatile")
+                .doesNotContain("putLong", "set", "setOpaque");
+        assertThat(called(memory, "sleep"))
+                .contains("setVolatile", "getVolatile")
+                .doesNotContain("getLong", "set", "setOpaque");
         assertThat(called(memory, "putLongRelease")).contains("setRelease");
         assertThat(called(memory, "getLongAcquire")).contains("getAcquire");
     }

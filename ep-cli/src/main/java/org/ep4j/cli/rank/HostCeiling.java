@@ -246,8 +246,8 @@ final class HostCeiling {
     }
 
     private void copy(Copies step, Loops loops, boolean atOnce, Cursor cursor) {
-        loops.copies.begin();
         long bytes = step.rowBytes();
+        loops.copies.begin(step.written() * bytes);
         if (atOnce) {
             long all = step.written() * bytes;
             cursor.read(all, (memory, at) -> loops.copies.add(target.memory, cursor.write(all), memory, at, all));
@@ -265,7 +265,7 @@ final class HostCeiling {
 
     private void sum(Sums step, Loops loops, Cursor cursor) {
         RowSum sum = loops.sum;
-        sum.begin();
+        sum.begin(step.written());
         for (int count : step.counts()) {
             sum.clear();
             for (int row = 0; row < count; row++) {

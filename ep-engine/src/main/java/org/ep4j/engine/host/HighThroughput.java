@@ -46,6 +46,7 @@ final class HighThroughput {
 
     private final HostState state;
     private final RowCopies copies;
+    private final SentRecords sentRecords;
     private final ReceivedRecords records;
     private final Validity dispatches = new Validity("dispatch", 1);
     private final Validity combines = new Validity("combine", 1);
@@ -54,6 +55,7 @@ final class HighThroughput {
     HighThroughput(HostState state) {
         this.state = state;
         this.copies = new RowCopies(state.rowLoops());
+        this.sentRecords = new SentRecords(state.peers().layout(), state.ranks());
         this.records = new ReceivedRecords(state.peers().layout(), state.shape().topK());
     }
 
@@ -66,7 +68,12 @@ final class HighThroughput {
         return copies;
     }
 
-    /** The records of the dispatch that runs. */
+    /** The records that the dispatch that runs sends. */
+    SentRecords sentRecords() {
+        return sentRecords;
+    }
+
+    /** The records that the dispatch that runs has received. */
     ReceivedRecords records() {
         return records;
     }

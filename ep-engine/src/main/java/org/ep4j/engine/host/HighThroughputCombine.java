@@ -59,10 +59,10 @@ final class HighThroughputCombine {
         topK = routing.topK();
         rowBytes = layout.rowBytes();
         state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
-        x = HostMemory.of(request.x().memory());
-        weights = request.weights().map(w -> HostMemory.of(w.memory()));
+        x = state.views().of(request.x());
+        weights = request.weights().map(state.views()::of);
         for (Tensor bias : request.bias()) {
-            biases.add(HostMemory.of(bias.memory()));
+            biases.add(state.views().of(bias));
         }
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
     }
@@ -89,7 +89,7 @@ final class HighThroughputCombine {
                         DataType.BF16,
                         routing.tokens(),
                         state.shape().hidden()));
-        reduce(begun, HostMemory.of(out.memory()));
+        reduce(begun, state.views().of(out));
         Optional<Tensor> weightsOut = weights.map(w -> gatherWeights(begun.mask()));
         mode.advance(begun, Counter.HT_DONE, r -> !peers.isPostedTo(r));
         mode.await(begun, Counter.HT_DONE, r -> !peers.isPostedFrom(r), deadline, "combine end");
@@ -109,7 +109,7 @@ final class HighThroughputCombine {
             return 0;
         }
         if (handle.byExpert()) {
-            sum.begin();
+            sum.begin(handle.received());
             for (int row = 0; row < handle.received(); row++) {
                 sum.clear();
                 for (int k = 0; k < topK; k++) {
@@ -137,7 +137,7 @@ final class HighThroughputCombine {
     /** Rows of this rank's own tokens are read where they are. */
     private void copyRowsForOthers(HostMemory symmetric) {
         RowCopies copies = mode.copies();
-        copies.begin();
+        copies.begin((handle.received() - routing.rowsTo()[state.rank()]) * rowBytes);
         int row = 0;
         while (row < handle.received()) {
             int end = row;
@@ -172,10 +172,25 @@ final class HighThroughputCombine {
         }
     }
 
+    /** Number of rows that are stored in the memory of mapped ranks. */
+    private long storedSelections(Mask mask) {
+        long count = 0;
+        for (int row = 0; row < handle.received(); row++) {
+            int source = handle.sourceRanks()[row];
+            if (mask.has(source) || source == state.rank() || state.peers().isPostedTo(source)) {
+                continue;
+            }
+            for (int k = 0; k < topK; k++) {
+                count += handle.expandedRows()[row * topK + k] < 0 ? 0 : 1;
+            }
+        }
+        return count;
+    }
+
     private void sendSelections(Mask mask) {
         Peers<HostMemory> peers = state.peers();
         RowCopies copies = mode.copies();
-        copies.begin();
+        copies.begin(storedSelections(mask) * rowBytes);
         for (int row = 0; row < handle.received(); row++) {
             int source = handle.sourceRanks()[row];
             if (mask.has(source) || source == state.rank()) {
@@ -199,7 +214,7 @@ final class HighThroughputCombine {
     }
 
     private void reduce(HighThroughput.Begun begun, HostMemory out) {
-        sum.begin();
+        sum.begin(routing.tokens());
         for (int t = 0; t < routing.tokens(); t++) {
             sum.clear();
             for (HostMemory bias : biases) {

@@ -63,11 +63,11 @@ final class HighThroughputDispatch {
         RequestChecks checks = state.checks();
         tokens = checks.dispatch(request);
         topK = state.shape().topK();
-        x = HostMemory.of(request.x().memory());
+        x = state.views().of(request.x());
         scales = request.scales().isPresent() ? state.shape().scales() : 0;
         rowBytes = (long) hidden * request.x().type().bytes();
-        xScales = request.scales().map(s -> HostMemory.of(s.memory()));
-        weights = request.topkWeights().map(w -> HostMemory.of(w.memory()));
+        xScales = request.scales().map(state.views()::of);
+        weights = request.topkWeights().map(state.views()::of);
         passed = new PassedRows(state, rowBytes, scales);
         cached = request.cached().map(handle -> Handles.own(handle, mode));
         checks.dispatchTo(request, tokens, cached);
@@ -137,8 +137,10 @@ final class HighThroughputDispatch {
     }
 
     private Routing readRouting() {
+        Tensor ids = request.topkIds().orElseThrow();
         return Routing.of(
-                request.topkIds().orElseThrow(),
+                ids,
+                state.views().of(ids),
                 tokens,
                 state.shape(),
                 state.placement(),
@@ -197,7 +199,13 @@ final class HighThroughputDispatch {
         int[] owners = new int[topK];
         int[] locals = new int[topK];
         RowCopies copies = mode.copies();
-        copies.begin();
+        long rows = 0;
+        for (int r = 0; r < state.ranks(); r++) {
+            rows += mask.has(r) || state.peers().isPostedTo(r) ? 0 : routing.rowsTo()[r];
+        }
+        copies.begin(rows * rowBytes);
+        SentRecords records = mode.sentRecords();
+        records.begin(scales);
         for (int t = 0; t < tokens; t++) {
             int first = routing.firstTarget()[t];
             int end = routing.firstTarget()[t + 1];
@@ -220,7 +228,12 @@ final class HighThroughputDispatch {
                 }
                 HostMemory memory = state.peers().memory(target);
                 copies.add(memory, layout.rows() + targetRows[i] * rowBytes, x, t * rowBytes, rowBytes);
-                memory.putInts(layout.record(targetRows[i], scales), record, 0, record.length);
+                records.add(target, memory, targetRows[i], record);
+            }
+        }
+        for (int r = 0; r < state.ranks(); r++) {
+            if (!mask.has(r) && !state.peers().isPostedTo(r)) {
+                records.write(r, state.peers().memory(r));
             }
         }
         copies.finish();
@@ -378,10 +391,11 @@ final class HighThroughputDispatch {
                 .tensor(layout.rows(), request.x().type(), rows, state.shape().hidden());
         return request.out()
                 .map(out -> {
-                    HostMemory target = HostMemory.of(out.memory());
+                    HostMemory target = state.views().of(out);
                     RowCopies copies = mode.copies();
-                    copies.begin();
-                    copies.add(target, 0, symmetric, layout.rows(), handle.received() * rowBytes);
+                    long bytes = handle.received() * rowBytes;
+                    copies.begin(bytes);
+                    copies.add(target, 0, symmetric, layout.rows(), bytes);
                     copies.finish();
                     return Tensor.of(
                             out.memory(), out.type(), rows, state.shape().hidden());
@@ -411,8 +425,7 @@ final class HighThroughputDispatch {
         HostMemory symmetric = state.peers().local();
         HostMemory memory = state.highThroughput().access();
         LocalLayout local = state.layout();
-        HostMemory target =
-                request.out().map(out -> HostMemory.of(out.memory())).orElse(memory);
+        HostMemory target = request.out().map(state.views()::of).orElse(memory);
         long base = request.out().isPresent() ? 0 : local.offset(EXPANDED);
         int[] ranks = new int[Math.toIntExact(rows)];
         int[] sources = new int[ranks.length];
@@ -420,7 +433,7 @@ final class HighThroughputDispatch {
         Arrays.fill(ranks, -1);
         Arrays.fill(sources, -1);
         RowCopies copies = mode.copies();
-        copies.begin();
+        copies.begin(Arrays.stream(handle.expertRows()).asLongStream().sum() * rowBytes);
         ReceivedRecords records = mode.records();
         for (int row = 0; row < handle.received(); row++) {
             for (int k = 0; k < topK; k++) {

@@ -3,6 +3,7 @@ package org.ep4j.engine.host;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpArgumentException;
@@ -15,7 +16,9 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.memory.Futex;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.HostViews;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Peers;
@@ -97,6 +100,7 @@ public final class HostBuffers {
             freeSymmetric.run();
         };
         try {
+            Optional<Futex> futex = Futex.ofThisMachine(Waits.LONGEST_SLEEP);
             int hostRanks = group.plan().hostRanks(rank).size();
             Rows rowLoops = Rows.of(config, hostRanks);
             LocalLayout local = new LocalLayout(shape, placement, rank);
@@ -105,9 +109,14 @@ public final class HostBuffers {
                     allocate(group.device(), local.lowLatencyBytes(), owned),
                     allocate(group.device(), local.lowLatencyBytes(), owned));
             Peers<HostMemory> peers = new Peers<>(
-                    group.plan(), layout(shape, ranks, rails), symmetric, HostMemory::of, Deadline.in(timeout));
+                    group.plan(),
+                    layout(shape, ranks, rails),
+                    symmetric,
+                    memory -> HostMemory.of(memory, futex),
+                    Deadline.in(timeout));
             Waits waits = new Waits(peers, bootstrap, hostRanks);
-            HostState state = new HostState(shape, placement, peers, rails, waits, rowLoops, local, high, low);
+            HostState state =
+                    new HostState(shape, placement, peers, rails, waits, rowLoops, new HostViews(), local, high, low);
             HostBuffer buffer = new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
             buffer.numberFrom(config.get(EpKeys.FIRST_NUMBER));
             return buffer;

@@ -10,6 +10,7 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.HostViews;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
@@ -24,6 +25,7 @@ import org.ep4j.engine.sync.Waits;
  * @param rails who passes rows on
  * @param waits how counters are awaited
  * @param rowLoops how rows are copied, summed and cast
+ * @param views of tensors' memory
  * @param layout of the results
  * @param highThroughput memory of high-throughput results
  * @param lowLatency memory of low-latency results, one for each bank; empty when the mode is left out
@@ -35,6 +37,7 @@ record HostState(
         Rails rails,
         Waits waits,
         Rows rowLoops,
+        HostViews views,
         LocalLayout layout,
         Region highThroughput,
         List<Region> lowLatency) {

@@ -7,7 +7,9 @@ import java.util.function.Supplier;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
+import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.OperationNames;
@@ -30,10 +32,12 @@ final class LowLatency {
     private final Set<Long> uncombined = new HashSet<>();
 
     private boolean tooManyUncombined;
+    private final RowCopies copies;
     private Optional<Fp8Rows> fp8Rows = Optional.empty();
 
     LowLatency(HostState state) {
         this.state = state;
+        copies = new RowCopies(state.rowLoops());
         dispatches =
                 new Flow("low-latency dispatch", Block.LL_DISPATCH, Counter.LL_DISPATCH, Counter.LL_DISPATCH_CREDIT);
         combines = new Flow("low-latency combine", Block.LL_COMBINE, Counter.LL_COMBINE, Counter.LL_COMBINE_CREDIT);
@@ -41,6 +45,21 @@ final class LowLatency {
 
     HostState state() {
         return state;
+    }
+
+    /** The copies of the operation that runs. */
+    RowCopies copies() {
+        return copies;
+    }
+
+    /** Copies a row to a rank: at once to one that is posted to, since the next row for it posts this one. */
+    void copyTo(int target, long place, HostMemory source, long offset, long bytes) {
+        HostMemory memory = state.peers().through(target);
+        if (state.peers().isPostedTo(target)) {
+            memory.copy(place, source, offset, bytes);
+        } else {
+            copies.add(memory, place, source, offset, bytes);
+        }
     }
 
     /** The casts of the operation that runs. */

@@ -56,9 +56,9 @@ final class LowLatencyCombine {
         topK = shape.topK();
         hidden = shape.hidden();
         state.checks().lowLatencyCombine(request, handle.tokens(), handle.weights() != null);
-        x = HostMemory.of(request.x().memory());
-        weightMemory = request.topkWeights().map(w -> HostMemory.of(w.memory()));
-        waitStatistics = request.waitStats().map(s -> HostMemory.of(s.memory()));
+        x = state.views().of(request.x());
+        weightMemory = request.topkWeights().map(state.views()::of);
+        waitStatistics = request.waitStats().map(state.views()::of);
         exact = request.precision() == CombinePrecision.EXACT;
         logFmt = new LogFmt(hidden);
         ranges = new int[shape.scales()];
@@ -90,17 +90,37 @@ final class LowLatencyCombine {
     }
 
     private long sendAs(long number, LowLatencyHandleImpl.Received received, Mask mask) {
-        sum.beginCached();
-        // The NIC sends while this thread stores.
+        // The NIC sends while this thread stores; it reads rows from the caches.
+        sum.begin(0);
         send(received, mask, number, true);
+        long rows = request.logFmt() ? 0 : storedRows(received, mask);
+        sum.begin(rows);
+        mode.copies().begin(rows * layout.rowBytes());
         send(received, mask, number, false);
         sum.finish();
+        mode.copies().finish();
         for (int r = 0; r < state.ranks(); r++) {
             if (!mask.has(r)) {
                 flow.sent(r, number, options(), 0, handle.number(), mask);
             }
         }
         return number;
+    }
+
+    /** Number of rows, or of sums of rows, that are stored in the memory of mapped ranks. */
+    private long storedRows(LowLatencyHandleImpl.Received received, Mask mask) {
+        long rows = 0;
+        for (int m = 0; m < received.sourceRanks().length; m++) {
+            int target = received.sourceRanks()[m];
+            if (mask.has(target) || state.peers().isPostedTo(target) || (target == state.rank() && ownRowsInPlace())) {
+                continue;
+            }
+            for (int k = 0; exact && k < topK; k++) {
+                rows += received.rows()[m * topK + k] < 0 ? 0 : 1;
+            }
+            rows += exact ? 0 : 1;
+        }
+        return rows;
     }
 
     /** Sends to the peers that are posted to, or to the others. */
@@ -134,8 +154,7 @@ final class LowLatencyCombine {
                     x.getInts(from, packed, 0, packed.length);
                     sendCoded(target, slot);
                 } else {
-                    long place = placeRow(target, slot);
-                    state.peers().through(target).copy(place, x, from, layout.rowBytes());
+                    mode.copyTo(target, placeRow(target, slot), x, from, layout.rowBytes());
                 }
                 continue;
             }
@@ -182,7 +201,7 @@ final class LowLatencyCombine {
                     flow.await(r, number, options(), handle.number(), mask, deadline, waited);
                 }
             }
-            reduce(number, mask, HostMemory.of(outTensor(number).memory()));
+            reduce(number, mask, state.views().of(outTensor(number)));
             waitStatistics.ifPresent(s -> {
                 for (int r = 0; r < waited.length; r++) {
                     s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
@@ -199,7 +218,7 @@ final class LowLatencyCombine {
         Arrays.fill(lastToken, -1);
         ValueSum values = new ValueSum(request.logFmt() ? hidden : 0);
         float[] decoded = new float[request.logFmt() ? hidden : 0];
-        sum.beginCached();
+        sum.begin(routing.tokens());
         for (int t = 0; t < routing.tokens(); t++) {
             sum.clear();
             values.clear();

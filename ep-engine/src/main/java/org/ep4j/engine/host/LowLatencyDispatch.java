@@ -57,13 +57,13 @@ final class LowLatencyDispatch {
         hidden = state.shape().hidden();
         topK = state.shape().topK();
         tokens = state.checks().lowLatencyDispatch(request);
-        x = HostMemory.of(request.x().memory());
+        x = state.views().of(request.x());
         scales = format.fp8() ? state.shape().scales() : 0;
         wireRow = (long) hidden * format.rowType().bytes();
         expertRows = state.shape().lowLatencyRows(state.ranks());
-        weights = request.topkWeights().map(w -> HostMemory.of(w.memory()));
-        statistics = request.cumulativeStats().map(s -> HostMemory.of(s.memory()));
-        waitStatistics = request.waitStats().map(s -> HostMemory.of(s.memory()));
+        weights = request.topkWeights().map(state.views()::of);
+        statistics = request.cumulativeStats().map(state.views()::of);
+        waitStatistics = request.waitStats().map(state.views()::of);
         message = new int[layout.messageScales() + scales];
     }
 
@@ -79,7 +79,8 @@ final class LowLatencyDispatch {
     /** Sends; the receiving half is {@link #receive}. */
     LowLatencyHandleImpl send(Deadline deadline) {
         Mask mask = state.waits().mask();
-        Routing routing = Routing.of(request.topkIds(), tokens, state.shape(), state.placement(), mask);
+        Routing routing = Routing.of(
+                request.topkIds(), state.views().of(request.topkIds()), tokens, state.shape(), state.placement(), mask);
         checkDuplicates(routing);
         long number = flow.begin(mask, deadline);
         mode.dispatched(number);
@@ -88,6 +89,7 @@ final class LowLatencyDispatch {
 
     private LowLatencyHandleImpl sendAs(long number, Routing routing, Mask mask) {
         int[] sent = new int[state.ranks()];
+        mode.copies().begin(storedRows(routing, mask) * wireRow);
         float[] ownWeights = new float[weights.isPresent() ? tokens * topK : 0];
         for (int t = 0; t < tokens; t++) {
             message[0] = t;
@@ -98,6 +100,7 @@ final class LowLatencyDispatch {
             }
             sendToken(number, routing, t, sent);
         }
+        mode.copies().finish();
         for (int r = 0; r < state.ranks(); r++) {
             if (!mask.has(r)) {
                 flow.sent(r, number, options(), sent[r], 0, mask);
@@ -106,10 +109,21 @@ final class LowLatencyDispatch {
         return new LowLatencyHandleImpl(mode, number, routing, weights.isPresent() ? ownWeights : null);
     }
 
+    /** Number of rows that are stored in the memory of mapped ranks. */
+    private long storedRows(Routing routing, Mask mask) {
+        long rows = 0;
+        for (int r = 0; r < state.ranks(); r++) {
+            boolean none = mask.has(r) || state.peers().isPostedTo(r) || (r == state.rank() && ownRowsInPlace());
+            rows += none ? 0 : routing.rowsTo()[r];
+        }
+        return rows;
+    }
+
     /** Sends a token to its ranks, with a {@code message} that already holds all but ids and scales; counts what each rank is sent. */
     private void sendToken(long number, Routing routing, int token, int[] sent) {
         HostMemory row = x;
         long rowAt = 2L * token * hidden;
+        boolean staged = false;
         for (int i = routing.firstTarget()[token]; i < routing.firstTarget()[token + 1]; i++) {
             int target = routing.targets()[i];
             for (int k = 0; k < topK; k++) {
@@ -127,8 +141,12 @@ final class LowLatencyDispatch {
                 cast.scales().getInts(0, message, layout.messageScales(), scales);
                 row = memory;
                 rowAt = place;
-            } else if (!inPlace) {
+                staged = state.peers().isPostedTo(target);
+            } else if (staged) {
+                // From a staging buffer, which the next message to that rank may take.
                 memory.copy(place, row, rowAt, wireRow);
+            } else if (!inPlace) {
+                mode.copyTo(target, place, row, rowAt, wireRow);
             }
             memory.putInts(slot, message, 0, message.length);
         }
@@ -167,11 +185,14 @@ final class LowLatencyDispatch {
             int[] next = new int[state.localExperts()];
             int[] counts = new int[state.ranks()];
             Expansion expansion = new Expansion(number);
+            // About as many selections come here as go from here.
+            mode.copies().begin((long) tokens * topK * wireRow);
             for (int source = 0; source < state.ranks(); source++) {
                 int[] before = next.clone();
                 if (!mask.has(source)) {
                     counts[source] = flow.await(source, number, options(), 0, mask, deadline, waited);
                     expansion.take(source, counts[source], next);
+                    mode.copies().finish();
                 }
                 for (int e = 0; e < next.length; e++) {
                     long range = ((long) before[e] << 32) | (next[e] - before[e]);
@@ -212,10 +233,9 @@ final class LowLatencyDispatch {
         Expansion(long number) {
             this.number = number;
             local = state.bank(number).access();
-            rows = request.out().map(t -> HostMemory.of(t.memory())).orElse(local);
+            rows = request.out().map(state.views()::of).orElse(local);
             rowsBase = request.out().isPresent() ? 0 : base(ROWS);
-            scaleMemory =
-                    request.outScales().map(t -> HostMemory.of(t.memory())).orElse(local);
+            scaleMemory = request.outScales().map(state.views()::of).orElse(local);
             scalesBase = request.outScales().isPresent() ? 0 : base(SCALES);
         }
 
@@ -243,9 +263,10 @@ final class LowLatencyDispatch {
                     long row = expert * expertRows + next[expert]++;
                     rowOf[i] = Math.toIntExact(row);
                     if (inPlace) {
-                        rows.copy(rowsBase + row * wireRow, x, message[0] * wireRow, wireRow);
+                        mode.copies().add(rows, rowsBase + row * wireRow, x, message[0] * wireRow, wireRow);
                     } else {
-                        rows.copy(rowsBase + row * wireRow, symmetric, slot + layout.messageHead(), wireRow);
+                        long sent = slot + layout.messageHead();
+                        mode.copies().add(rows, rowsBase + row * wireRow, symmetric, sent, wireRow);
                     }
                     local.putInt(base(SOURCE_TOKENS) + 4 * row, message[0]);
                     putScales(row);

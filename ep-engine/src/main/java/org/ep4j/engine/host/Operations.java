@@ -160,7 +160,7 @@ final class Operations {
         return true;
     }
 
-    /** Running operations see the closed flag in their waits, so this takes no longer than copying does. */
+    /** Running operations see the closed flag in their waits, so this takes no longer than copying and the longest sleep do. */
     private void awaitRunning() {
         running.lock();
         try {

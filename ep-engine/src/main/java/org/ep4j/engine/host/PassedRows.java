@@ -115,7 +115,8 @@ final class PassedRows {
      * @param copies of the dispatch, with nothing pending
      */
     void passOn(HighThroughput.Begun begun, int[] firstRows, RowCopies copies, Deadline deadline) {
-        copies.begin();
+        // Each goes to one rank or more.
+        copies.begin(Arrays.stream(begun.passed()).sum() * rowBytes);
         for (int source = 0; source < state.ranks(); source++) {
             if (!begun.mask().has(source) && begun.passed()[source] > 0) {
                 state.waits().await(Counter.HT_DATA, source, begun.number(), deadline, "dispatch rows to pass on");

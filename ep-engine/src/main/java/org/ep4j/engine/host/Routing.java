@@ -25,11 +25,11 @@ import org.ep4j.engine.sync.Mask;
  */
 @SuppressWarnings("ArrayRecordComponent") // loops over tokens index these; equality is not asked of it
 record Routing(int tokens, int topK, DataType idType, int[] ids, int[] firstTarget, int[] targets, int[] rowsTo) {
-    /** Reads and checks ids. */
-    static Routing of(Tensor topkIds, int tokens, EpShape shape, ExpertPlacement placement, Mask mask) {
+    /** Reads and checks ids; {@code memory} gives access to them. */
+    static Routing of(
+            Tensor topkIds, HostMemory memory, int tokens, EpShape shape, ExpertPlacement placement, Mask mask) {
         int topK = shape.topK();
         new TensorArgs(Device.HOST).ids(topkIds, tokens, topK);
-        HostMemory memory = HostMemory.of(topkIds.memory());
         int[] ids = new int[tokens * topK];
         if (topkIds.type() == DataType.INT32) {
             memory.getInts(0, ids, 0, ids.length);

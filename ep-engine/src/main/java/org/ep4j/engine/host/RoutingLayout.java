@@ -7,6 +7,7 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
+import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Mask;
 
 /** Counts where tokens would go. */
@@ -22,7 +23,7 @@ public final class RoutingLayout {
      */
     public static DispatchLayout of(
             Tensor topkIds, int tokens, EpShape shape, ExpertPlacement placement, Mask mask, int[] hostOf) {
-        Routing routing = Routing.of(topkIds, tokens, shape, placement, mask);
+        Routing routing = Routing.of(topkIds, HostMemory.of(topkIds.memory()), tokens, shape, placement, mask);
         int[] perHost = new int[Arrays.stream(hostOf).max().orElse(0) + 1];
         int[] perExpert = new int[shape.experts()];
         boolean[][] onRank = new boolean[tokens][placement.ranks()];

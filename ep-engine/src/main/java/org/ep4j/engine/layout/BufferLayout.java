@@ -19,7 +19,7 @@ public final class BufferLayout {
     /** Regions begin at multiples of a page. */
     private static final int PAGE = 4096;
 
-    /** Counters of different writers are kept on different cache lines. */
+    /** Each counter has a cache line of its own, which also holds the word that says whether its reader sleeps. */
     private static final int LINE = 64;
 
     /** Most that waits to be sent to one peer: several pieces, so that one is filled while others are sent. */

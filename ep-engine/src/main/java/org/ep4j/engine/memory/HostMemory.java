@@ -7,6 +7,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.IntBuffer;
+import java.util.Optional;
 import org.ep4j.DeviceMemory;
 
 /**
@@ -25,8 +26,10 @@ public final class HostMemory implements Words {
     private final long size;
     private final ByteBuffer[] windows;
     private final IntBuffer[] intWindows;
+    private final Optional<Futex> futex;
 
-    private HostMemory(long base, long size, ByteBuffer[] windows) {
+    private HostMemory(long base, long size, ByteBuffer[] windows, Optional<Futex> futex) {
+        this.futex = futex;
         this.base = base;
         this.size = size;
         this.windows = windows;
@@ -38,6 +41,11 @@ public final class HostMemory implements Words {
 
     /** The range of {@code memory}, which must be readable by this process. */
     public static HostMemory of(DeviceMemory memory) {
+        return of(memory, Optional.empty());
+    }
+
+    /** Access to memory with counters, for which threads can sleep where there is a futex. */
+    public static HostMemory of(DeviceMemory memory, Optional<Futex> futex) {
         long size = memory.byteSize();
         int count = (int) Math.max(1, (size + STRIDE - 1) >>> STRIDE_SHIFT);
         ByteBuffer[] windows = new ByteBuffer[count];
@@ -45,7 +53,7 @@ public final class HostMemory implements Words {
             long start = (long) i << STRIDE_SHIFT;
             windows[i] = buffer(memory.address() + start, Math.min(Integer.MAX_VALUE, size - start));
         }
-        return new HostMemory(memory.address(), size, windows);
+        return new HostMemory(memory.address(), size, windows, futex);
     }
 
     /** All of a direct buffer of up to 2^30 bytes, which stays as long as this does. */
@@ -54,7 +62,7 @@ public final class HostMemory implements Words {
             throw new IllegalArgumentException(direct.capacity() + " bytes are more than " + STRIDE);
         }
         ByteBuffer all = direct.duplicate().clear().order(ByteOrder.nativeOrder());
-        return new HostMemory(address(all), all.capacity(), new ByteBuffer[] {all});
+        return new HostMemory(address(all), all.capacity(), new ByteBuffer[] {all}, Optional.empty());
     }
 
     /** A direct buffer over {@code length} bytes at {@code address}, in native byte order. */
@@ -67,6 +75,11 @@ public final class HostMemory implements Words {
     /** Address of the first byte (not of the position) of a direct buffer. */
     public static long address(ByteBuffer direct) {
         return Pointer.nativeValue(Native.getDirectBufferPointer(direct));
+    }
+
+    /** Whether this gives access to exactly this range. */
+    boolean isOf(DeviceMemory memory) {
+        return base == memory.address() && size == memory.byteSize();
     }
 
     /** Length in bytes. */
@@ -207,6 +220,40 @@ public final class HostMemory implements Words {
     @Override
     public void putLongRelease(long offset, long value) {
         LONG.setRelease(window(offset), position(offset), value);
+    }
+
+    @Override
+    public void advance(long offset, long value) {
+        if (futex.isEmpty()) {
+            putLongRelease(offset, value);
+            return;
+        }
+        // Both sides store one word and then load the other, each with a full fence between: one of them sees what the
+        // other stored.
+        LONG.setVolatile(window(offset), position(offset), value);
+        if ((long) LONG.getVolatile(window(offset + Long.BYTES), position(offset + Long.BYTES)) != 0) {
+            futex.get().wake(lowHalf(offset));
+        }
+    }
+
+    @Override
+    public boolean sleep(long offset, long seen) {
+        if (futex.isEmpty()) {
+            return false;
+        }
+        long sleeping = offset + Long.BYTES;
+        LONG.setVolatile(window(sleeping), position(sleeping), 1);
+        try {
+            return (long) LONG.getVolatile(window(offset), position(offset)) != seen
+                    || futex.get().sleep(lowHalf(offset), (int) seen);
+        } finally {
+            LONG.setRelease(window(sleeping), position(sleeping), 0);
+        }
+    }
+
+    /** Address of the half of a 64-bit word that changes with every number. */
+    private long lowHalf(long offset) {
+        return address(offset, Long.BYTES) + (ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? 0 : Integer.BYTES);
     }
 
     /** Stores {@code value} where {@code expected} is; false when something else is there. */

@@ -22,4 +22,25 @@ public interface Words {
 
     /** Writes a 64-bit word with release order; its address is a multiple of 8. */
     void putLongRelease(long offset, long value);
+
+    /**
+     * Advances a counter: writes it with release order, and wakes the thread that {@link #sleep sleeps} until it advances.
+     *
+     * @param offset of the counter, which a word for {@link #sleep} follows
+     */
+    default void advance(long offset, long value) {
+        putLongRelease(offset, value);
+    }
+
+    /**
+     * Sleeps until a counter is {@link #advance advanced}, or for a short time; may return early, without a reason. One thread at a time for
+     * each counter: a second one may sleep until the short time is over.
+     *
+     * @param offset of the counter; the word after it says that a thread sleeps
+     * @param seen the value that the counter has until then
+     * @return false, at once, where threads cannot sleep for this memory
+     */
+    default boolean sleep(long offset, long seen) {
+        return false;
+    }
 }

@@ -38,14 +38,13 @@ public final class RowSum {
         sums = new NativeSums(rows, 4L * pairs);
     }
 
-    /** Begins the sums of a step of an operation; forgets those that were not finished. */
-    public void begin() {
-        sums.begin(false);
-    }
-
-    /** As {@link #begin}, for sums that are read at once: they are stored into the caches. */
-    public void beginCached() {
-        sums.begin(true);
+    /**
+     * Begins the sums of a step of an operation; forgets those that were not finished.
+     *
+     * @param count of the sums, as far as that is known; chooses between plain and non-temporal stores
+     */
+    public void begin(long count) {
+        sums.begin(count);
     }
 
     /** Writes all sums that were stored to memory; threads that see what this thread stores later see them too. */

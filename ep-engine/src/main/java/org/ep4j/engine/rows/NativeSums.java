@@ -6,18 +6,10 @@ package org.ep4j.engine.rows;
  * too. One thread at a time.
  */
 public final class NativeSums {
-    /**
-     * A sum reads two rows or more for each that it writes, and these fill the caches as well. Measured for two threads that share 32 MiB,
-     * each with rows of 14,336 bytes: 8 MB of sums of two rows take 0.70 ms with plain stores and 0.45 ms with non-temporal ones (0.81 and
-     * 0.70 ms until they are read), 4 MB take the same time (0.20 and 0.27 ms until they are read).
-     */
-    private static final int READ = 2;
-
     private final Rows rows;
     private final long rowBytes;
     private final RowList list = new RowList();
-    private boolean cached;
-    private long total;
+    private boolean nonTemporal;
 
     /**
      * Creates an empty list.
@@ -33,12 +25,11 @@ public final class NativeSums {
     /**
      * Begins the sums of a step of an operation; forgets those that were not finished.
      *
-     * @param cached true to store them into the caches however large they are, for a reader that follows at once
+     * @param count of the sums, as far as that is known; chooses between plain and non-temporal stores
      */
-    public void begin(boolean cached) {
+    public void begin(long count) {
         list.clear();
-        total = 0;
-        this.cached = cached;
+        nonTemporal = rows.isLarge(count * rowBytes);
     }
 
     /**
@@ -61,13 +52,12 @@ public final class NativeSums {
         for (int row = 0; row < count && weighted; row++) {
             list.add(Float.floatToRawIntBits(weights[row]));
         }
-        total += READ * rowBytes;
     }
 
     /** Sums what was added. */
     public void finish() {
         if (list.entries() > 0) {
-            rows.sum(list, rowBytes, !cached && rows.isLarge(total));
+            rows.sum(list, rowBytes, nonTemporal);
             list.clear();
         }
     }

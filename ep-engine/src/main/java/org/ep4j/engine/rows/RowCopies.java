@@ -4,25 +4,28 @@ import org.ep4j.engine.memory.HostMemory;
 
 /**
  * Copies between ranges of host memory that do not overlap, many in one call of native code. What was added is copied at the latest
- * when {@link #finish} returns, and threads that see what this thread stores later see it too. A call uses non-temporal stores if
- * {@link Rows#isLarge} is true of all bytes that were added since {@link #begin}. One thread at a time.
+ * when {@link #finish} returns, and threads that see what this thread stores later see it too. One thread at a time.
  */
 public final class RowCopies {
     private static final int WORDS = 3;
 
     private final Rows rows;
     private final RowList list = new RowList();
-    private long total;
+    private boolean nonTemporal;
 
     /** Creates an empty list. */
     public RowCopies(Rows rows) {
         this.rows = rows;
     }
 
-    /** Begins the copies of a step of an operation; forgets what was added before and not finished. */
-    public void begin() {
+    /**
+     * Begins the copies of a step of an operation; forgets what was added before and not finished.
+     *
+     * @param bytes that the step copies, as far as that is known; chooses between plain and non-temporal stores
+     */
+    public void begin(long bytes) {
         list.clear();
-        total = 0;
+        nonTemporal = rows.isLarge(bytes);
     }
 
     /**
@@ -41,13 +44,12 @@ public final class RowCopies {
             finish();
         }
         list.entry(WORDS).add(to).add(from).add(bytes);
-        total += bytes;
     }
 
     /** Copies what was added. */
     public void finish() {
         if (list.entries() > 0) {
-            rows.copy(list, rows.isLarge(total));
+            rows.copy(list, nonTemporal);
             list.clear();
         }
     }

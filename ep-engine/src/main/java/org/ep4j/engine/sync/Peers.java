@@ -251,7 +251,7 @@ public final class Peers<W extends Words> {
         if (posted != null) {
             posted.advance(counter, value);
         } else {
-            stored.get(peer).putLongRelease(layout.counter(counter, rank), value);
+            stored.get(peer).advance(layout.counter(counter, rank), value);
         }
     }
 
@@ -286,6 +286,19 @@ public final class Peers<W extends Words> {
         long value = posted.seen(number, source);
         heard.accumulateAndGet(number * ranks() + source, value, Math::max);
         return value;
+    }
+
+    /**
+     * Sleeps until {@code source} advances a counter that has not reached a value, or for a short time; may return early.
+     *
+     * @return false, at once, where nothing would wake this thread
+     */
+    boolean sleep(Counter counter, int source, long value) {
+        if (isPostedFrom(source)) {
+            return false;
+        }
+        long seen = seen(counter, source);
+        return seen >= value || local().sleep(layout.counter(counter, source), seen);
     }
 
     /** The newest value of a counter that was {@link #seen}; also of a source that is lost. */

@@ -21,17 +21,30 @@ import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 
 /**
- * Waits for counters: spins, then yields, then parks, so that more ranks than processors still move. Ends with an
- * exception at the deadline, when a rank that is not masked dies, when the awaited rank goes another way, or on close.
+ * Waits for counters: spins, then yields, then sleeps until the counter advances, so that ranks that wait leave the processor to those
+ * that work. A rank that posts cannot wake this one; a wait for it parks for short times instead. Ends with an exception at the deadline,
+ * when a rank that is not masked dies, when the awaited rank goes another way, or on close.
  */
 public final class Waits {
     /** About 20 us of spinning: longer than a hop, shorter than a time slice. */
     private static final int SPINS = 1000;
 
-    /** Then so many yields before parking. */
-    private static final int YIELDS = 2000;
+    /** With more ranks than processors a spinning rank only keeps the awaited one from running. */
+    private static final int CROWDED_SPINS = 10;
+
+    /** Then so many yields before sleeping: a yield takes about 1 us where no other thread wants the processor. */
+    private static final int YIELDS = 100;
+
+    /** Before parking, which takes longer than to be woken. */
+    private static final int YIELDS_BEFORE_PARKING = 2000;
 
     private static final long PARK_NANOS = 50_000;
+
+    /** Rounds without a sleep after which the deadline, the order of operations and interrupts are checked. */
+    private static final int CHECKS = 64;
+
+    /** Longest sleep before a look at what else ends a wait: a loss, a recovery, the deadline, an interrupt, the end of the buffer. */
+    public static final Duration LONGEST_SLEEP = Duration.ofMillis(2);
 
     /** Counters that tell that a rank has begun an operation; each rank begins them in the same order. */
     private static final Counter[] BEGINNINGS = {Counter.HT_ENTER, Counter.LL_DISPATCH, Counter.LL_COMBINE};
@@ -48,8 +61,7 @@ public final class Waits {
     public Waits(Peers<?> peers, Bootstrap bootstrap, int ranksOnHost) {
         this.peers = peers;
         this.bootstrap = bootstrap;
-        // With more ranks than processors a spinning rank only keeps the awaited one from running.
-        this.spins = ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : 10;
+        this.spins = ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : CROWDED_SPINS;
         for (Counter counter : BEGINNINGS) {
             begun.put(counter, 0L);
         }
@@ -164,8 +176,8 @@ public final class Waits {
 
     private void poll(Counter counter, int source, long expected, Deadline deadline, String phase) {
         long changes = -1;
-        int round = 0;
-        while (!peers.reached(counter, source, expected)) {
+        boolean slept = false;
+        for (int round = 0; !peers.reached(counter, source, expected); round++) {
             long now = bootstrap.stateChanges();
             if (now != changes) {
                 changes = now;
@@ -176,30 +188,38 @@ public final class Waits {
             }
             if (round < spins) {
                 Thread.onSpinWait();
-            } else {
-                slow(round - spins, counter, source, expected, deadline, phase);
+                continue;
             }
-            round++;
+            if (slept || (round - spins) % CHECKS == 0) {
+                check(counter, source, expected, deadline, phase);
+            }
+            slept = pause(round - spins, counter, source, expected);
         }
     }
 
-    @SuppressWarnings("ThreadPriorityCheck") // giving up the processor is what lets the awaited rank run
-    private void slow(int round, Counter counter, int source, long expected, Deadline deadline, String phase) {
-        if (round % 64 == 0) {
-            checkOrder(counter, source, expected, phase);
-            if (deadline.passed()) {
-                throw timeout(counter, source, expected, deadline, phase);
-            }
-            if (Thread.interrupted()) {
-                Thread.currentThread().interrupt();
-                throw new EpStateException("interrupted while " + phase + " waited for rank " + source);
-            }
+    private void check(Counter counter, int source, long expected, Deadline deadline, String phase) {
+        checkOrder(counter, source, expected, phase);
+        if (deadline.passed()) {
+            throw timeout(counter, source, expected, deadline, phase);
         }
-        if (round < YIELDS) {
+        if (Thread.interrupted()) {
+            Thread.currentThread().interrupt();
+            throw new EpStateException("interrupted while " + phase + " waited for rank " + source);
+        }
+    }
+
+    /** Lets other threads run; true after a sleep. */
+    @SuppressWarnings("ThreadPriorityCheck") // giving up the processor is what lets the awaited rank run
+    private boolean pause(int round, Counter counter, int source, long expected) {
+        if (round >= YIELDS && peers.sleep(counter, source, expected)) {
+            return true;
+        }
+        if (round < YIELDS_BEFORE_PARKING) {
             Thread.yield();
         } else {
             LockSupport.parkNanos(PARK_NANOS);
         }
+        return false;
     }
 
     private void checkMembers(Counter counter, int source, long expected, String phase) {

@@ -45,7 +45,7 @@ final class RowsCost {
     }
 
     private void dispatch(RowCopies copies) {
-        copies.begin();
+        copies.begin(ROWS * ROW);
         for (int i = 0; i < ROWS; i++) {
             copies.add(received, i * ROW, x, sources[i] * ROW, ROW);
         }
@@ -53,7 +53,7 @@ final class RowsCost {
     }
 
     private void combine(RowSum sum) {
-        sum.begin();
+        sum.begin(ROWS / 2);
         for (int t = 0; t < ROWS / 2; t++) {
             sum.clear();
             sum.add(received, 2L * t * ROW);

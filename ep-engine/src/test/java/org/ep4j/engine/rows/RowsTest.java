@@ -79,7 +79,7 @@ class RowsTest {
             HostMemory out = memory(before.length);
             out.putBytes(0, before, 0, before.length);
             RowSum sum = new RowSum(hidden, rows);
-            sum.begin();
+            sum.begin(1);
             for (int s = 0; s < sums.size(); s++) {
                 Sum one = sums.get(s);
                 long place = to + 2L * s * hidden;
@@ -141,7 +141,7 @@ class RowsTest {
             for (int count = 1; count <= 3; count++) {
                 HostMemory out = memory(64);
                 RowSum sum = new RowSum(32, variant);
-                sum.begin();
+                sum.begin(1);
                 sum.clear();
                 for (int i = 0; i < count; i++) {
                     sum.add(x, 0);
@@ -163,7 +163,7 @@ class RowsTest {
         for (Rows variant : natives()) {
             HostMemory out = memory(2L * tokens * hidden);
             RowSum sum = new RowSum(hidden, variant);
-            sum.begin();
+            sum.begin(tokens);
             for (int t = 0; t < tokens; t++) {
                 sum.clear();
                 sum.add(x, 2L * t * hidden, 0.5f);
@@ -192,7 +192,7 @@ class RowsTest {
         for (Rows variant : natives()) {
             HostMemory out = memory(64);
             RowSum sum = new RowSum(16, variant);
-            sum.begin();
+            sum.begin(1);
             for (int s = 0; s < 2; s++) {
                 sum.clear();
                 for (int i = 0; i < 16_384; i++) {
@@ -233,7 +233,7 @@ class RowsTest {
     private static byte[] copy(Rows how, HostMemory x, long[] from, long step, long bytes) {
         HostMemory out = memory(from.length * step + GUARD);
         RowCopies copies = new RowCopies(how);
-        copies.begin();
+        copies.begin(x.size());
         for (int i = 0; i < from.length; i++) {
             copies.add(out, GUARD / 4 + i * step, x, from[i], bytes);
         }
@@ -252,7 +252,7 @@ class RowsTest {
         for (Rows variant : natives()) {
             HostMemory out = memory(x.size());
             RowCopies copies = new RowCopies(variant);
-            copies.begin();
+            copies.begin(x.size());
             for (int i = 0; i < count; i++) {
                 copies.add(out, 16L * i, x, 16L * i, 16);
             }
@@ -267,9 +267,9 @@ class RowsTest {
         for (Rows variant : natives()) {
             HostMemory out = memory(32);
             RowCopies copies = new RowCopies(variant);
-            copies.begin();
+            copies.begin(x.size());
             copies.add(out, 0, x, 0, 16);
-            copies.begin();
+            copies.begin(x.size());
             copies.add(out, 16, x, 16, 16);
             copies.finish();
             assertThat(out.getLong(0)).isZero();
@@ -284,7 +284,7 @@ class RowsTest {
         all.add(JAVA);
         for (Rows variant : all) {
             RowCopies copies = new RowCopies(variant);
-            copies.begin();
+            copies.begin(x.size());
             assertThatThrownBy(() -> copies.add(x, 49, x, 0, 16))
                     .isInstanceOf(IndexOutOfBoundsException.class)
                     .hasMessage("[49, 49 + 16) is not inside [0, 64)");
@@ -303,7 +303,7 @@ class RowsTest {
         for (Rows variant : natives()) {
             HostMemory out = memory(64);
             RowSum sum = new RowSum(32, variant);
-            sum.begin();
+            sum.begin(1);
             sum.clear();
             assertThatThrownBy(() -> sum.add(x, 2)).isInstanceOf(IndexOutOfBoundsException.class);
             assertThatThrownBy(() -> sum.store(out, -2)).isInstanceOf(IndexOutOfBoundsException.class);
@@ -358,12 +358,9 @@ class RowsTest {
         Rows rows = RowsForTests.of(variant, "64KiB");
         assertThat(rows.isLarge(65_536)).isFalse();
         assertThat(rows.isLarge(65_537)).isTrue();
-        assertThat(RowsForTests.of(variant, "0")
-                        .isLarge(LastLevelCaches.ofThisHost().share(1)))
-                .isFalse();
-        assertThat(RowsForTests.of(variant, "0")
-                        .isLarge(LastLevelCaches.ofThisHost().share(1) + 1))
-                .isTrue();
+        long border = LastLevelCaches.ofThisHost().share(1) / 4;
+        assertThat(RowsForTests.of(variant, "0").isLarge(border)).isFalse();
+        assertThat(RowsForTests.of(variant, "0").isLarge(border + 1)).isTrue();
     }
 
     @Test
