@@ -37,8 +37,8 @@ import picocli.CommandLine.Spec;
         description = {
             "Measure dispatch and combine between rank processes on this machine; under torchrun, mpirun or srun,"
                     + " between the processes that the launcher started.",
-            "In every round all ranks start together, with new data and new random routing; the time of a round is the"
-                    + " time of its slowest rank. In the same rounds every rank copies, sums and casts as many rows in memory"
+            "In every measured round all ranks start together, with new data and new random routing; a round lasts until"
+                    + " its slowest rank is done. In the same rounds every rank copies, sums and casts as many rows in memory"
                     + " of its own, in several ways; the time of the fastest is the ceiling. GB are 1e9 bytes; logical bytes include those"
                     + " that a rank sends to itself, wire bytes do not.",
             "On GPUs, times come from the GPU itself, rounds use four sets of data and routing in turn, and the ceiling"
@@ -102,7 +102,10 @@ final class BenchCommand implements Callable<Integer> {
             names = "--warmup",
             paramLabel = "N",
             defaultValue = "40",
-            description = "Warm-up rounds, which are not measured. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Warm-up rounds, which are not measured. Ranks on the host of one machine begin with 150 rounds of 2"
+                            + " tokens for each of them, at most 4 s for each mode, so that the JVM has compiled the code. Default:"
+                            + " ${DEFAULT-VALUE}.")
     private int warmup;
 
     @Option(

@@ -3,10 +3,16 @@ package org.ep4j.cli.rank;
 /** One round of dispatch and combine, over and over. */
 interface Exchange {
     /**
-     * Runs a round on this rank; collective.
+     * Makes the inputs of the rounds that follow.
      *
-     * @param round its number, which chooses data and routing
+     * @param number chooses data and routing
+     */
+    void prepare(int number);
+
+    /**
+     * Runs a round on this rank with the inputs that were prepared last; collective.
+     *
      * @param validate true to compare everything that arrives with the reference
      */
-    void round(int round, boolean validate);
+    void round(boolean validate);
 }

@@ -1,5 +1,6 @@
 package org.ep4j.cli.rank;
 
+import java.util.Optional;
 import java.util.Set;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
@@ -29,6 +30,17 @@ final class HighThroughput implements Exchange {
     private final Tensor result;
     private final Tensor foreign;
 
+    /** What was prepared; empty before that. */
+    private Optional<Prepared> prepared = Optional.empty();
+
+    /**
+     * Inputs, and what a dispatch makes of them.
+     *
+     * @param byRank rows that this rank receives, by rank
+     * @param table the same in the layout of the measurement
+     */
+    private record Prepared(Workload workload, RowTable byRank, RowTable table) {}
+
     HighThroughput(RankContext context, Part part) {
         this.context = context;
         this.part = part;
@@ -47,12 +59,21 @@ final class HighThroughput implements Exchange {
     }
 
     @Override
-    public void round(int round, boolean validate) {
-        Workload workload = context.workload(round, part.tokens());
+    public void prepare(int number) {
+        Workload workload = context.workload(number, part.tokens());
         loader.load(workload);
         RowTable byRank = RowTable.of(workload, context.rank(), RowLayout.BY_RANK, 1, Set.of());
         RowTable table =
                 layout == RowLayout.BY_RANK ? byRank : RowTable.of(workload, context.rank(), layout, 1, Set.of());
+        prepared = Optional.of(new Prepared(workload, byRank, table));
+    }
+
+    @Override
+    public void round(boolean validate) {
+        Prepared inputs = prepared.orElseThrow();
+        Workload workload = inputs.workload();
+        RowTable byRank = inputs.byRank();
+        RowTable table = inputs.table();
         Volume sent = volume(byRank, context.spec().wireBytes(part.wire()));
         RowSteps steps = new RowSteps(context.spec(), byRank);
         context.ceiling(Operations.HT_DISPATCH, sent, () -> steps.dispatch(layout, part.wire()));

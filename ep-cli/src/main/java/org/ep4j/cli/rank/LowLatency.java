@@ -1,5 +1,6 @@
 package org.ep4j.cli.rank;
 
+import java.util.Optional;
 import java.util.Set;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
@@ -31,6 +32,17 @@ final class LowLatency implements Exchange {
     private final Loader loader;
     private final Tensor result;
 
+    /** What was prepared; empty before that. */
+    private Optional<Prepared> prepared = Optional.empty();
+
+    /**
+     * Inputs, and what a dispatch makes of them.
+     *
+     * @param pairs rows that this rank receives, one for each token and source
+     * @param slots the same, one for each local expert
+     */
+    private record Prepared(Workload workload, RowTable pairs, SlotTable slots) {}
+
     LowLatency(RankContext context, Part part) {
         this.context = context;
         this.part = part;
@@ -40,11 +52,19 @@ final class LowLatency implements Exchange {
     }
 
     @Override
-    public void round(int round, boolean validate) {
-        Workload workload = context.workload(round, part.tokens());
+    public void prepare(int number) {
+        Workload workload = context.workload(number, part.tokens());
         loader.load(workload);
         RowTable pairs = RowTable.of(workload, context.rank(), RowLayout.BY_RANK, 1, Set.of());
-        SlotTable slots = SlotTable.of(workload, context.rank(), Set.of());
+        prepared = Optional.of(new Prepared(workload, pairs, SlotTable.of(workload, context.rank(), Set.of())));
+    }
+
+    @Override
+    public void round(boolean validate) {
+        Prepared inputs = prepared.orElseThrow();
+        Workload workload = inputs.workload();
+        RowTable pairs = inputs.pairs();
+        SlotTable slots = inputs.slots();
         OutputRows outputs = workload.randomOutputs();
         Volume sent = new Volume(
                 pairs.rows(),

@@ -41,10 +41,17 @@ final class Recorder {
         counting = on;
     }
 
-    /** Runs an operation, from when all ranks are ready until this rank is done. */
+    /** Waits until all ranks are ready, and returns the time at which the last one was. */
+    long meet() {
+        return barrier.await();
+    }
+
+    /**
+     * Runs an operation, and measures from when all ranks are ready until this rank is done. So the time that a rank waits for a
+     * processor, where there are more ranks than processors, is part of it.
+     */
     <T> T time(String operation, Volume volume, Supplier<T> action) {
-        barrier.await();
-        long start = System.nanoTime();
+        long start = meet();
         T result = action.get();
         long nanos = System.nanoTime() - start;
         if (counting) {

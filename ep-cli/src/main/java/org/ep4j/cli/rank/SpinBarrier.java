@@ -19,11 +19,19 @@ import org.ep4j.EpTimeoutException;
 
 /**
  * Lets ranks of one machine leave a point within a fraction of a microsecond, so that a measurement begins on all of them
- * at once: one counter a rank in a mapped file, polled by the others. It is no part of what is measured.
+ * at once: one counter a rank in a mapped file, polled by the others. It is no part of what is measured. Ranks may be processes:
+ * {@link System#nanoTime} counts from the same moment in all processes of a machine (CLOCK_MONOTONIC of Linux), unless they are in different
+ * time namespaces.
  */
 public final class SpinBarrier implements Meeting {
     /** Counters lie apart, so that no two share a cache line or a pair of them. */
     private static final int SPACING = 256;
+
+    /**
+     * After the counter, the times at which a rank came to a round with an even number and to one with an odd number: it comes to the round
+     * after the next one only when all have left this one.
+     */
+    private static final int TIMES = 8;
 
     private static final int SPINS = 20_000;
 
@@ -70,10 +78,13 @@ public final class SpinBarrier implements Meeting {
     @Override
     @SuppressWarnings(
             "ThreadPriorityCheck") // nothing depends on the yield; without it fewer processors than ranks crawl
-    public void await() {
+    public long await() {
         epoch++;
-        COUNTER.setRelease(counters, rank * SPACING, epoch);
+        int time = TIMES + (int) (epoch & 1) * Long.BYTES;
         long start = System.nanoTime();
+        counters.putLong(rank * SPACING + time, start);
+        COUNTER.setRelease(counters, rank * SPACING, epoch);
+        long last = start;
         long look = start + LOOKS_NANOS;
         for (int other = 0; other < ranks; other++) {
             int turns = 0;
@@ -90,7 +101,12 @@ public final class SpinBarrier implements Meeting {
                     checkDeadline(now - start, other);
                 }
             }
+            long came = counters.getLong(other * SPACING + time);
+            if (came - last > 0) {
+                last = came;
+            }
         }
+        return last;
     }
 
     private void checkAlive(int other) {

@@ -14,6 +14,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.testing.Guard;
@@ -46,6 +47,34 @@ final class SpinBarrierTest {
         }
         for (Future<?> rank : ranks) {
             rank.get(Guard.minutes(2).toSeconds(), TimeUnit.SECONDS);
+        }
+        threads.shutdown();
+    }
+
+    @Test
+    void allRanksLearnTheSameTimeAtWhichTheLastOneCame() throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(RANKS);
+        List<Future<List<Long>>> ranks = new ArrayList<>();
+        AtomicLongArray latest = new AtomicLongArray(ROUNDS);
+        long origin = System.nanoTime();
+        for (int rank = 0; rank < RANKS; rank++) {
+            SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), rank, RANKS, Guard.minute(), Set::of);
+            ranks.add(threads.submit(() -> {
+                List<Long> times = new ArrayList<>();
+                for (int round = 0; round < ROUNDS; round++) {
+                    latest.accumulateAndGet(round, System.nanoTime() - origin, Math::max);
+                    times.add(barrier.await() - origin);
+                    assertThat(System.nanoTime() - origin).isGreaterThanOrEqualTo(times.get(round));
+                }
+                return times;
+            }));
+        }
+        List<Long> first = ranks.get(0).get(Guard.minutes(2).toSeconds(), TimeUnit.SECONDS);
+        for (Future<List<Long>> rank : ranks) {
+            assertThat(rank.get(Guard.minutes(2).toSeconds(), TimeUnit.SECONDS)).isEqualTo(first);
+        }
+        for (int round = 0; round < ROUNDS; round++) {
+            assertThat(first.get(round)).isGreaterThanOrEqualTo(latest.get(round));
         }
         threads.shutdown();
     }
