@@ -101,10 +101,9 @@ public final class EpKeys {
     /** Threshold for non-temporal stores of rows on the host. */
     public static final ConfigKey<Long> HOST_NON_TEMPORAL_BYTES = ConfigKey.bytes(
             "ep.host.non-temporal-bytes",
-            "0",
+            "2MiB",
             "a step of an operation (sending, forwarding, expanding or summing rows) that writes more bytes than this with native code,"
-                    + " on the host, uses non-temporal stores, which go to memory instead of into the caches. 0: a quarter of the"
-                    + " rank's share of the last-level caches; 1: all steps");
+                    + " on the host, uses non-temporal stores, which go to memory instead of into the caches");
 
     /** Kernels keep a step of 16 bits below an operation's number, and counters are signed: this leaves room for a million operations. */
     private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);

@@ -43,7 +43,7 @@ public final class HostDeviceProvider implements DeviceProvider {
                 .map(problem -> Check.fail("EP-HOST-002", problem.message(), problem.remedy()))
                 .orElseGet(() -> Check.pass("EP-HOST-002", "native libraries can be called through JNA"));
         try {
-            Rows rows = Rows.of(request.config(), 1);
+            Rows rows = Rows.of(request.config());
             return new ProbeReport(List.of(check, calls, check(rows)), Map.of(ProbeReport.ROWS, rows.description()));
         } catch (EpUnavailableException e) {
             String refused = String.valueOf(e.getMessage());

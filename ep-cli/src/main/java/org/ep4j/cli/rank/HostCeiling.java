@@ -118,7 +118,7 @@ final class HostCeiling {
         Rows rows = rows("1TiB");
         inNativeCode = rows.isNative();
         plain = new Loops(rows, hidden);
-        nonTemporal = new Loops(rows("1"), hidden);
+        nonTemporal = new Loops(rows("0"), hidden);
         rowBytes = 2L * hidden;
         source = new Area(arena, areaBytes);
         target = new Area(arena, areaBytes);
@@ -135,7 +135,7 @@ final class HostCeiling {
                 .set(EpKeys.HOST_ROWS, "auto")
                 .set(EpKeys.HOST_NON_TEMPORAL_BYTES, nonTemporalBytes)
                 .build();
-        return Rows.of(fastest, 1);
+        return Rows.of(fastest);
     }
 
     /**

@@ -36,7 +36,7 @@ class HostCeilingTest {
             EpConfig.builder().set("ep.device", "host").build());
     private final Arena arena = new Arena(group.device());
     private final HostCeiling ceiling = new HostCeiling(arena, HIDDEN, AREA);
-    private final boolean inNativeCode = Rows.of(EpConfig.builder().build(), 1).isNative();
+    private final boolean inNativeCode = Rows.of(EpConfig.builder().build()).isNative();
 
     @AfterEach
     void free() {

@@ -102,7 +102,7 @@ public final class HostBuffers {
         try {
             Optional<Futex> futex = Futex.ofThisMachine(Waits.LONGEST_SLEEP);
             int hostRanks = group.plan().hostRanks(rank).size();
-            Rows rowLoops = Rows.of(config, hostRanks);
+            Rows rowLoops = Rows.of(config);
             LocalLayout local = new LocalLayout(shape, placement, rank);
             HostState.Region high = allocate(group.device(), local.highThroughputBytes(), owned);
             List<HostState.Region> low = List.of(

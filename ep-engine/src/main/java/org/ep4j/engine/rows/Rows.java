@@ -46,10 +46,9 @@ public final class Rows {
     /**
      * The rows that {@link EpKeys#HOST_ROWS} and {@link EpKeys#HOST_NON_TEMPORAL_BYTES} ask for.
      *
-     * @param ranks that copy and sum at the same time on this host, so that they share its caches
      * @throws EpUnavailableException when the named variant does not run here, with the reason and what to do
      */
-    public static Rows of(EpConfig config, int ranks) {
+    public static Rows of(EpConfig config) {
         String setting = config.get(EpKeys.HOST_ROWS);
         if (setting.equals(RowVariant.JAVA.setting())) {
             return java("as " + EpKeys.HOST_ROWS.name() + " says", "");
@@ -58,11 +57,7 @@ public final class Rows {
         if (problem.isPresent()) {
             return withoutLibrary(setting, problem.get());
         }
-        long bytes = config.get(EpKeys.HOST_NON_TEMPORAL_BYTES);
-        return choose(
-                setting,
-                natives(),
-                bytes > 0 ? bytes : LastLevelCaches.ofThisHost().share(ranks) / 4);
+        return choose(setting, natives(), config.get(EpKeys.HOST_NON_TEMPORAL_BYTES));
     }
 
     static Rows withoutLibrary(String setting, JniLibraryProblem problem) {
@@ -134,11 +129,10 @@ public final class Rows {
 
     /**
      * Whether a step of an operation is large enough for non-temporal stores. These do not read what they overwrite, a third of a copy's traffic,
-     * but leave nothing in the caches. The border is a quarter of a rank's share of the last-level caches, from where on whole operations are
-     * faster. Measured with two ranks that share 32 MiB, rows of 14,336 bytes, after other memory has filled the caches, as weights do
-     * between operations: a low-latency combine takes the same time with 3.7 MB sent, and 17 % less with 5.5 MB; a dispatch takes 30 % less
-     * with 3.7 MB expanded. Up to about half of the share, what reads the rows next loses what the step has won: copying 4 MiB takes 0.04 ms
-     * less, but copying and then reading them 0.13 ms more; copying and reading 12 MiB takes 0.14 ms less.
+     * but leave nothing in the caches. Measured with two ranks, each row of 14,336 bytes copied to four places, after other memory has
+     * filled the caches, as weights do between operations: 2 MiB take 0.25 ms with plain stores and 0.19 ms with non-temporal ones on an Intel
+     * Xeon (0.36 and 0.37 ms until they are read, too), 0.25 and 0.21 ms on an AMD EPYC (0.30 and 0.35); 8 MiB 1.03 and 0.63 (1.67 and 1.36),
+     * 0.92 and 0.81 (1.36 and 1.42); 24 MiB 2.99 and 1.72 (4.96 and 3.67), 2.97 and 2.26 (5.00 and 4.43).
      *
      * @param bytes that the step writes
      */

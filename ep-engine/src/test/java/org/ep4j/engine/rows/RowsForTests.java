@@ -28,7 +28,7 @@ public final class RowsForTests {
                 .set(EpKeys.HOST_ROWS.name(), rows)
                 .set(EpKeys.HOST_NON_TEMPORAL_BYTES.name(), nonTemporalBytes)
                 .build();
-        return Rows.of(config, 1);
+        return Rows.of(config);
     }
 
     /** Rows in Java. */
