@@ -2,6 +2,7 @@ package org.ep4j.tck.posted;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -83,12 +84,17 @@ final class Runs {
                 Guard.minutes(4));
         try (ThreadCrew crew = new ThreadCrew(ranks)) {
             List<RankReport> reports = crew.run(job);
-            for (RankReport report : reports) {
-                assertThat(report.end())
-                        .as("rank %d over %s, of %s", report.rank(), paths, reports)
-                        .isEqualTo(RankReport.End.DONE);
-            }
+            assertThat(failures(reports)).as("failures over %s", paths).isEmpty();
             return reports.stream().map(RankReport::facts).toList();
         }
+    }
+
+    /** The rank that failed first comes first, since others may fail because of it. */
+    private static List<String> failures(List<RankReport> reports) {
+        return reports.stream()
+                .filter(report -> report.end() != RankReport.End.DONE)
+                .sorted(Comparator.comparingLong(RankReport::nanos))
+                .map(report -> "rank " + report.rank() + " " + report.end() + ": " + report.detail())
+                .toList();
     }
 }
