@@ -28,8 +28,8 @@ public final class SpinBarrier implements Meeting {
     private static final int SPACING = 256;
 
     /**
-     * After the counter, the times at which a rank came to a round with an even number and to one with an odd number: it comes to the round
-     * after the next one only when all have left this one.
+     * Offset of two arrival times, which follow the counter: of the last even and the last odd epoch. A rank arrives at epoch n + 2, and
+     * overwrites the time of epoch n, only after all have left n.
      */
     private static final int TIMES = 8;
 

@@ -43,7 +43,7 @@ public final class Waits {
     /** Rounds without a sleep after which the deadline, the order of operations and interrupts are checked. */
     private static final int CHECKS = 64;
 
-    /** Longest sleep before a look at what else ends a wait: a loss, a recovery, the deadline, an interrupt, the end of the buffer. */
+    /** Longest sleep, after which the deadline, losses, recoveries, interrupts and the closing of the buffer are checked. */
     public static final Duration LONGEST_SLEEP = Duration.ofMillis(2);
 
     /** Counters that tell that a rank has begun an operation; each rank begins them in the same order. */
