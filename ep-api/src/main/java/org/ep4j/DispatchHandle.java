@@ -1,8 +1,8 @@
 package org.ep4j;
 
 /**
- * The routing of one dispatch: needed to combine, and to dispatch again along the same routes. It stays valid for as long
- * as the buffer is open, whatever else the buffer does meanwhile.
+ * The routing of one dispatch: needed to combine, and to dispatch again along the same routes. It stays valid until
+ * it or the buffer is closed, whatever else the buffer does meanwhile.
  */
 public interface DispatchHandle extends AutoCloseable {
     /** T, tokens that this rank sent. */
@@ -16,7 +16,7 @@ public interface DispatchHandle extends AutoCloseable {
 
     /**
      * Gives the memory of the routing back now; otherwise that happens some time after the handle can no longer be
-     * reached. Operations that were queued with it are not disturbed; later ones are refused. A second call does nothing.
+     * reached. Operations that were called before are not disturbed; later ones are refused. A second call does nothing.
      */
     @Override
     default void close() {}

@@ -86,6 +86,7 @@ final class HighThroughput implements Exchange {
                     .check(Operations.HT_DISPATCH, () -> context.verifier().dispatch(dispatched, table, carried));
         }
         combine(workload, steps, dispatched, table, validate);
+        dispatched.handle().close();
     }
 
     private DispatchRequest request() {

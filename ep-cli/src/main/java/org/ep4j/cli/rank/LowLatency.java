@@ -87,6 +87,7 @@ final class LowLatency implements Exchange {
         if (validate) {
             check(Operations.LL_COMBINE, workload, outputs, combined);
         }
+        dispatched.handle().close();
         if (part.extras()) {
             halves(slots, sent, validate);
             together(workload, slots, outputs, sent, back, validate);
@@ -134,6 +135,7 @@ final class LowLatency implements Exchange {
         if (validate) {
             check(Operations.LL_RECEIVE, hooked, slots);
         }
+        hooked.handle().close();
     }
 
     private void together(
@@ -145,15 +147,18 @@ final class LowLatency implements Exchange {
                 (sent.bytes() + back.bytes()) / sent.rowBytes(),
                 (sent.own() * sent.rowBytes() + back.own() * back.rowBytes()) / sent.rowBytes(),
                 sent.rowBytes());
-        LowLatencyCombineResult combined = context.recorder()
-                .time(
-                        Operations.LL_BOTH,
-                        both,
-                        () -> combine(
-                                input, context.buffer().dispatch(request(false)).handle()));
+        LowLatencyCombineResult combined =
+                context.recorder().time(Operations.LL_BOTH, both, () -> dispatchAndCombine(input));
         if (validate) {
             check(Operations.LL_BOTH, workload, outputs, combined);
         }
+    }
+
+    private LowLatencyCombineResult dispatchAndCombine(Tensor input) {
+        LowLatencyHandle handle = context.buffer().dispatch(request(false)).handle();
+        LowLatencyCombineResult combined = combine(input, handle);
+        handle.close();
+        return combined;
     }
 
     /** What a caller without this mode would do: the other one's dispatch, grouped by expert, with exact counts. */
@@ -170,6 +175,7 @@ final class LowLatency implements Exchange {
                     part.wire() == Wire.FP8 ? DataType.FP8_E4M3 : DataType.BF16, DataType.INT64, false, false, true);
             context.checks().check(Operations.LL_BY_HT, () -> context.verifier().dispatch(dispatched, table, carried));
         }
+        dispatched.handle().close();
     }
 
     /** An exact combine brings one row for each selection to the token's rank. */

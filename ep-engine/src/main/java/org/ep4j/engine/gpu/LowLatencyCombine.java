@@ -40,6 +40,9 @@ final class LowLatencyCombine {
         handle.requireReceived();
         handle.usedBy(queue);
         call = mode.combines().begin();
+        if (request.hook()) {
+            handle.beginPending();
+        }
         send(queue);
         Receipt receipt = new Receipt(request.hook());
         if (!request.hook()) {
@@ -76,7 +79,13 @@ final class LowLatencyCombine {
 
     /** The receiving half of the hook. Returns when it is done. */
     void receiveLater(Receipt receipt) {
-        mode.receiveLater(request, request.options(), receipt, mode.combines(), call, queue -> receive(queue));
+        mode.receiveLater(request, request.options(), receipt, mode.combines(), call, queue -> {
+            try {
+                receive(queue);
+            } finally {
+                handle.endPending();
+            }
+        });
     }
 
     private void receive(Queue queue) {

@@ -48,6 +48,9 @@ final class LowLatencyDispatch {
         boolean weighted = request.topkWeights().isPresent();
         LowLatencyHandleImpl handle = new LowLatencyHandleImpl(mode, memory, tokens, weighted);
         handle.usedBy(queue);
+        if (request.hook()) {
+            handle.beginPending();
+        }
         LowLatencyPieces pieces = LowLatencyPieces.of(state);
         queue.launchOverlapping(
                 "ll_dispatch_send",
@@ -71,7 +74,11 @@ final class LowLatencyDispatch {
     /** The receiving half of the hook. Returns when it is done. */
     void receiveLater(LowLatencyHandleImpl handle, Receipt receipt) {
         mode.receiveLater(request, request.options(), receipt, mode.dispatches(), call, queue -> {
-            receive(queue, handle);
+            try {
+                receive(queue, handle);
+            } finally {
+                handle.endPending();
+            }
         });
     }
 

@@ -9,6 +9,7 @@ abstract class PooledHandle {
     private final HandlePool.HandleMemory memory;
     private final int tokens;
     private final Cleaner.Cleanable release;
+    private int pending;
     private volatile boolean closed;
 
     PooledHandle(HandlePool pool, HandlePool.HandleMemory memory, int tokens) {
@@ -27,10 +28,28 @@ abstract class PooledHandle {
         return tokens;
     }
 
-    /** Gives the memory back; a second call does nothing. */
-    public final void close() {
+    /** Gives the memory back when nothing is pending; a second call does nothing. */
+    public final synchronized void close() {
         closed = true;
-        release.clean();
+        giveBack();
+    }
+
+    /** Keeps the memory for the receiving half of an operation, whose kernels are queued after those of later operations. */
+    final synchronized void beginPending() {
+        requireOpen();
+        pending++;
+    }
+
+    /** Ends one {@link #beginPending}: its kernels are queued, or never will be. */
+    final synchronized void endPending() {
+        pending--;
+        giveBack();
+    }
+
+    private void giveBack() {
+        if (closed && pending == 0) {
+            release.clean();
+        }
     }
 
     /** Before kernels that are given its address: it is checked again, since it may have been closed meanwhile. */

@@ -26,13 +26,11 @@ final class HighThroughput {
         COMBINE_SELECTIONS(4);
 
         private final int code;
+        private final String beginPhase;
 
         Kind(int code) {
             this.code = code;
-        }
-
-        String lowerName() {
-            return OperationNames.kind(code);
+            beginPhase = OperationNames.kind(code) + " begin";
         }
     }
 
@@ -44,19 +42,35 @@ final class HighThroughput {
     private static final int INPUT = 5;
     private static final int PASSED = 6;
 
+    /** Words that are equal on all ranks. */
+    private static final int[] AGREED = {NUMBER, MASK, KIND, FLAGS, HANDLE};
+
     private final HostState state;
     private final RowCopies copies;
     private final SentRecords sentRecords;
     private final ReceivedRecords records;
+    private final RoutingReader reader;
+    private final FreeList<HighThroughputRouting> routings;
     private final Validity dispatches = new Validity("dispatch", 1);
     private final Validity combines = new Validity("combine", 1);
+    private final long[] mine = new long[BufferLayout.BLOCK_WORDS];
+    private final long[] theirs = new long[BufferLayout.BLOCK_WORDS];
+    private final int[] rows;
+    private final long[] inputs;
+    private final long[] passed;
     private long number;
 
     HighThroughput(HostState state) {
         this.state = state;
         this.copies = new RowCopies(state.rowLoops());
-        this.sentRecords = new SentRecords(state.peers().layout(), state.ranks());
-        this.records = new ReceivedRecords(state.peers().layout(), state.shape().topK());
+        rows = new int[state.ranks()];
+        inputs = new long[state.ranks()];
+        passed = new long[state.ranks()];
+        int topK = state.shape().topK();
+        this.sentRecords = new SentRecords(state.peers().layout(), state.placement(), topK);
+        this.records = new ReceivedRecords(state.peers().layout(), topK, state.localExperts());
+        this.reader = new RoutingReader(state.shape(), state.placement());
+        this.routings = new FreeList<>(() -> new HighThroughputRouting(topK, state.ranks(), state.localExperts()));
     }
 
     HostState state() {
@@ -78,6 +92,22 @@ final class HighThroughput {
         return records;
     }
 
+    /** The reader of the ids of the dispatch that runs. */
+    RoutingReader reader() {
+        return reader;
+    }
+
+    /** Routings of closed handles. */
+    FreeList<HighThroughputRouting> routings() {
+        return routings;
+    }
+
+    void close() {
+        dispatches.close();
+        combines.close();
+        routings.close();
+    }
+
     Validity dispatches() {
         return dispatches;
     }
@@ -95,7 +125,7 @@ final class HighThroughput {
     }
 
     /**
-     * An operation that has begun.
+     * An operation that has begun. Its arrays belong to the mode; the next operation overwrites them.
      *
      * @param number of the operation
      * @param mask ranks left out
@@ -120,41 +150,44 @@ final class HighThroughput {
         // Before the others know, since they may then write where the rows of the result before are.
         (kind == Kind.DISPATCH || kind == Kind.CACHED_DISPATCH ? dispatches : combines).begin(number);
         state.waits().begin(Counter.HT_ENTER, number);
-        long[] words = {number, kind.code, flags, handle, mask.digest(), input, 0, 0};
+        mine[NUMBER] = number;
+        mine[KIND] = kind.code;
+        mine[FLAGS] = flags;
+        mine[HANDLE] = handle;
+        mine[MASK] = mask.digest();
+        mine[INPUT] = input;
         for (int r = 0; r < peers.ranks(); r++) {
             if (mask.has(r)) {
                 continue;
             }
-            words[PASSED] = passedBy[r];
-            peers.writeBlock(r, Block.HIGH_THROUGHPUT, number, words, ofRanks);
+            mine[PASSED] = passedBy[r];
+            peers.writeBlock(r, Block.HIGH_THROUGHPUT, number, mine, ofRanks);
             peers.advance(r, Counter.HT_ENTER, number);
         }
-        long[] inputs = new long[peers.ranks()];
-        long[] passed = new long[peers.ranks()];
-        String phase = kind.lowerName() + " begin";
         for (int r = 0; r < peers.ranks(); r++) {
+            inputs[r] = 0;
+            passed[r] = 0;
             if (mask.has(r)) {
                 continue;
             }
-            state.waits().await(Counter.HT_ENTER, r, number, deadline, phase);
-            long[] theirs = peers.readBlock(Block.HIGH_THROUGHPUT, number, r);
-            checkSame(r, words, theirs);
+            state.waits().await(Counter.HT_ENTER, r, number, deadline, kind.beginPhase);
+            peers.readBlock(Block.HIGH_THROUGHPUT, number, r, theirs);
+            checkSame(r);
             inputs[r] = theirs[INPUT];
             passed[r] = theirs[PASSED];
         }
         return new Begun(number, mask, inputs, passed);
     }
 
-    /** What {@code source} announced for each rank. */
+    /** What {@code source} announced for each rank; it stays until the next call. */
     int[] ofRanks(int source, long operation) {
-        int[] rows = new int[state.ranks()];
         long offset = state.peers().layout().block(Block.HIGH_THROUGHPUT, operation, source) + BufferLayout.blockInts();
         state.peers().local().getInts(offset, rows, 0, rows.length);
         return rows;
     }
 
-    private void checkSame(int source, long[] mine, long[] theirs) {
-        for (int word : new int[] {NUMBER, MASK, KIND, FLAGS, HANDLE}) {
+    private void checkSame(int source) {
+        for (int word : AGREED) {
             if (theirs[word] != mine[word]) {
                 throw OperationNames.highThroughput(
                         state.peers().label(source), state.waits().mask(), mine, theirs);

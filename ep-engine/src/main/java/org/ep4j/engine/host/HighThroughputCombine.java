@@ -34,7 +34,8 @@ final class HighThroughputCombine {
     private final BufferLayout layout;
     private final CombineRequest request;
     private final HighThroughputHandle handle;
-    private final Routing routing;
+    private final HighThroughputRouting routing;
+    private final Routing sent;
     private final HostMemory x;
     private final Optional<HostMemory> weights;
     private final List<HostMemory> biases = new ArrayList<>();
@@ -53,10 +54,7 @@ final class HighThroughputCombine {
         this.request = request;
         this.sum = sum;
         handle = Handles.own(request.handle(), mode);
-        routing = handle.routing();
-        returned = new ReturnedRows(state, handle);
-        returnedRows = returned.indices();
-        topK = routing.topK();
+        topK = state.shape().topK();
         rowBytes = layout.rowBytes();
         state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
         x = state.views().of(request.x());
@@ -65,10 +63,22 @@ final class HighThroughputCombine {
             biases.add(state.views().of(bias));
         }
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
+        routing = handle.retain();
+        sent = routing.sent();
+        returned = new ReturnedRows(state, routing);
+        returnedRows = returned.indices();
     }
 
     /** Runs it. */
     CombineResult run(Deadline deadline) {
+        try {
+            return exchange(deadline);
+        } finally {
+            handle.release();
+        }
+    }
+
+    private CombineResult exchange(Deadline deadline) {
         long input = stage();
         long flags = (weights.isPresent() ? WEIGHTS_FLAG : 0);
         HighThroughput.Kind kind =
@@ -87,7 +97,7 @@ final class HighThroughputCombine {
                 .orElseGet(() -> region.tensor(
                         state.layout().offset(COMBINED),
                         DataType.BF16,
-                        routing.tokens(),
+                        sent.tokens(),
                         state.shape().hidden()));
         reduce(begun, state.views().of(out));
         Optional<Tensor> weightsOut = weights.map(w -> gatherWeights(begun.mask()));
@@ -109,11 +119,11 @@ final class HighThroughputCombine {
             return 0;
         }
         if (handle.byExpert()) {
-            sum.begin(handle.received());
-            for (int row = 0; row < handle.received(); row++) {
+            sum.begin(routing.received());
+            for (int row = 0; row < routing.received(); row++) {
                 sum.clear();
                 for (int k = 0; k < topK; k++) {
-                    int expanded = handle.expandedRows()[row * topK + k];
+                    int expanded = routing.expandedRows()[row * topK + k];
                     if (expanded >= 0) {
                         sum.add(x, expanded * rowBytes);
                     }
@@ -124,7 +134,7 @@ final class HighThroughputCombine {
             return layout.combineArea();
         }
         long offset = request.x().address() - state.symmetric().address();
-        long bytes = handle.received() * rowBytes;
+        long bytes = routing.received() * rowBytes;
         boolean inPlace = inside(offset, bytes, layout.rows(), layout.rowsBytes())
                 || inside(offset, bytes, layout.combineArea(), layout.combineInputBytes());
         if (inPlace) {
@@ -137,14 +147,14 @@ final class HighThroughputCombine {
     /** Rows of this rank's own tokens are read where they are. */
     private void copyRowsForOthers(HostMemory symmetric) {
         RowCopies copies = mode.copies();
-        copies.begin((handle.received() - routing.rowsTo()[state.rank()]) * rowBytes);
+        copies.begin((routing.received() - sent.rowsTo()[state.rank()]) * rowBytes);
         int row = 0;
-        while (row < handle.received()) {
+        while (row < routing.received()) {
             int end = row;
-            while (end < handle.received() && handle.sourceRanks()[end] == handle.sourceRanks()[row]) {
+            while (end < routing.received() && routing.sourceRanks()[end] == routing.sourceRanks()[row]) {
                 end++;
             }
-            if (handle.sourceRanks()[row] != state.rank()) {
+            if (routing.sourceRanks()[row] != state.rank()) {
                 copies.add(symmetric, layout.combineArea() + row * rowBytes, x, row * rowBytes, (end - row) * rowBytes);
             }
             row = end;
@@ -159,13 +169,13 @@ final class HighThroughputCombine {
     private void stageWeights(HostMemory from) {
         HostMemory symmetric = state.peers().local();
         if (!handle.byExpert()) {
-            symmetric.copy(layout.combineWeights(0), from, 0, handle.received() * 4L * topK);
+            symmetric.copy(layout.combineWeights(0), from, 0, routing.received() * 4L * topK);
             return;
         }
         int[] row = new int[topK];
-        for (int r = 0; r < handle.received(); r++) {
+        for (int r = 0; r < routing.received(); r++) {
             for (int k = 0; k < topK; k++) {
-                int expanded = handle.expandedRows()[r * topK + k];
+                int expanded = routing.expandedRows()[r * topK + k];
                 row[k] = expanded < 0 ? 0 : from.getInt(4L * expanded);
             }
             symmetric.putInts(layout.combineWeights(r), row, 0, topK);
@@ -175,13 +185,13 @@ final class HighThroughputCombine {
     /** Number of rows that are stored in the memory of mapped ranks. */
     private long storedSelections(Mask mask) {
         long count = 0;
-        for (int row = 0; row < handle.received(); row++) {
-            int source = handle.sourceRanks()[row];
+        for (int row = 0; row < routing.received(); row++) {
+            int source = routing.sourceRanks()[row];
             if (mask.has(source) || source == state.rank() || state.peers().isPostedTo(source)) {
                 continue;
             }
             for (int k = 0; k < topK; k++) {
-                count += handle.expandedRows()[row * topK + k] < 0 ? 0 : 1;
+                count += routing.expandedRows()[row * topK + k] < 0 ? 0 : 1;
             }
         }
         return count;
@@ -191,17 +201,17 @@ final class HighThroughputCombine {
         Peers<HostMemory> peers = state.peers();
         RowCopies copies = mode.copies();
         copies.begin(storedSelections(mask) * rowBytes);
-        for (int row = 0; row < handle.received(); row++) {
-            int source = handle.sourceRanks()[row];
+        for (int row = 0; row < routing.received(); row++) {
+            int source = routing.sourceRanks()[row];
             if (mask.has(source) || source == state.rank()) {
                 continue;
             }
             for (int k = 0; k < topK; k++) {
-                int expanded = handle.expandedRows()[row * topK + k];
+                int expanded = routing.expandedRows()[row * topK + k];
                 if (expanded < 0) {
                     continue;
                 }
-                long slot = layout.selectionSlot(handle.sourceTokens()[row], k);
+                long slot = layout.selectionSlot(routing.sourceTokens()[row], k);
                 if (peers.isPostedTo(source)) {
                     long place = peers.place(source, slot, rowBytes);
                     peers.through(source).copy(place, x, expanded * rowBytes, rowBytes);
@@ -214,19 +224,20 @@ final class HighThroughputCombine {
     }
 
     private void reduce(HighThroughput.Begun begun, HostMemory out) {
-        sum.begin(routing.tokens());
-        for (int t = 0; t < routing.tokens(); t++) {
+        sum.begin(sent.tokens());
+        for (int t = 0; t < sent.tokens(); t++) {
             sum.clear();
-            for (HostMemory bias : biases) {
-                sum.add(bias, t * rowBytes);
+            // Without an iterator for each token.
+            for (int b = 0; b < biases.size(); b++) {
+                sum.add(biases.get(b), t * rowBytes);
             }
             if (selections) {
                 addSelections(t, begun.mask());
             } else {
-                for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
-                    int target = routing.targets()[i];
+                for (int i = sent.firstTarget()[t]; i < sent.firstTarget()[t + 1]; i++) {
+                    int target = sent.targets()[i];
                     if (target == state.rank() && !handle.byExpert()) {
-                        sum.add(x, handle.targetRows()[i] * rowBytes);
+                        sum.add(x, routing.targetRows()[i] * rowBytes);
                     } else if (!begun.mask().has(target)) {
                         addRow(target, i, begun.inputs()[target]);
                     }
@@ -241,17 +252,17 @@ final class HighThroughputCombine {
         if (state.peers().isPostedTo(rank)) {
             sum.add(state.peers().local(), layout.returnedRow(returnedRows[target]));
         } else {
-            sum.add(state.peers().memory(rank), input + handle.targetRows()[target] * rowBytes);
+            sum.add(state.peers().memory(rank), input + routing.targetRows()[target] * rowBytes);
         }
     }
 
     private void addSelections(int token, Mask mask) {
         int ownRow = ownRow(token);
         for (int k = 0; k < topK; k++) {
-            int id = routing.ids()[token * topK + k];
+            int id = sent.ids()[token * topK + k];
             int owner = id < 0 ? -1 : state.placement().rankOf(id);
             if (owner == state.rank()) {
-                sum.add(x, handle.expandedRows()[ownRow * topK + k] * rowBytes);
+                sum.add(x, routing.expandedRows()[ownRow * topK + k] * rowBytes);
             } else if (id >= 0 && !mask.has(owner)) {
                 sum.add(state.peers().local(), layout.selectionSlot(token, k));
             }
@@ -260,9 +271,9 @@ final class HighThroughputCombine {
 
     /** Row in which this rank received a token of its own, or -1. */
     private int ownRow(int token) {
-        for (int i = routing.firstTarget()[token]; i < routing.firstTarget()[token + 1]; i++) {
-            if (routing.targets()[i] == state.rank()) {
-                return handle.targetRows()[i];
+        for (int i = sent.firstTarget()[token]; i < sent.firstTarget()[token + 1]; i++) {
+            if (sent.targets()[i] == state.rank()) {
+                return routing.targetRows()[i];
             }
         }
         return -1;
@@ -272,29 +283,29 @@ final class HighThroughputCombine {
         long base = state.layout().offset(COMBINED_WEIGHTS);
         HostMemory memory = state.highThroughput().access();
         int[] row = new int[topK];
-        for (int t = 0; t < routing.tokens(); t++) {
+        for (int t = 0; t < sent.tokens(); t++) {
             for (int k = 0; k < topK; k++) {
                 row[k] = 0;
-                int id = routing.ids()[t * topK + k];
+                int id = sent.ids()[t * topK + k];
                 if (id < 0 || mask.has(state.placement().rankOf(id))) {
                     continue;
                 }
                 int owner = state.placement().rankOf(id);
-                for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
-                    if (routing.targets()[i] == owner) {
+                for (int i = sent.firstTarget()[t]; i < sent.firstTarget()[t + 1]; i++) {
+                    if (sent.targets()[i] == owner) {
                         row[k] = returnedWeight(owner, i, k);
                     }
                 }
             }
             memory.putInts(base + 4L * t * topK, row, 0, topK);
         }
-        return state.highThroughput().tensor(base, DataType.FP32, routing.tokens(), topK);
+        return state.highThroughput().tensor(base, DataType.FP32, sent.tokens(), topK);
     }
 
     private int returnedWeight(int owner, int target, int k) {
         return state.peers().isPostedTo(owner)
                 ? state.peers().local().getInt(layout.returnedWeights(returnedRows[target]) + 4L * k)
-                : state.peers().memory(owner).getInt(layout.combineWeights(handle.targetRows()[target]) + 4L * k);
+                : state.peers().memory(owner).getInt(layout.combineWeights(routing.targetRows()[target]) + 4L * k);
     }
 
     /** A finished combine. */

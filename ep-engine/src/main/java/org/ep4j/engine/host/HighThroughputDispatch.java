@@ -37,12 +37,14 @@ final class HighThroughputDispatch {
     private static final long FP8_FLAG = 1;
     private static final long WEIGHTS_FLAG = 2;
     private static final long FNUZ_FLAG = 4;
+    private static final int[] NO_INTS = {};
 
     private final HighThroughput mode;
     private final HostState state;
     private final BufferLayout layout;
     private final DispatchRequest request;
     private final Optional<HighThroughputHandle> cached;
+    private final Optional<HighThroughputRouting> cachedRouting;
     private final int tokens;
     private final int topK;
     private final int scales;
@@ -73,49 +75,72 @@ final class HighThroughputDispatch {
         checks.dispatchTo(request, tokens, cached);
         worstRows = checks.worstRows(
                 request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
+        cachedRouting = cached.map(HighThroughputHandle::retain);
     }
 
     /** Runs it. */
     HighThroughputResult run(Deadline deadline) {
-        Routing routing = cached.map(HighThroughputHandle::routing).orElseGet(this::readRouting);
+        if (cachedRouting.isEmpty()) {
+            return exchange(readRouting(), deadline);
+        }
+        try {
+            state.checks().room(request, worstRows);
+            return exchange(cachedRouting.get(), deadline);
+        } finally {
+            cached.ifPresent(HighThroughputHandle::release);
+        }
+    }
+
+    private HighThroughputRouting readRouting() {
+        state.checks().room(request, worstRows);
+        HighThroughputRouting fresh = mode.routings().take();
+        Tensor ids = request.topkIds().orElseThrow();
+        try {
+            mode.reader().read(ids, state.views().of(ids), tokens, state.waits().mask(), fresh.sent());
+        } catch (RuntimeException e) {
+            mode.routings().add(fresh);
+            throw e;
+        }
+        return fresh;
+    }
+
+    private HighThroughputResult exchange(HighThroughputRouting routing, Deadline deadline) {
+        Routing sent = routing.sent();
         long flags = (scales > 0 ? FP8_FLAG : 0)
                 | (weights.isPresent() ? WEIGHTS_FLAG : 0)
                 | (request.x().type() == DataType.FP8_E4M3_FNUZ ? FNUZ_FLAG : 0);
-        long handleNumber = cached.map(HighThroughputHandle::number).orElse(0L);
-        state.checks().room(request, worstRows);
-        int[] passedBy = passed.counts(routing, state.waits().mask());
+        int[] passedBy = passed.counts(sent, state.waits().mask());
         HighThroughput.Begun begun = cached.isPresent()
                 ? mode.begin(
-                        HighThroughput.Kind.CACHED_DISPATCH, flags, handleNumber, 0, new int[0], passedBy, deadline)
-                : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, routing.rowsTo(), passedBy, deadline);
+                        HighThroughput.Kind.CACHED_DISPATCH,
+                        flags,
+                        cached.get().number(),
+                        0,
+                        NO_INTS,
+                        passedBy,
+                        deadline)
+                : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, sent.rowsTo(), passedBy, deadline);
         int[] rowsFrom = new int[state.ranks()];
-        int[] targetRows;
-        int[] firstRows = new int[state.ranks() * state.ranks()];
         if (cached.isPresent()) {
-            targetRows = cached.get().targetRows();
-            firstRows = cached.get().firstRows();
-            countCachedRows(cached.get(), begun.mask(), rowsFrom);
+            countCachedRows(routing, begun.mask(), rowsFrom);
         } else {
-            targetRows = placeRows(routing, begun, rowsFrom, firstRows);
+            placeRows(routing, begun, rowsFrom);
         }
         // The NIC sends while this thread stores.
-        post(routing, targetRows, passedBy, begun);
-        send(routing, targetRows, begun.mask());
-        passed.passOn(begun, firstRows, mode.copies(), deadline);
+        post(routing, passedBy, begun);
+        send(routing, begun.mask());
+        passed.passOn(begun, routing.firstRows(), mode.copies(), deadline);
         mode.advance(begun, Counter.HT_DATA, r -> !state.peers().isPostedTo(r));
-        receive(begun, rowsFrom, deadline);
-        int[] placed = firstRows;
-        HighThroughputHandle handle =
-                cached.orElseGet(() -> unpackRouting(routing, targetRows, placed, rowsFrom, begun.number()));
-        return deliver(handle, rowsFrom, begun.number());
+        receive(routing, begun, rowsFrom, deadline);
+        HighThroughputHandle handle = cached.orElseGet(() -> newHandle(routing, begun.number()));
+        return deliver(handle, routing, rowsFrom, begun.number());
     }
 
     /**
      * Reads the records of all rows once these are here; those of this rank's own rows first, while others are still sending. Rows of other
      * ranks may come through a relay, whose counter alone says that they are here, so that all counters are awaited before.
      */
-    private void receive(HighThroughput.Begun begun, int[] rowsFrom, Deadline deadline) {
-        HostMemory local = state.peers().local();
+    private void receive(HighThroughputRouting routing, HighThroughput.Begun begun, int[] rowsFrom, Deadline deadline) {
         int me = state.rank();
         int[] first = new int[state.ranks() + 1];
         for (int source = 0; source < state.ranks(); source++) {
@@ -123,34 +148,37 @@ final class HighThroughputDispatch {
         }
         ReceivedRecords records = mode.records();
         records.begin(first[state.ranks()], scales);
-        records.read(local, first[me], rowsFrom[me]);
+        if (cached.isEmpty()) {
+            routing.beginReceived(first[state.ranks()]);
+        }
+        read(routing, me, first[me], rowsFrom[me]);
         mode.awaitAll(begun, Counter.HT_DATA, deadline, "dispatch rows");
         for (int source = 0; source < state.ranks(); source++) {
             if (begun.mask().has(source)) {
-                int rows = rowsFrom[source];
-                int from = first[source];
-                cached.ifPresent(handle -> records.clear(handle, from, rows));
+                if (cached.isPresent()) {
+                    records.clear(routing, first[source], rowsFrom[source]);
+                }
             } else if (source != me) {
-                records.read(local, first[source], rowsFrom[source]);
+                read(routing, source, first[source], rowsFrom[source]);
             }
         }
     }
 
-    private Routing readRouting() {
-        Tensor ids = request.topkIds().orElseThrow();
-        return Routing.of(
-                ids,
-                state.views().of(ids),
-                tokens,
-                state.shape(),
-                state.placement(),
-                state.waits().mask());
+    private void read(HighThroughputRouting routing, int source, int firstRow, int rows) {
+        HostMemory local = state.peers().local();
+        if (cached.isPresent()) {
+            mode.records().read(local, firstRow, rows);
+        } else {
+            mode.records().read(local, source, firstRow, rows, routing);
+        }
     }
 
     /** From all ranks' counts: the row of every token on every target, and this rank's rows from every source. */
-    private int[] placeRows(Routing routing, HighThroughput.Begun begun, int[] rowsFrom, int[] firstRows) {
+    private void placeRows(HighThroughputRouting routing, HighThroughput.Begun begun, int[] rowsFrom) {
         int ranks = state.ranks();
         int me = state.rank();
+        int[] firstRows = routing.firstRows();
+        Arrays.fill(firstRows, 0);
         int[] next = new int[ranks];
         long[] total = new long[ranks];
         for (int source = 0; source < ranks; source++) {
@@ -175,18 +203,19 @@ final class HighThroughputDispatch {
                         + "; no row was sent; raise maxReceivedTokens (0 can never overflow) or balance the routing");
             }
         }
-        int[] targetRows = new int[routing.targets().length];
-        for (int i = 0; i < targetRows.length; i++) {
-            targetRows[i] = next[routing.targets()[i]]++;
+        routing.beginTargets();
+        int[] targetRows = routing.targetRows();
+        int[] targets = routing.sent().targets();
+        for (int i = 0; i < routing.sent().targetCount(); i++) {
+            targetRows[i] = next[targets[i]]++;
         }
-        return targetRows;
     }
 
     /** Rows of a rank that was masked since the routing was made keep their places, as zeros. */
-    private void countCachedRows(HighThroughputHandle handle, Mask mask, int[] rowsFrom) {
+    private void countCachedRows(HighThroughputRouting routing, Mask mask, int[] rowsFrom) {
         HostMemory local = state.peers().local();
-        for (int row = 0; row < handle.received(); row++) {
-            int source = handle.sourceRanks()[row];
+        for (int row = 0; row < routing.received(); row++) {
+            int source = routing.sourceRanks()[row];
             rowsFrom[source]++;
             if (mask.has(source)) {
                 local.zero(layout.rows() + row * rowBytes, rowBytes);
@@ -194,45 +223,37 @@ final class HighThroughputDispatch {
         }
     }
 
-    private void send(Routing routing, int[] targetRows, Mask mask) {
-        int[] record = new int[1 + 2 * topK + scales];
-        int[] owners = new int[topK];
-        int[] locals = new int[topK];
-        RowCopies copies = mode.copies();
+    private void send(HighThroughputRouting routing, Mask mask) {
+        Routing sent = routing.sent();
+        int[] firstTarget = sent.firstTarget();
+        int[] targets = sent.targets();
+        int[] targetRows = routing.targetRows();
+        boolean[] stored = new boolean[state.ranks()];
         long rows = 0;
         for (int r = 0; r < state.ranks(); r++) {
-            rows += mask.has(r) || state.peers().isPostedTo(r) ? 0 : routing.rowsTo()[r];
+            stored[r] = !mask.has(r) && !state.peers().isPostedTo(r);
+            rows += stored[r] ? sent.rowsTo()[r] : 0;
         }
+        RowCopies copies = mode.copies();
         copies.begin(rows * rowBytes);
         SentRecords records = mode.sentRecords();
-        records.begin(scales);
+        records.begin(tokens, sent.ids(), weights, xScales, scales);
         for (int t = 0; t < tokens; t++) {
-            int first = routing.firstTarget()[t];
-            int end = routing.firstTarget()[t + 1];
-            if (first == end) {
+            if (firstTarget[t] == firstTarget[t + 1]) {
                 continue;
             }
-            fillRecord(record, t);
-            for (int k = 0; k < topK; k++) {
-                int id = routing.ids()[t * topK + k];
-                owners[k] = id < 0 ? -1 : state.placement().rankOf(id);
-                locals[k] = id < 0 ? -1 : state.placement().localIndex(id);
-            }
-            for (int i = first; i < end; i++) {
-                int target = routing.targets()[i];
-                if (mask.has(target) || state.peers().isPostedTo(target)) {
-                    continue;
+            records.token(t);
+            for (int i = firstTarget[t]; i < firstTarget[t + 1]; i++) {
+                int target = targets[i];
+                if (stored[target]) {
+                    HostMemory memory = state.peers().memory(target);
+                    copies.add(memory, layout.rows() + targetRows[i] * rowBytes, x, t * rowBytes, rowBytes);
+                    records.add(target, memory, targetRows[i]);
                 }
-                for (int k = 0; k < topK; k++) {
-                    record[1 + k] = owners[k] == target ? locals[k] : -1;
-                }
-                HostMemory memory = state.peers().memory(target);
-                copies.add(memory, layout.rows() + targetRows[i] * rowBytes, x, t * rowBytes, rowBytes);
-                records.add(target, memory, targetRows[i], record);
             }
         }
         for (int r = 0; r < state.ranks(); r++) {
-            if (!mask.has(r) && !state.peers().isPostedTo(r)) {
+            if (stored[r]) {
                 records.write(r, state.peers().memory(r));
             }
         }
@@ -240,7 +261,7 @@ final class HighThroughputDispatch {
     }
 
     /** One target after the other, since its rows are neighbours and go in few large writes. */
-    private void post(Routing routing, int[] targetRows, int[] passedBy, HighThroughput.Begun begun) {
+    private void post(HighThroughputRouting routing, int[] passedBy, HighThroughput.Begun begun) {
         Peers<HostMemory> peers = state.peers();
         for (int next = 1; next < state.ranks(); next++) {
             // Not all ranks at the same target at the same time.
@@ -249,10 +270,10 @@ final class HighThroughputDispatch {
                 continue;
             }
             if (passedBy[target] > 0) {
-                passed.post(target, routing, x, this::fillRecord);
+                passed.post(target, routing.sent(), x, this::fillRecord);
             }
             if (!passed.isPassed(target)) {
-                postRows(target, routing, targetRows);
+                postRows(target, routing.sent(), routing.targetRows());
             }
             peers.advance(target, Counter.HT_DATA, begun.number());
         }
@@ -289,52 +310,28 @@ final class HighThroughputDispatch {
         }
     }
 
-    private HighThroughputHandle unpackRouting(
-            Routing routing, int[] targetRows, int[] firstRows, int[] rowsFrom, long number) {
-        int received = Arrays.stream(rowsFrom).sum();
-        int[] sourceRanks = new int[received];
-        int[] sourceTokens = new int[received];
-        int[] localIds = new int[received * topK];
-        int[] expertRows = new int[state.localExperts()];
-        int row = 0;
-        ReceivedRecords records = mode.records();
-        for (int source = 0; source < rowsFrom.length; source++) {
-            for (int i = 0; i < rowsFrom[source]; i++, row++) {
-                sourceRanks[row] = source;
-                sourceTokens[row] = records.token(row);
-            }
-        }
-        records.readExperts(received, localIds, expertRows);
+    private HighThroughputHandle newHandle(HighThroughputRouting routing, long number) {
+        mode.records().countExperts(routing.expertRows());
         int alignment = request.expertAlignment();
-        long[] offsets = new long[expertRows.length + 1];
+        int[] expertRows = routing.expertRows();
+        long[] offsets = routing.expertOffsets();
         for (int e = 0; e < expertRows.length; e++) {
             offsets[e + 1] = offsets[e] + (expertRows[e] + alignment - 1L) / alignment * alignment;
         }
-        boolean byExpert = request.layout() == RowLayout.BY_EXPERT;
-        int[] expanded = new int[byExpert ? localIds.length : 0];
-        long[] next = offsets.clone();
-        for (int i = 0; i < expanded.length; i++) {
-            expanded[i] = localIds[i] < 0 ? -1 : (int) next[localIds[i]]++;
+        if (request.layout() == RowLayout.BY_EXPERT) {
+            routing.beginExpanded();
+            int[] localIds = routing.localIds();
+            int[] expanded = routing.expandedRows();
+            long[] next = offsets.clone();
+            for (int i = 0; i < routing.received() * topK; i++) {
+                expanded[i] = localIds[i] < 0 ? -1 : (int) next[localIds[i]]++;
+            }
         }
-        return new HighThroughputHandle(
-                mode,
-                number,
-                routing,
-                targetRows,
-                firstRows,
-                received,
-                sourceRanks,
-                sourceTokens,
-                localIds,
-                expanded,
-                request.layout(),
-                byExpert ? offsets[offsets.length - 1] : received,
-                expertRows,
-                offsets,
-                alignment);
+        return new HighThroughputHandle(mode, number, routing, request.layout(), alignment);
     }
 
-    private HighThroughputResult deliver(HighThroughputHandle handle, int[] rowsFrom, long number) {
+    private HighThroughputResult deliver(
+            HighThroughputHandle handle, HighThroughputRouting routing, int[] rowsFrom, long number) {
         long rows = request.exactCounts() ? handle.rows() : worstRows;
         HostState.Region region = state.highThroughput();
         HostMemory memory = region.access();
@@ -344,56 +341,55 @@ final class HighThroughputDispatch {
                     + " rows arrived; the exchange itself is done on all ranks; pass a larger tensor to the next dispatch,"
                     + " at most " + worstRows + " rows can arrive");
         }
-        memory.putInts(local.offset(ROWS_PER_EXPERT), handle.expertRows(), 0, handle.expertRows().length);
-        for (int e = 0; e < handle.expertOffsets().length; e++) {
-            memory.putLong(local.offset(EXPERT_OFFSETS) + 8L * e, handle.expertOffsets()[e]);
-        }
-        int[] perSource = handle.byExpert() ? selectionsFrom(handle) : rowsFrom;
+        memory.putInts(local.offset(ROWS_PER_EXPERT), routing.expertRows(), 0, routing.expertRows().length);
+        memory.putLongs(local.offset(EXPERT_OFFSETS), routing.expertOffsets(), 0, routing.expertOffsets().length);
+        int[] perSource = handle.byExpert() ? selectionsFrom(routing) : rowsFrom;
         memory.putInts(local.offset(ROWS_PER_SOURCE), perSource, 0, perSource.length);
-        Tensor rowTensor = handle.byExpert() ? expand(handle, rows) : deliverRows(handle, rows);
+        Tensor rowTensor = handle.byExpert() ? expand(routing, rows) : deliverRows(routing, rows);
         return new HighThroughputResult(
                 mode,
                 handle,
+                routing,
                 number,
                 rowTensor,
                 rows,
                 scales,
                 weights.isPresent(),
-                handle.routing().idType());
+                routing.sent().idType());
     }
 
-    private int[] selectionsFrom(HighThroughputHandle handle) {
+    private int[] selectionsFrom(HighThroughputRouting routing) {
         int[] selections = new int[state.ranks()];
-        for (int i = 0; i < handle.localIds().length; i++) {
-            if (handle.localIds()[i] >= 0) {
-                selections[handle.sourceRanks()[i / topK]]++;
+        for (int i = 0; i < routing.received() * topK; i++) {
+            if (routing.localIds()[i] >= 0) {
+                selections[routing.sourceRanks()[i / topK]]++;
             }
         }
         return selections;
     }
 
     /** By rank: rows stay where their senders put them, unless the caller wants them elsewhere. */
-    private Tensor deliverRows(HighThroughputHandle handle, long rows) {
+    private Tensor deliverRows(HighThroughputRouting routing, long rows) {
         HostMemory symmetric = state.peers().local();
         HostMemory memory = state.highThroughput().access();
         LocalLayout local = state.layout();
-        boolean wide = handle.routing().idType() == DataType.INT64;
+        boolean wide = routing.sent().idType() == DataType.INT64;
         ReceivedRecords records = mode.records();
-        records.writeExperts(memory, local.offset(TOPK_IDS), handle.localIds(), wide);
-        records.writeWeights(memory, local.offset(TOPK_WEIGHTS), handle.received());
-        for (int row = 0; row < handle.received() && scales > 0; row++) {
+        records.writeExperts(memory, local.offset(TOPK_IDS), routing.localIds(), routing.received() * topK, wide);
+        records.writeWeights(memory, local.offset(TOPK_WEIGHTS), routing.received());
+        for (int row = 0; row < routing.received() && scales > 0; row++) {
             records.writeScales(memory, local.offset(SCALES) + 4L * row * scales, row);
         }
-        memory.putInts(local.offset(SOURCE_RANKS), handle.sourceRanks(), 0, handle.received());
-        memory.putInts(local.offset(SOURCE_TOKENS), handle.sourceTokens(), 0, handle.received());
-        clearTail(handle.received(), rows, wide);
+        memory.putInts(local.offset(SOURCE_RANKS), routing.sourceRanks(), 0, routing.received());
+        memory.putInts(local.offset(SOURCE_TOKENS), routing.sourceTokens(), 0, routing.received());
+        clearTail(routing.received(), rows, wide);
         Tensor inPlace = new HostState.Region(state.symmetric(), symmetric)
                 .tensor(layout.rows(), request.x().type(), rows, state.shape().hidden());
         return request.out()
                 .map(out -> {
                     HostMemory target = state.views().of(out);
                     RowCopies copies = mode.copies();
-                    long bytes = handle.received() * rowBytes;
+                    long bytes = routing.received() * rowBytes;
                     copies.begin(bytes);
                     copies.add(target, 0, symmetric, layout.rows(), bytes);
                     copies.finish();
@@ -421,23 +417,19 @@ final class HighThroughputDispatch {
         }
     }
 
-    private Tensor expand(HighThroughputHandle handle, long rows) {
+    private Tensor expand(HighThroughputRouting routing, long rows) {
         HostMemory symmetric = state.peers().local();
         HostMemory memory = state.highThroughput().access();
         LocalLayout local = state.layout();
         HostMemory target = request.out().map(state.views()::of).orElse(memory);
         long base = request.out().isPresent() ? 0 : local.offset(EXPANDED);
-        int[] ranks = new int[Math.toIntExact(rows)];
-        int[] sources = new int[ranks.length];
-        int[] rowWeights = new int[ranks.length];
-        Arrays.fill(ranks, -1);
-        Arrays.fill(sources, -1);
         RowCopies copies = mode.copies();
-        copies.begin(Arrays.stream(handle.expertRows()).asLongStream().sum() * rowBytes);
+        copies.begin(Arrays.stream(routing.expertRows()).asLongStream().sum() * rowBytes);
         ReceivedRecords records = mode.records();
-        for (int row = 0; row < handle.received(); row++) {
+        records.beginExpanded(Math.toIntExact(rows));
+        for (int row = 0; row < routing.received(); row++) {
             for (int k = 0; k < topK; k++) {
-                int to = handle.expandedRows()[row * topK + k];
+                int to = routing.expandedRows()[row * topK + k];
                 if (to < 0) {
                     continue;
                 }
@@ -445,17 +437,14 @@ final class HighThroughputDispatch {
                 if (scales > 0) {
                     records.writeScales(memory, local.offset(EXPANDED_SCALES) + 4L * to * scales, row);
                 }
-                rowWeights[to] = records.weight(row, k);
-                ranks[to] = handle.sourceRanks()[row];
-                sources[to] = handle.sourceTokens()[row];
+                records.expand(row, k, to, routing);
             }
         }
-        memory.putInts(local.offset(SOURCE_RANKS), ranks, 0, ranks.length);
-        memory.putInts(local.offset(SOURCE_TOKENS), sources, 0, ranks.length);
-        memory.putInts(local.offset(TOPK_WEIGHTS), rowWeights, 0, ranks.length);
+        records.writeExpanded(
+                memory, local.offset(SOURCE_RANKS), local.offset(SOURCE_TOKENS), local.offset(TOPK_WEIGHTS));
         copies.finish();
         if (request.zeroPadding()) {
-            zeroPadding(handle, target, base);
+            zeroPadding(routing, target, base);
         }
         return request.out()
                 .map(out ->
@@ -464,11 +453,11 @@ final class HighThroughputDispatch {
                         .tensor(base, request.x().type(), rows, state.shape().hidden()));
     }
 
-    private void zeroPadding(HighThroughputHandle handle, HostMemory target, long base) {
+    private void zeroPadding(HighThroughputRouting routing, HostMemory target, long base) {
         long scaleBase = state.layout().offset(EXPANDED_SCALES);
-        for (int e = 0; e < handle.expertRows().length; e++) {
-            long from = handle.expertOffsets()[e] + handle.expertRows()[e];
-            long rows = handle.expertOffsets()[e + 1] - from;
+        for (int e = 0; e < routing.expertRows().length; e++) {
+            long from = routing.expertOffsets()[e] + routing.expertRows()[e];
+            long rows = routing.expertOffsets()[e + 1] - from;
             target.zero(base + from * rowBytes, rows * rowBytes);
             state.highThroughput().access().zero(scaleBase + from * 4 * scales, rows * 4 * scales);
         }

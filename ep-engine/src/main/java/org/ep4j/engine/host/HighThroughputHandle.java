@@ -3,49 +3,63 @@ package org.ep4j.engine.host;
 import org.ep4j.DispatchHandle;
 import org.ep4j.RowLayout;
 
-/**
- * Routing of a high-throughput dispatch, as sender and as receiver.
- *
- * @param owner the buffer's high-throughput mode, by identity
- * @param number of the dispatch that made it; equal on all ranks
- * @param routing of this rank's tokens
- * @param targetRows row on the target rank, for each entry of {@code routing.targets()}
- * @param firstRows {@code [R * R]} first row of each source on each target
- * @param received rows that arrived, no padding
- * @param sourceRanks {@code [received]}
- * @param sourceTokens {@code [received]}
- * @param localIds {@code [received * K]} local expert indices, -1 where not on this rank
- * @param expandedRows {@code [received * K]} row in the by-expert layout, -1 where not on this rank; empty by rank
- * @param layout row order that the caller sees
- * @param rows that the caller sees, padding included
- * @param expertRows {@code [L]} selections of each local expert
- * @param expertOffsets {@code [L + 1]} first row of each group in the by-expert layout
- * @param alignment of expert groups
- */
-@SuppressWarnings("ArrayRecordComponent") // loops over rows index these; equality is not asked of it
-record HighThroughputHandle(
-        HighThroughput owner,
-        long number,
-        Routing routing,
-        int[] targetRows,
-        int[] firstRows,
-        int received,
-        int[] sourceRanks,
-        int[] sourceTokens,
-        int[] localIds,
-        int[] expandedRows,
-        RowLayout layout,
-        long rows,
-        int[] expertRows,
-        long[] expertOffsets,
-        int alignment)
-        implements DispatchHandle {
-    @Override
-    public int tokens() {
-        return routing.tokens();
+/** Handle of a high-throughput dispatch. */
+final class HighThroughputHandle extends RecyclableHandle<HighThroughputRouting> implements DispatchHandle {
+    private final HighThroughput owner;
+    private final long number;
+    private final int tokens;
+    private final RowLayout layout;
+    private final long rows;
+    private final int alignment;
+
+    /**
+     * Creates the handle of a dispatch whose rows have arrived.
+     *
+     * @param owner the buffer's high-throughput mode, by identity
+     * @param number of the dispatch; equal on all ranks
+     * @param layout row order that the caller sees
+     * @param alignment of expert groups
+     */
+    HighThroughputHandle(
+            HighThroughput owner, long number, HighThroughputRouting routing, RowLayout layout, int alignment) {
+        super(routing, owner.routings());
+        this.owner = owner;
+        this.number = number;
+        this.layout = layout;
+        this.alignment = alignment;
+        tokens = routing.sent().tokens();
+        long[] offsets = routing.expertOffsets();
+        rows = byExpert() ? offsets[offsets.length - 1] : routing.received();
+    }
+
+    HighThroughput owner() {
+        return owner;
+    }
+
+    long number() {
+        return number;
+    }
+
+    int alignment() {
+        return alignment;
     }
 
     boolean byExpert() {
         return layout == RowLayout.BY_EXPERT;
+    }
+
+    @Override
+    public int tokens() {
+        return tokens;
+    }
+
+    @Override
+    public long rows() {
+        return rows;
+    }
+
+    @Override
+    public RowLayout layout() {
+        return layout;
     }
 }

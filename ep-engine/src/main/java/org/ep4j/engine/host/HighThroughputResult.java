@@ -22,7 +22,8 @@ import org.ep4j.engine.layout.LocalLayout;
  * A finished high-throughput dispatch.
  *
  * @param mode its mode
- * @param own its routing
+ * @param own its handle
+ * @param routing of the handle
  * @param number its number
  * @param rowTensor the rows
  * @param rows how many, as the caller sees them
@@ -33,6 +34,7 @@ import org.ep4j.engine.layout.LocalLayout;
 record HighThroughputResult(
         HighThroughput mode,
         HighThroughputHandle own,
+        HighThroughputRouting routing,
         long number,
         Tensor rowTensor,
         long rows,
@@ -84,7 +86,8 @@ record HighThroughputResult(
         check();
         return own.byExpert()
                 ? Optional.empty()
-                : Optional.of(tensor(TOPK_IDS, idType, rows, own.routing().topK()));
+                : Optional.of(
+                        tensor(TOPK_IDS, idType, rows, mode.state().shape().topK()));
     }
 
     @Override
@@ -97,7 +100,10 @@ record HighThroughputResult(
                 own.byExpert()
                         ? tensor(TOPK_WEIGHTS, DataType.FP32, rows)
                         : tensor(
-                                TOPK_WEIGHTS, DataType.FP32, rows, own.routing().topK()));
+                                TOPK_WEIGHTS,
+                                DataType.FP32,
+                                rows,
+                                mode.state().shape().topK()));
     }
 
     @Override
@@ -121,22 +127,25 @@ record HighThroughputResult(
     @Override
     public Tensor rowsPerExpert() {
         check();
-        return tensor(ROWS_PER_EXPERT, DataType.INT32, own.expertRows().length);
+        return tensor(ROWS_PER_EXPERT, DataType.INT32, mode.state().localExperts());
     }
 
     @Override
     public Tensor expertOffsets() {
         check();
-        return tensor(EXPERT_OFFSETS, DataType.INT64, own.expertOffsets().length);
+        return tensor(EXPERT_OFFSETS, DataType.INT64, mode.state().localExperts() + 1);
     }
 
     @Override
     public int[] tokensPerExpert() {
         check();
-        int[] aligned = new int[own.expertRows().length];
+        long[] offsets = routing.expertOffsets();
+        int[] aligned = new int[offsets.length - 1];
         for (int e = 0; e < aligned.length; e++) {
-            aligned[e] = (int) (own.expertOffsets()[e + 1] - own.expertOffsets()[e]);
+            aligned[e] = (int) (offsets[e + 1] - offsets[e]);
         }
+        // Of a handle that is closed, the next dispatch may have filled these meanwhile.
+        check();
         return aligned;
     }
 }

@@ -307,8 +307,7 @@ final class HostBuffer extends EngineBuffer {
     @Override
     public void close() {
         if (operations.close()) {
-            highThroughput.dispatches().close();
-            highThroughput.combines().close();
+            highThroughput.close();
             lowLatency.close();
             // Others may still need what this rank, which has all that it needs itself, has sent last.
             state.waits().until(Deadline.in(timeout));

@@ -1,11 +1,13 @@
 package org.ep4j.engine.host;
 
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
@@ -33,11 +35,24 @@ final class LowLatency {
 
     private boolean tooManyUncombined;
     private final RowCopies copies;
+    private final RoutingReader reader;
+    private final FreeList<LowLatencyRouting> routings;
+    private final int[] selections;
+    private final int[] next;
+    private final int[] sourceFirst;
+    private final long[] waited;
+    private int[] ownRows = {};
     private Optional<Fp8Rows> fp8Rows = Optional.empty();
 
     LowLatency(HostState state) {
         this.state = state;
         copies = new RowCopies(state.rowLoops());
+        reader = new RoutingReader(state.shape(), state.placement());
+        selections = new int[state.shape().experts()];
+        next = new int[state.localExperts()];
+        sourceFirst = new int[state.localExperts()];
+        waited = new long[state.ranks()];
+        routings = new FreeList<>(() -> new LowLatencyRouting(state.shape().topK(), state.ranks()));
         dispatches =
                 new Flow("low-latency dispatch", Block.LL_DISPATCH, Counter.LL_DISPATCH, Counter.LL_DISPATCH_CREDIT);
         combines = new Flow("low-latency combine", Block.LL_COMBINE, Counter.LL_COMBINE, Counter.LL_COMBINE_CREDIT);
@@ -50,6 +65,45 @@ final class LowLatency {
     /** The copies of the operation that runs. */
     RowCopies copies() {
         return copies;
+    }
+
+    /** The reader of the ids of the dispatch that runs. */
+    RoutingReader reader() {
+        return reader;
+    }
+
+    /** Zeroed counters of the selections of each expert, {@code [E]}, for the dispatch that is sent. */
+    int[] selections() {
+        Arrays.fill(selections, 0);
+        return selections;
+    }
+
+    /** Zeroed numbers of rows of each local expert, {@code [L]}, for the dispatch that is received. */
+    int[] next() {
+        Arrays.fill(next, 0);
+        return next;
+    }
+
+    /** Numbers of rows of each local expert before those of one source, {@code [L]}, for the dispatch that is received. */
+    int[] sourceFirst() {
+        return sourceFirst;
+    }
+
+    /** Zeroed nanoseconds that were waited for each rank, {@code [R]}, for the operation that is received. */
+    long[] waited() {
+        Arrays.fill(waited, 0);
+        return waited;
+    }
+
+    /** Room for a row of each selection, for a combine that is received before another operation runs. */
+    int[] ownRows(int count) {
+        ownRows = Grow.ints(ownRows, count);
+        return ownRows;
+    }
+
+    /** Routings of closed handles. */
+    FreeList<LowLatencyRouting> routings() {
+        return routings;
     }
 
     /** Copies a row to a rank: at once to one that is posted to, since the next row for it posts this one. */
@@ -108,6 +162,7 @@ final class LowLatency {
     void close() {
         dispatches.validity.close();
         combines.validity.close();
+        routings.close();
     }
 
     /** One kind of operation. Used by the thread that runs operations. */
@@ -129,6 +184,10 @@ final class LowLatency {
         private final Counter data;
         private final Counter credit;
         private final Validity validity;
+        private final String creditPhase;
+        private final String receivePhase;
+        private final long[] mine = new long[BufferLayout.BLOCK_WORDS];
+        private final long[] theirs = new long[BufferLayout.BLOCK_WORDS];
         private final boolean[] pending = new boolean[2];
         private long number;
         /** Operations up to this one are over: there was a recovery since. */
@@ -143,6 +202,8 @@ final class LowLatency {
             this.data = data;
             this.credit = credit;
             this.validity = new Validity(name, 2);
+            creditPhase = name + " credit";
+            receivePhase = name + " receive";
         }
 
         Validity validity() {
@@ -171,7 +232,7 @@ final class LowLatency {
             try {
                 for (int r = 0; r < state.ranks(); r++) {
                     if (!mask.has(r)) {
-                        state.waits().await(credit, r, next - 2, deadline, name + " credit");
+                        state.waits().await(credit, r, next - 2, deadline, creditPhase);
                     }
                 }
             } catch (RuntimeException | Error e) {
@@ -197,8 +258,12 @@ final class LowLatency {
 
         /** Tells a rank that all messages for it are written. */
         void sent(int target, long operation, long options, long count, long handle, Mask mask) {
-            long[] words = {operation, options, mask.digest(), count, handle, 0, 0, 0};
-            state.peers().writeBlock(target, block, operation, words, NO_INTS);
+            mine[0] = operation;
+            mine[OPTIONS] = options;
+            mine[MASK] = mask.digest();
+            mine[COUNT] = count;
+            mine[HANDLE] = handle;
+            state.peers().writeBlock(target, block, operation, mine, NO_INTS);
             state.peers().advance(target, data, operation);
         }
 
@@ -209,17 +274,17 @@ final class LowLatency {
          * @return how many there are
          */
         int await(int source, long operation, long options, long handle, Mask mask, Deadline deadline, long[] waited) {
-            waited[source] += state.waits().await(data, source, operation, deadline, name + " receive");
-            long[] words = state.peers().readBlock(block, operation, source);
-            if (words[0] != operation
-                    || words[OPTIONS] != options
-                    || words[HANDLE] != handle
-                    || words[MASK] != mask.digest()) {
-                long[] mine = {operation, options, mask.digest(), 0, handle};
+            waited[source] += state.waits().await(data, source, operation, deadline, receivePhase);
+            state.peers().readBlock(block, operation, source, theirs);
+            if (theirs[0] != operation
+                    || theirs[OPTIONS] != options
+                    || theirs[HANDLE] != handle
+                    || theirs[MASK] != mask.digest()) {
+                long[] own = {operation, options, mask.digest(), 0, handle};
                 throw OperationNames.lowLatency(
-                        state.peers().label(source), mask, block == Block.LL_DISPATCH, mine, words);
+                        state.peers().label(source), mask, block == Block.LL_DISPATCH, own, theirs);
             }
-            return (int) words[COUNT];
+            return (int) theirs[COUNT];
         }
 
         /** Says that this rank has emptied its bank of an operation, whether that ended well or not. */

@@ -28,7 +28,8 @@ final class LowLatencyCombine {
     private final BufferLayout layout;
     private final LowLatencyCombineRequest request;
     private final LowLatencyHandleImpl handle;
-    private final Routing routing;
+    private final LowLatencyRouting routing;
+    private final Routing sent;
     private final HostMemory x;
     private final Optional<HostMemory> weightMemory;
     private final Optional<HostMemory> waitStatistics;
@@ -37,7 +38,7 @@ final class LowLatencyCombine {
     private final int topK;
     private final int hidden;
     private final boolean exact;
-    private final int[] ownRows;
+    private int[] ownRows = {};
     private final int[] ranges;
     private final int[] packed;
     private final byte[] coded;
@@ -51,20 +52,20 @@ final class LowLatencyCombine {
         this.request = request;
         this.sum = sum;
         handle = Handles.own(request.handle(), mode);
-        routing = handle.routing();
         EpShape shape = state.shape();
         topK = shape.topK();
         hidden = shape.hidden();
-        state.checks().lowLatencyCombine(request, handle.tokens(), handle.weights() != null);
+        state.checks().lowLatencyCombine(request, handle.tokens(), handle.weighted());
         x = state.views().of(request.x());
         weightMemory = request.topkWeights().map(state.views()::of);
         waitStatistics = request.waitStats().map(state.views()::of);
         exact = request.precision() == CombinePrecision.EXACT;
         logFmt = new LogFmt(hidden);
-        ranges = new int[shape.scales()];
-        packed = new int[hidden / 2];
-        coded = new byte[logFmt.maxBytes()];
-        ownRows = new int[ownRowsInPlace() ? routing.tokens() * topK : 0];
+        ranges = new int[request.logFmt() ? shape.scales() : 0];
+        packed = new int[request.logFmt() ? hidden / 2 : 0];
+        coded = new byte[request.logFmt() ? logFmt.maxBytes() : 0];
+        routing = handle.retain();
+        sent = routing.sent();
     }
 
     /** Without the hook x stays as it is until the rows are added up, so this rank's own need no slot. */
@@ -77,26 +78,38 @@ final class LowLatencyCombine {
     }
 
     /**
-     * Sends; the receiving half is {@link #receive}.
+     * Sends; the receiving half is {@link #receive}, until whose end the handle is retained.
      *
      * @return number of the operation
      */
     long send(Deadline deadline) {
-        Mask mask = state.waits().mask();
-        LowLatencyHandleImpl.Received received = handle.received();
-        long number = flow.begin(mask, deadline);
-        mode.combining(handle.number());
-        return flow.sending(number, () -> sendAs(number, received, mask));
+        boolean done = false;
+        try {
+            Mask mask = state.waits().mask();
+            handle.requireReceived();
+            long number = flow.begin(mask, deadline);
+            mode.combining(handle.number());
+            long sentNumber = flow.sending(number, () -> sendAs(number, mask));
+            done = true;
+            return sentNumber;
+        } finally {
+            if (!done) {
+                handle.release();
+            }
+        }
     }
 
-    private long sendAs(long number, LowLatencyHandleImpl.Received received, Mask mask) {
+    private long sendAs(long number, Mask mask) {
+        if (ownRowsInPlace()) {
+            ownRows = mode.ownRows(sent.tokens() * topK);
+        }
         // The NIC sends while this thread stores; it reads rows from the caches.
         sum.begin(0);
-        send(received, mask, number, true);
-        long rows = request.logFmt() ? 0 : storedRows(received, mask);
+        send(mask, number, true);
+        long rows = request.logFmt() ? 0 : storedRows(mask);
         sum.begin(rows);
         mode.copies().begin(rows * layout.rowBytes());
-        send(received, mask, number, false);
+        send(mask, number, false);
         sum.finish();
         mode.copies().finish();
         for (int r = 0; r < state.ranks(); r++) {
@@ -108,15 +121,15 @@ final class LowLatencyCombine {
     }
 
     /** Number of rows, or of sums of rows, that are stored in the memory of mapped ranks. */
-    private long storedRows(LowLatencyHandleImpl.Received received, Mask mask) {
+    private long storedRows(Mask mask) {
         long rows = 0;
-        for (int m = 0; m < received.sourceRanks().length; m++) {
-            int target = received.sourceRanks()[m];
+        for (int m = 0; m < routing.messages(); m++) {
+            int target = routing.sourceRanks()[m];
             if (mask.has(target) || state.peers().isPostedTo(target) || (target == state.rank() && ownRowsInPlace())) {
                 continue;
             }
             for (int k = 0; exact && k < topK; k++) {
-                rows += received.rows()[m * topK + k] < 0 ? 0 : 1;
+                rows += routing.rows()[m * topK + k] < 0 ? 0 : 1;
             }
             rows += exact ? 0 : 1;
         }
@@ -124,26 +137,26 @@ final class LowLatencyCombine {
     }
 
     /** Sends to the peers that are posted to, or to the others. */
-    private void send(LowLatencyHandleImpl.Received received, Mask mask, long number, boolean posted) {
-        for (int m = 0; m < received.sourceRanks().length; m++) {
-            int target = received.sourceRanks()[m];
+    private void send(Mask mask, long number, boolean posted) {
+        for (int m = 0; m < routing.messages(); m++) {
+            int target = routing.sourceRanks()[m];
             if (mask.has(target) || state.peers().isPostedTo(target) != posted) {
                 continue;
             }
             if (target == state.rank() && ownRowsInPlace()) {
-                System.arraycopy(received.rows(), m * topK, ownRows, received.sourceTokens()[m] * topK, topK);
+                System.arraycopy(routing.rows(), m * topK, ownRows, routing.sourceTokens()[m] * topK, topK);
             } else {
-                sendMessage(received, m, target, number);
+                sendMessage(m, target, number);
             }
         }
     }
 
-    private void sendMessage(LowLatencyHandleImpl.Received received, int m, int target, long number) {
-        int token = received.sourceTokens()[m];
+    private void sendMessage(int m, int target, long number) {
+        int token = routing.sourceTokens()[m];
         int firstK = -1;
         for (int k = 0; k < topK; k++) {
             int i = m * topK + k;
-            int row = received.rows()[i];
+            int row = routing.rows()[i];
             if (row < 0) {
                 continue;
             }
@@ -162,7 +175,7 @@ final class LowLatencyCombine {
                 firstK = k;
                 sum.clear();
             }
-            sum.add(x, from, received.weights()[i]);
+            sum.add(x, from, routing.messageWeights()[i]);
         }
         if (firstK >= 0) {
             long slot = layout.combineSlot(number, token, firstK);
@@ -195,7 +208,7 @@ final class LowLatencyCombine {
     void receive(long number, Deadline deadline) {
         try {
             Mask mask = state.waits().mask();
-            long[] waited = new long[state.ranks()];
+            long[] waited = mode.waited();
             for (int r = 0; r < state.ranks(); r++) {
                 if (!mask.has(r)) {
                     flow.await(r, number, options(), handle.number(), mask, deadline, waited);
@@ -208,6 +221,7 @@ final class LowLatencyCombine {
                 }
             });
         } finally {
+            handle.release();
             flow.release(number);
         }
     }
@@ -218,12 +232,12 @@ final class LowLatencyCombine {
         Arrays.fill(lastToken, -1);
         ValueSum values = new ValueSum(request.logFmt() ? hidden : 0);
         float[] decoded = new float[request.logFmt() ? hidden : 0];
-        sum.begin(routing.tokens());
-        for (int t = 0; t < routing.tokens(); t++) {
+        sum.begin(sent.tokens());
+        for (int t = 0; t < sent.tokens(); t++) {
             sum.clear();
             values.clear();
             for (int k = 0; k < topK; k++) {
-                int id = routing.ids()[t * topK + k];
+                int id = sent.ids()[t * topK + k];
                 int owner = id < 0 ? -1 : state.placement().rankOf(id);
                 if (id < 0 || mask.has(owner) || (!exact && lastToken[owner] == t)) {
                     continue;
@@ -275,14 +289,13 @@ final class LowLatencyCombine {
         if (weightMemory.isPresent()) {
             return weightMemory.get().getFloat(4L * index);
         }
-        float[] carried = handle.weights();
-        return carried == null ? 0f : carried[index];
+        return handle.weighted() ? routing.weights()[index] : 0f;
     }
 
     /** The result of a bank or the caller's tensor. */
     Tensor outTensor(long number) {
         return request.out()
                 .orElseGet(() -> state.bank(number)
-                        .tensor(state.layout().offset(COMBINED), DataType.BF16, routing.tokens(), hidden));
+                        .tensor(state.layout().offset(COMBINED), DataType.BF16, handle.tokens(), hidden));
     }
 }

@@ -7,6 +7,7 @@ import static org.ep4j.engine.layout.LocalLayout.LowLatency.SCALES;
 import static org.ep4j.engine.layout.LocalLayout.LowLatency.SOURCE_TOKENS;
 
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
@@ -22,6 +23,7 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One low-latency dispatch. Send: one message for each (token, rank) into the next free slot of this rank's part of the
@@ -45,6 +47,8 @@ final class LowLatencyDispatch {
     private final Optional<HostMemory> statistics;
     private final Optional<HostMemory> waitStatistics;
     private final int[] message;
+    /** Retained from the end of the sending half to that of the receiving half. */
+    private @Nullable LowLatencyRouting routing;
 
     /** Checks all that can be checked without reading device contents. */
     LowLatencyDispatch(LowLatency mode, LowLatencyDispatchRequest request) {
@@ -76,29 +80,36 @@ final class LowLatencyDispatch {
         return format.code() | (weights.isPresent() ? 1 << 8 : 0);
     }
 
-    /** Sends; the receiving half is {@link #receive}. */
+    /** Sends; the receiving half is {@link #receive}, for which the handle is retained. */
     LowLatencyHandleImpl send(Deadline deadline) {
         Mask mask = state.waits().mask();
-        Routing routing = Routing.of(
-                request.topkIds(), state.views().of(request.topkIds()), tokens, state.shape(), state.placement(), mask);
-        checkDuplicates(routing);
-        long number = flow.begin(mask, deadline);
+        LowLatencyRouting fresh = mode.routings().take();
+        long number;
+        try {
+            mode.reader().read(request.topkIds(), state.views().of(request.topkIds()), tokens, mask, fresh.sent());
+            checkDuplicates(fresh.sent());
+            fresh.begin(weights.isPresent());
+            number = flow.begin(mask, deadline);
+        } catch (RuntimeException e) {
+            mode.routings().add(fresh);
+            throw e;
+        }
         mode.dispatched(number);
-        return flow.sending(number, () -> sendAs(number, routing, mask));
+        return flow.sending(number, () -> sendAs(number, fresh, mask));
     }
 
-    private LowLatencyHandleImpl sendAs(long number, Routing routing, Mask mask) {
+    private LowLatencyHandleImpl sendAs(long number, LowLatencyRouting fresh, Mask mask) {
         int[] sent = new int[state.ranks()];
-        mode.copies().begin(storedRows(routing, mask) * wireRow);
-        float[] ownWeights = new float[weights.isPresent() ? tokens * topK : 0];
+        mode.copies().begin(storedRows(fresh.sent(), mask) * wireRow);
         for (int t = 0; t < tokens; t++) {
             message[0] = t;
-            for (int k = 0; k < topK && weights.isPresent(); k++) {
-                int bits = weights.get().getInt(4L * (t * topK + k));
-                message[2 + topK + k] = bits;
-                ownWeights[t * topK + k] = Float.intBitsToFloat(bits);
+            if (weights.isPresent()) {
+                weights.get().getInts(4L * t * topK, message, 2 + topK, topK);
+                for (int k = 0; k < topK; k++) {
+                    fresh.weights()[t * topK + k] = Float.intBitsToFloat(message[2 + topK + k]);
+                }
             }
-            sendToken(number, routing, t, sent);
+            sendToken(number, fresh.sent(), t, sent);
         }
         mode.copies().finish();
         for (int r = 0; r < state.ranks(); r++) {
@@ -106,7 +117,9 @@ final class LowLatencyDispatch {
                 flow.sent(r, number, options(), sent[r], 0, mask);
             }
         }
-        return new LowLatencyHandleImpl(mode, number, routing, weights.isPresent() ? ownWeights : null);
+        LowLatencyHandleImpl handle = new LowLatencyHandleImpl(mode, number, fresh, weights.isPresent());
+        routing = handle.retain();
+        return handle;
     }
 
     /** Number of rows that are stored in the memory of mapped ranks. */
@@ -155,8 +168,9 @@ final class LowLatencyDispatch {
     /** An expert has room for {@code maxLowLatencyTokens} rows of each rank, which only duplicates can exceed. */
     private void checkDuplicates(Routing routing) {
         int most = state.shape().maxLowLatencyTokens();
-        int[] selections = new int[state.shape().experts()];
-        for (int id : routing.ids()) {
+        int[] selections = mode.selections();
+        for (int i = 0; i < tokens * topK; i++) {
+            int id = routing.ids()[i];
             if (id >= 0 && ++selections[id] > most) {
                 throw duplicates(routing.ids(), id, most);
             }
@@ -165,7 +179,6 @@ final class LowLatencyDispatch {
 
     /** No more than {@code most} tokens come here, so one of them names the expert twice. */
     private EpArgumentException duplicates(int[] ids, int expert, int most) {
-        int topK = state.shape().topK();
         int token = 0;
         while (Arrays.stream(ids, token * topK, (token + 1) * topK)
                         .filter(id -> id == expert)
@@ -181,17 +194,17 @@ final class LowLatencyDispatch {
         long number = handle.number();
         try {
             Mask mask = state.waits().mask();
-            long[] waited = new long[state.ranks()];
-            int[] next = new int[state.localExperts()];
-            int[] counts = new int[state.ranks()];
-            Expansion expansion = new Expansion(number);
+            long[] waited = mode.waited();
+            int[] next = mode.next();
+            int[] before = mode.sourceFirst();
+            Expansion expansion = new Expansion(number, Objects.requireNonNull(routing));
             // About as many selections come here as go from here.
             mode.copies().begin((long) tokens * topK * wireRow);
             for (int source = 0; source < state.ranks(); source++) {
-                int[] before = next.clone();
+                System.arraycopy(next, 0, before, 0, next.length);
                 if (!mask.has(source)) {
-                    counts[source] = flow.await(source, number, options(), 0, mask, deadline, waited);
-                    expansion.take(source, counts[source], next);
+                    int count = flow.await(source, number, options(), 0, mask, deadline, waited);
+                    expansion.take(source, count, next);
                     mode.copies().finish();
                 }
                 for (int e = 0; e < next.length; e++) {
@@ -200,7 +213,7 @@ final class LowLatencyDispatch {
                 }
             }
             expansion.local.putInts(expansion.base(COUNTS), next, 0, next.length);
-            handle.received(expansion.finish());
+            handle.received();
             statistics.ifPresent(s -> {
                 for (int e = 0; e < next.length; e++) {
                     s.putInt(4L * e, s.getInt(4L * e) + next[e]);
@@ -212,26 +225,24 @@ final class LowLatencyDispatch {
                 }
             });
         } finally {
+            handle.release();
             flow.release(number);
         }
     }
 
-    /** Grows the receiver's side of the handle while messages are unpacked. */
+    /** Fills the receiver's side of the routing while messages are unpacked. */
     private final class Expansion {
         private final long number;
+        private final LowLatencyRouting into;
         private final HostMemory local;
         private final HostMemory rows;
         private final long rowsBase;
         private final HostMemory scaleMemory;
         private final long scalesBase;
-        private int messages;
-        private int[] sourceRanks = new int[256];
-        private int[] sourceTokens = new int[256];
-        private int[] rowOf = new int[256 * topK];
-        private float[] messageWeights = new float[256 * topK];
 
-        Expansion(long number) {
+        Expansion(long number, LowLatencyRouting into) {
             this.number = number;
+            this.into = into;
             local = state.bank(number).access();
             rows = request.out().map(state.views()::of).orElse(local);
             rowsBase = request.out().isPresent() ? 0 : base(ROWS);
@@ -246,15 +257,18 @@ final class LowLatencyDispatch {
         void take(int source, int count, int[] next) {
             HostMemory symmetric = state.peers().local();
             boolean inPlace = source == state.rank() && ownRowsInPlace();
-            grow(messages + count);
-            for (int m = 0; m < count; m++, messages++) {
+            into.beginMessages(count);
+            int first = into.messages();
+            int[] rowOf = into.rows();
+            float[] messageWeights = into.messageWeights();
+            for (int m = 0; m < count; m++) {
                 long slot = layout.message(number, source, m);
                 symmetric.getInts(slot, message, 0, message.length);
-                sourceRanks[messages] = source;
-                sourceTokens[messages] = message[0];
+                into.sourceRanks()[first + m] = source;
+                into.sourceTokens()[first + m] = message[0];
                 for (int k = 0; k < topK; k++) {
                     int expert = message[2 + k];
-                    int i = messages * topK + k;
+                    int i = (first + m) * topK + k;
                     messageWeights[i] = Float.intBitsToFloat(message[2 + topK + k]);
                     if (expert < 0) {
                         rowOf[i] = -1;
@@ -272,6 +286,7 @@ final class LowLatencyDispatch {
                     putScales(row);
                 }
             }
+            into.endMessages(count);
         }
 
         private void putScales(long row) {
@@ -286,21 +301,6 @@ final class LowLatencyDispatch {
                 int exponent = s < scales ? message[layout.messageScales() + s] >>> 23 : 0;
                 scaleMemory.putByte(scalesBase + row * format.scaleCount() + s, (byte) exponent);
             }
-        }
-
-        private void grow(int needed) {
-            if (needed > sourceRanks.length) {
-                int size = Math.max(needed, 2 * sourceRanks.length);
-                sourceRanks = Arrays.copyOf(sourceRanks, size);
-                sourceTokens = Arrays.copyOf(sourceTokens, size);
-                rowOf = Arrays.copyOf(rowOf, size * topK);
-                messageWeights = Arrays.copyOf(messageWeights, size * topK);
-            }
-        }
-
-        LowLatencyHandleImpl.Received finish() {
-            return new LowLatencyHandleImpl.Received(
-                    Arrays.copyOf(sourceRanks, messages), Arrays.copyOf(sourceTokens, messages), rowOf, messageWeights);
         }
     }
 

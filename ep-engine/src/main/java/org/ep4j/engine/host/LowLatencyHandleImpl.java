@@ -2,67 +2,56 @@ package org.ep4j.engine.host;
 
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyHandle;
-import org.jspecify.annotations.Nullable;
 
-/** Routing of a low-latency dispatch: as sender at once, as receiver from the end of the receive on. */
-final class LowLatencyHandleImpl implements LowLatencyHandle {
+/** Handle of a low-latency dispatch that has been sent. */
+final class LowLatencyHandleImpl extends RecyclableHandle<LowLatencyRouting> implements LowLatencyHandle {
     private final LowLatency owner;
     private final long number;
-    private final Routing routing;
-    private final float @Nullable [] weights;
-    private volatile @Nullable Received received;
-
-    LowLatencyHandleImpl(LowLatency owner, long number, Routing routing, float @Nullable [] weights) {
-        this.owner = owner;
-        this.number = number;
-        this.routing = routing;
-        this.weights = weights;
-    }
+    private final int tokens;
+    private final boolean weighted;
+    private volatile boolean received;
 
     /**
-     * What arrived, by message: one for each (source rank, source token).
+     * Creates the handle of a dispatch that will be received.
      *
-     * @param sourceRanks {@code [messages]}
-     * @param sourceTokens {@code [messages]}
-     * @param rows {@code [messages * K]}: row in {@code [L * rows an expert]} of each selection, -1 where not on this rank
-     * @param weights {@code [messages * K]}: weights that came along
+     * @param owner the buffer's low-latency mode, by identity
+     * @param number of the dispatch; equal on all ranks
+     * @param weighted true if the dispatch carries weights
      */
-    @SuppressWarnings("ArrayRecordComponent")
-    record Received(int[] sourceRanks, int[] sourceTokens, int[] rows, float[] weights) {}
+    LowLatencyHandleImpl(LowLatency owner, long number, LowLatencyRouting routing, boolean weighted) {
+        super(routing, owner.routings());
+        this.owner = owner;
+        this.number = number;
+        this.weighted = weighted;
+        tokens = routing.sent().tokens();
+    }
 
     LowLatency owner() {
         return owner;
     }
 
-    /** Number of the dispatch; equal on all ranks. */
     long number() {
         return number;
     }
 
-    Routing routing() {
-        return routing;
+    boolean weighted() {
+        return weighted;
     }
 
-    /** Weights of this rank's tokens that the dispatch carried, or null. */
-    float @Nullable [] weights() {
-        return weights;
+    /** Says that the receiver's side of the routing is there. */
+    void received() {
+        received = true;
     }
 
-    void received(Received what) {
-        received = what;
-    }
-
-    Received received() {
-        Received what = received;
-        if (what == null) {
+    void requireReceived() {
+        if (!received) {
             throw new EpStateException(
                     "the dispatch of this handle has not been received; call receive() of its result");
         }
-        return what;
     }
 
     @Override
     public int tokens() {
-        return routing.tokens();
+        return tokens;
     }
 }

@@ -115,8 +115,12 @@ final class PassedRows {
      * @param copies of the dispatch, with nothing pending
      */
     void passOn(HighThroughput.Begun begun, int[] firstRows, RowCopies copies, Deadline deadline) {
+        long tokens = 0;
+        for (long ofSource : begun.passed()) {
+            tokens += ofSource;
+        }
         // Each goes to one rank or more.
-        copies.begin(Arrays.stream(begun.passed()).sum() * rowBytes);
+        copies.begin(tokens * rowBytes);
         for (int source = 0; source < state.ranks(); source++) {
             if (!begun.mask().has(source) && begun.passed()[source] > 0) {
                 state.waits().await(Counter.HT_DATA, source, begun.number(), deadline, "dispatch rows to pass on");

@@ -9,20 +9,28 @@ import org.ep4j.engine.memory.HostMemory;
  * each row. One thread at a time; the memory is used again by the next dispatch.
  */
 final class ReceivedRecords {
-    /** Rows that are read or written at once: less than {@link HostMemory} takes in one piece, and little enough for a cache. */
-    private static final int PIECE = 1024;
+    /** Rows that are read or written at once: less than {@link HostMemory} takes in one piece, and little enough for a core's caches. */
+    private static final int PIECE = 128;
 
     private final BufferLayout layout;
     private final int topK;
     private int scales;
     private int stride;
     private int[] words = new int[0];
+    private int expandedRows;
+    private int[] expandedRanks = {};
+    private int[] expandedTokens = {};
+    private int[] expandedWeights = {};
     private final int[] weights;
     private final long[] wideIds;
 
-    ReceivedRecords(BufferLayout layout, int topK) {
+    /** Selections of each local expert; then of experts of other ranks, by k. */
+    private final int[] counts;
+
+    ReceivedRecords(BufferLayout layout, int topK, int localExperts) {
         this.layout = layout;
         this.topK = topK;
+        counts = new int[localExperts + topK];
         weights = new int[PIECE * topK];
         wideIds = new long[PIECE * topK];
     }
@@ -37,31 +45,56 @@ final class ReceivedRecords {
         scales = rowScales;
         stride = layout.recordBytes(scales) / Integer.BYTES;
         int length = Math.multiplyExact(rows, stride);
-        if (words.length < length) {
-            words = new int[length];
-        }
+        words = Grow.ints(words, length);
+        Arrays.fill(counts, 0);
     }
 
     /** Reads the records of rows that have arrived. */
     void read(HostMemory symmetric, int firstRow, int rows) {
         for (int row = firstRow; row < firstRow + rows; row += PIECE) {
+            readPiece(symmetric, row, Math.min(PIECE, firstRow + rows - row));
+        }
+    }
+
+    /** Reads the records of rows that have arrived from a rank, and fills the receiver's side of a routing. */
+    void read(HostMemory symmetric, int source, int firstRow, int rows, HighThroughputRouting routing) {
+        Arrays.fill(routing.sourceRanks(), firstRow, firstRow + rows, source);
+        for (int row = firstRow; row < firstRow + rows; row += PIECE) {
             int piece = Math.min(PIECE, firstRow + rows - row);
-            symmetric.getInts(layout.record(row, scales), words, row * stride, piece * stride);
+            readPiece(symmetric, row, piece);
+            unpack(row, piece, routing.sourceTokens(), routing.localIds());
+        }
+    }
+
+    private void readPiece(HostMemory symmetric, int row, int piece) {
+        symmetric.getInts(layout.record(row, scales), words, row * stride, piece * stride);
+    }
+
+    private void unpack(int firstRow, int rows, int[] tokens, int[] ids) {
+        int locals = counts.length - topK;
+        for (int row = firstRow; row < firstRow + rows; row++) {
+            int at = row * stride;
+            tokens[row] = words[at];
+            for (int k = 0; k < topK; k++) {
+                int id = words[at + 1 + k];
+                ids[row * topK + k] = id;
+                // Without a branch: random experts would be mispredicted half of the time. Experts of other ranks are
+                // counted
+                // in K words, since additions to one word wait for each other.
+                int other = id >> 31;
+                counts[(id & ~other) + (locals + k & other)]++;
+            }
         }
     }
 
     /** Takes the experts of rows from an earlier dispatch, whose source sends nothing any more: without weights and scales. */
-    void clear(HighThroughputHandle handle, int firstRow, int rows) {
+    void clear(HighThroughputRouting routing, int firstRow, int rows) {
         for (int row = firstRow; row < firstRow + rows; row++) {
             int at = row * stride;
             Arrays.fill(words, at, at + stride, 0);
-            words[at] = handle.sourceTokens()[row];
-            System.arraycopy(handle.localIds(), row * topK, words, at + 1, topK);
+            words[at] = routing.sourceTokens()[row];
+            System.arraycopy(routing.localIds(), row * topK, words, at + 1, topK);
         }
-    }
-
-    int token(int row) {
-        return words[row * stride];
     }
 
     /** Bits of the weight of the {@code k}-th expert of a row; 0 where that is on another rank. */
@@ -71,28 +104,15 @@ final class ReceivedRecords {
         return words[at + topK] & ~(words[at] >> 31);
     }
 
-    /**
-     * Reads the experts of all rows.
-     *
-     * @param ids gets {@code [rows * K]} local indices, -1 for those on other ranks
-     * @param perExpert gets the number of selections of each local expert
-     */
-    void readExperts(int rows, int[] ids, int[] perExpert) {
-        for (int row = 0; row < rows; row++) {
-            System.arraycopy(words, row * stride + 1, ids, row * topK, topK);
-        }
-        // Those on other ranks are counted too, before the first: a branch would be guessed wrong half of the time.
-        int[] counts = new int[1 + perExpert.length];
-        for (int id : ids) {
-            counts[1 + id]++;
-        }
-        System.arraycopy(counts, 1, perExpert, 0, perExpert.length);
+    /** Reads the number of selections of each local expert, of all rows for which a routing was filled. */
+    void countExperts(int[] perExpert) {
+        System.arraycopy(counts, 0, perExpert, 0, perExpert.length);
     }
 
     /** Writes expert indices as 64-bit or 32-bit words. */
-    void writeExperts(HostMemory target, long offset, int[] ids, boolean wide) {
-        for (int from = 0; from < ids.length; from += wideIds.length) {
-            int piece = Math.min(wideIds.length, ids.length - from);
+    void writeExperts(HostMemory target, long offset, int[] ids, int count, boolean wide) {
+        for (int from = 0; from < count; from += wideIds.length) {
+            int piece = Math.min(wideIds.length, count - from);
             if (!wide) {
                 target.putInts(offset + 4L * from, ids, from, piece);
                 continue;
@@ -115,6 +135,31 @@ final class ReceivedRecords {
             }
             target.putInts(offset + 4L * from * topK, weights, 0, piece * topK);
         }
+    }
+
+    /** Prepares the records of the by-expert layout; rows that {@link #expand} does not fill are padding. */
+    void beginExpanded(int rows) {
+        expandedRows = rows;
+        expandedRanks = Grow.ints(expandedRanks, rows);
+        expandedTokens = Grow.ints(expandedTokens, rows);
+        expandedWeights = Grow.ints(expandedWeights, rows);
+        Arrays.fill(expandedRanks, 0, rows, -1);
+        Arrays.fill(expandedTokens, 0, rows, -1);
+        Arrays.fill(expandedWeights, 0, rows, 0);
+    }
+
+    /** Makes row {@code to} of the by-expert layout the {@code k}-th selection of a row. */
+    void expand(int row, int k, int to, HighThroughputRouting routing) {
+        expandedRanks[to] = routing.sourceRanks()[row];
+        expandedTokens[to] = routing.sourceTokens()[row];
+        expandedWeights[to] = weight(row, k);
+    }
+
+    /** Writes source ranks, source tokens and weights in the by-expert layout. */
+    void writeExpanded(HostMemory target, long ranks, long tokens, long rowWeights) {
+        target.putInts(ranks, expandedRanks, 0, expandedRows);
+        target.putInts(tokens, expandedTokens, 0, expandedRows);
+        target.putInts(rowWeights, expandedWeights, 0, expandedRows);
     }
 
     /** Writes the scales of a row. */

@@ -13,19 +13,19 @@ final class ReturnedRows {
     private final HostState state;
     private final Peers<HostMemory> peers;
     private final BufferLayout layout;
-    private final HighThroughputHandle handle;
+    private final HighThroughputRouting routing;
     private final int[] starts;
 
-    ReturnedRows(HostState state, HighThroughputHandle handle) {
+    ReturnedRows(HostState state, HighThroughputRouting routing) {
         this.state = state;
         this.peers = state.peers();
         this.layout = peers.layout();
-        this.handle = handle;
+        this.routing = routing;
         starts = new int[layout.posted() ? state.ranks() : 0];
         int next = 0;
         for (int r = 0; r < starts.length; r++) {
             starts[r] = next;
-            next += peers.isPostedTo(r) ? handle.routing().rowsTo()[r] : 0;
+            next += peers.isPostedTo(r) ? routing.sent().rowsTo()[r] : 0;
         }
     }
 
@@ -34,12 +34,15 @@ final class ReturnedRows {
         return starts;
     }
 
-    /** For each of the routing's targets, which returned row is its; says nothing for a target that is mapped. */
+    /** Index of the returned row of each of the routing's targets; undefined for mapped targets, and empty where all are mapped. */
     int[] indices() {
-        int[] targets = handle.routing().targets();
-        int[] indices = new int[targets.length];
+        if (starts.length == 0) {
+            return starts;
+        }
+        int[] targets = routing.sent().targets();
+        int[] indices = new int[routing.sent().targetCount()];
         int[] next = starts.clone();
-        for (int i = 0; i < targets.length && next.length > 0; i++) {
+        for (int i = 0; i < indices.length; i++) {
             indices[i] = next[targets[i]]++;
         }
         return indices;
@@ -54,10 +57,10 @@ final class ReturnedRows {
      */
     void send(HighThroughput mode, HighThroughput.Begun begun, long input, boolean weights) {
         int first = 0;
-        while (first < handle.received()) {
-            int source = handle.sourceRanks()[first];
+        while (first < routing.received()) {
+            int source = routing.sourceRanks()[first];
             int end = first;
-            while (end < handle.received() && handle.sourceRanks()[end] == source) {
+            while (end < routing.received() && routing.sourceRanks()[end] == source) {
                 end++;
             }
             if (peers.isPostedFrom(source) && !begun.mask().has(source)) {

@@ -23,13 +23,14 @@ public final class RoutingLayout {
      */
     public static DispatchLayout of(
             Tensor topkIds, int tokens, EpShape shape, ExpertPlacement placement, Mask mask, int[] hostOf) {
-        Routing routing = Routing.of(topkIds, HostMemory.of(topkIds.memory()), tokens, shape, placement, mask);
+        Routing routing = new Routing(shape.topK(), placement.ranks());
+        new RoutingReader(shape, placement).read(topkIds, HostMemory.of(topkIds.memory()), tokens, mask, routing);
         int[] perHost = new int[Arrays.stream(hostOf).max().orElse(0) + 1];
         int[] perExpert = new int[shape.experts()];
         boolean[][] onRank = new boolean[tokens][placement.ranks()];
-        for (int id : routing.ids()) {
-            if (id >= 0) {
-                perExpert[id]++;
+        for (int i = 0; i < tokens * shape.topK(); i++) {
+            if (routing.ids()[i] >= 0) {
+                perExpert[routing.ids()[i]]++;
             }
         }
         for (int t = 0; t < tokens; t++) {

@@ -1,52 +1,125 @@
 package org.ep4j.engine.host;
 
 import java.util.Arrays;
+import java.util.Optional;
+import org.ep4j.ExpertPlacement;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.memory.HostMemory;
 
 /**
- * Buffers the records of the rows that a dispatch stores in the memory of its peers, and writes several at a time. One thread at a time;
- * used again by the next dispatch.
+ * Makes the records of the rows that a dispatch stores in the memory of its peers, and writes several at a time. A record has the token,
+ * its K local expert indices at the receiver (-1 for those on other ranks), its K weights and its S scales. One thread at a time; used again
+ * by the next dispatch.
  */
 final class SentRecords {
-    /** Records that are written at once: a few KB for each rank. */
+    /** Records that are written at once, and tokens whose weights and scales are read at once: a few KB. */
     private static final int PIECE = 32;
 
     private final BufferLayout layout;
+    private final ExpertPlacement placement;
+    private final int topK;
     private final int[][] words;
     private final int[] firstRow;
     private final int[] count;
-    private int scales;
-    private int stride;
 
-    SentRecords(BufferLayout layout, int ranks) {
+    /** Of the current token, by selection: its rank, -1 for none, and its place among that rank's experts. */
+    private final int[] owners;
+
+    private final int[] locals;
+    private final int[] tokenWeights;
+    private int[] tokenScales = {};
+    private int[] ids = {};
+    private Optional<HostMemory> weights = Optional.empty();
+    private Optional<HostMemory> scales = Optional.empty();
+    private int scaleCount;
+    private int stride;
+    private int tokens;
+    private int token;
+    private int firstRead;
+    private int endRead;
+
+    SentRecords(BufferLayout layout, ExpertPlacement placement, int topK) {
         this.layout = layout;
-        words = new int[ranks][];
+        this.placement = placement;
+        this.topK = topK;
+        words = new int[placement.ranks()][];
         Arrays.fill(words, new int[0]);
-        firstRow = new int[ranks];
-        count = new int[ranks];
+        firstRow = new int[placement.ranks()];
+        count = new int[placement.ranks()];
+        owners = new int[topK];
+        locals = new int[topK];
+        tokenWeights = new int[PIECE * topK];
     }
 
     /**
      * Begins the records of a dispatch; forgets those that were not finished.
      *
-     * @param rowScales scales of a row
+     * @param newTokens T
+     * @param newIds {@code [T * K]}
+     * @param newWeights {@code [T, K]}, or empty for zeros
+     * @param newScales {@code [T, S]}, or empty for none
+     * @param newScaleCount S
      */
-    void begin(int rowScales) {
-        scales = rowScales;
-        stride = layout.recordBytes(scales) / Integer.BYTES;
+    void begin(
+            int newTokens,
+            int[] newIds,
+            Optional<HostMemory> newWeights,
+            Optional<HostMemory> newScales,
+            int newScaleCount) {
+        tokens = newTokens;
+        ids = newIds;
+        weights = newWeights;
+        scales = newScales;
+        scaleCount = newScaleCount;
+        stride = layout.recordBytes(scaleCount) / Integer.BYTES;
+        tokenScales = Grow.ints(tokenScales, PIECE * scaleCount);
+        endRead = 0;
+        Arrays.fill(tokenWeights, 0);
         Arrays.fill(count, 0);
     }
 
-    /** Adds the record of the next row of a rank; rows of one rank come in ascending order, without gaps. */
-    void add(int rank, HostMemory memory, int row, int[] record) {
+    /** Selects the token of the next records; tokens come in ascending order. */
+    void token(int next) {
+        token = next;
+        if (token >= endRead) {
+            read();
+        }
+        for (int k = 0; k < topK; k++) {
+            int id = ids[token * topK + k];
+            owners[k] = id < 0 ? -1 : placement.rankOf(id);
+            locals[k] = id < 0 ? -1 : placement.localIndex(id);
+        }
+    }
+
+    private void read() {
+        firstRead = token;
+        endRead = Math.min(tokens, token + PIECE);
+        int piece = endRead - token;
+        if (weights.isPresent()) {
+            weights.get().getInts(4L * token * topK, tokenWeights, 0, piece * topK);
+        }
+        if (scales.isPresent()) {
+            scales.get().getInts(4L * token * scaleCount, tokenScales, 0, piece * scaleCount);
+        }
+    }
+
+    /** Adds the record of the token's row on a rank; rows of one rank come in ascending order, without gaps. */
+    void add(int rank, HostMemory memory, int row) {
         if (words[rank].length < PIECE * stride) {
             words[rank] = new int[PIECE * stride];
         }
         if (count[rank] == 0) {
             firstRow[rank] = row;
         }
-        System.arraycopy(record, 0, words[rank], count[rank] * stride, record.length);
+        int[] to = words[rank];
+        int at = count[rank] * stride;
+        int from = token - firstRead;
+        to[at] = token;
+        for (int k = 0; k < topK; k++) {
+            to[at + 1 + k] = owners[k] == rank ? locals[k] : -1;
+            to[at + 1 + topK + k] = tokenWeights[from * topK + k];
+        }
+        System.arraycopy(tokenScales, from * scaleCount, to, at + 1 + 2 * topK, scaleCount);
         if (++count[rank] == PIECE) {
             write(rank, memory);
         }
@@ -54,7 +127,7 @@ final class SentRecords {
 
     /** Writes what was added for a rank. */
     void write(int rank, HostMemory memory) {
-        memory.putInts(layout.record(firstRow[rank], scales), words[rank], 0, count[rank] * stride);
+        memory.putInts(layout.record(firstRow[rank], scaleCount), words[rank], 0, count[rank] * stride);
         count[rank] = 0;
     }
 }

@@ -514,8 +514,11 @@ public final class BufferMembership implements RecoveryWatch {
         if (isLeftOutByMessage()) {
             return true;
         }
-        if (storedMemberships().stream().anyMatch(one -> one.epoch() > epochInUse && !one.has(self))) {
-            leftOut = true;
+        // Without a stream: every operation asks.
+        for (Membership one : storedMemberships()) {
+            if (one.epoch() > epochInUse && !one.has(self)) {
+                leftOut = true;
+            }
         }
         return leftOut;
     }

@@ -7,6 +7,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.IntBuffer;
+import java.nio.LongBuffer;
 import java.util.Optional;
 import org.ep4j.DeviceMemory;
 
@@ -20,12 +21,14 @@ import org.ep4j.DeviceMemory;
 public final class HostMemory implements Words {
     private static final int STRIDE_SHIFT = 30;
     private static final long STRIDE = 1L << STRIDE_SHIFT;
+    private static final byte[] ZEROS = new byte[1 << 16];
     private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
 
     private final long base;
     private final long size;
     private final ByteBuffer[] windows;
     private final IntBuffer[] intWindows;
+    private final LongBuffer[] longWindows;
     private final Optional<Futex> futex;
 
     private HostMemory(long base, long size, ByteBuffer[] windows, Optional<Futex> futex) {
@@ -34,8 +37,10 @@ public final class HostMemory implements Words {
         this.size = size;
         this.windows = windows;
         this.intWindows = new IntBuffer[windows.length];
+        this.longWindows = new LongBuffer[windows.length];
         for (int i = 0; i < windows.length; i++) {
             intWindows[i] = windows[i].asIntBuffer();
+            longWindows[i] = windows[i].asLongBuffer();
         }
     }
 
@@ -133,11 +138,10 @@ public final class HostMemory implements Words {
 
     /** Zeroes a range. */
     public void zero(long offset, long bytes) {
-        byte[] zeros = new byte[(int) Math.min(bytes, 1 << 16)];
         long done = 0;
         while (done < bytes) {
-            int piece = (int) Math.min(bytes - done, zeros.length);
-            window(offset + done).put(position(offset + done), zeros, 0, piece);
+            int piece = (int) Math.min(bytes - done, ZEROS.length);
+            window(offset + done).put(position(offset + done), ZEROS, 0, piece);
             done += piece;
         }
     }
@@ -154,12 +158,12 @@ public final class HostMemory implements Words {
 
     /** Writes 64-bit words; {@code offset} is a multiple of 8. */
     public void putLongs(long offset, long[] source, int from, int count) {
-        window(offset).asLongBuffer().put(position(offset) >>> 3, source, from, count);
+        longWindows[(int) (offset >>> STRIDE_SHIFT)].put(position(offset) >>> 3, source, from, count);
     }
 
     /** Reads 64-bit words; {@code offset} is a multiple of 8. */
     public void getLongs(long offset, long[] target, int from, int count) {
-        window(offset).asLongBuffer().get(position(offset) >>> 3, target, from, count);
+        longWindows[(int) (offset >>> STRIDE_SHIFT)].get(position(offset) >>> 3, target, from, count);
     }
 
     /** Reads bytes. */

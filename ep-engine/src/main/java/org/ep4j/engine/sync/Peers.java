@@ -143,7 +143,9 @@ public final class Peers<W extends Words> {
     /** Until when the calls of the operation that begins may wait. What an operation before it left unposted is dropped. */
     public void until(Deadline end) {
         deadline = end;
-        postedTo.values().forEach(PostedPeer::drop);
+        if (!postedTo.isEmpty()) {
+            postedTo.values().forEach(PostedPeer::drop);
+        }
     }
 
     /** True when this rank writes {@code peer} by posting, and so cannot read its memory. */
@@ -347,14 +349,16 @@ public final class Peers<W extends Words> {
         }
     }
 
-    /** Reads the head of {@code source}'s block. */
-    public long[] readBlock(Block block, long number, int source) {
+    /**
+     * Reads the head of {@code source}'s block.
+     *
+     * @param words filled with the first words of the block; no longer than {@link BufferLayout#BLOCK_WORDS}
+     */
+    public void readBlock(Block block, long number, int source, long[] words) {
         long offset = layout.block(block, number, source);
-        long[] words = new long[BufferLayout.BLOCK_WORDS];
         for (int i = 0; i < words.length; i++) {
             words[i] = writtenBy(source).getLong(offset + 8L * i);
         }
-        return words;
     }
 
     /** Who a rank is and how it is reached, for messages. */

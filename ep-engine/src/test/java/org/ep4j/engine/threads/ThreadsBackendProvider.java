@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -43,6 +45,9 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
     /** What a probe of this rank finds; one that is not to run fails. */
     private static final ConfigKey<Boolean> PROBED =
             ConfigKey.flag("ep.threads.probed", true, "false lets the probe fail with an exception");
+
+    /** Memory on the host, by address. */
+    private static final Map<Long, Shared> SHARED = new ConcurrentHashMap<>();
 
     @Override
     public String id() {
@@ -116,6 +121,9 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
         private Buffer onHost(Bootstrap members, List<Integer> ranks, String name, long bytes, Duration deadline) {
             DeviceAllocation own = context.device().allocate(bytes);
+            Shared shared = new Shared(own);
+            SHARED.put(own.memory().address(), shared);
+            List<Shared> used = new ArrayList<>(List.of(shared));
             byte[] address =
                     ByteBuffer.allocate(8).putLong(own.memory().address()).array();
             Map<Integer, DeviceMemory> peers = new TreeMap<>(Map.of(context.rank(), own.memory()));
@@ -123,10 +131,12 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
             for (int i = 0; i < all.size(); i++) {
                 if (isMapped(ranks.get(i))) {
                     long at = ByteBuffer.wrap(all.get(i)).getLong();
+                    used.add(SHARED.get(at).retain());
                     peers.put(ranks.get(i), new DeviceMemory(at, bytes, Device.HOST));
                 }
             }
-            return new Buffer(own.memory(), peers, own::close);
+            members.barrier(name + "-mapped", deadline);
+            return new Buffer(own.memory(), peers, () -> used.forEach(Shared::release));
         }
 
         private Buffer onGpus(Bootstrap members, List<Integer> ranks, String name, long bytes, Duration deadline) {
@@ -155,6 +165,28 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         @Override
         public void close() {
             // Buffers are closed by themselves.
+        }
+    }
+
+    /** Memory that stays until the last rank that uses it has closed its buffer, as a mapping of a file does. */
+    private static final class Shared {
+        private final DeviceAllocation allocation;
+        private final AtomicInteger users = new AtomicInteger(1);
+
+        Shared(DeviceAllocation allocation) {
+            this.allocation = allocation;
+        }
+
+        private Shared retain() {
+            users.incrementAndGet();
+            return this;
+        }
+
+        private void release() {
+            if (users.decrementAndGet() == 0) {
+                SHARED.remove(allocation.memory().address());
+                allocation.close();
+            }
         }
     }
 

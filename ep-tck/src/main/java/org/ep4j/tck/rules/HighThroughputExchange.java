@@ -52,14 +52,16 @@ final class HighThroughputExchange implements AutoCloseable {
         this.table = RowTable.of(workload, rank, options.layout(), options.alignment(), masked);
     }
 
-    /** A whole round: dispatch, the cached dispatch where asked for, and combine, everything compared. */
+    /** A whole round: dispatch, the cached dispatch where asked for, and combine, everything compared; the handle is closed. */
     void round() {
         DispatchResult result = dispatch();
         verify(result);
         if (options.cached()) {
             cachedDispatch(result.handle());
         }
-        combine(result.handle());
+        CombineResult combined = combine(result.handle(), workload.randomOutputs());
+        result.handle().close();
+        verify(combined);
     }
 
     /** Compares the result of {@link #dispatch}. */
@@ -133,7 +135,10 @@ final class HighThroughputExchange implements AutoCloseable {
 
     /** Expert outputs back, compared with the oracle. */
     void combine(DispatchHandle handle) {
-        CombineResult result = combine(handle, workload.randomOutputs());
+        verify(combine(handle, workload.randomOutputs()));
+    }
+
+    private void verify(CombineResult result) {
         verifier.combine(
                 result, new CombineOracle(workload, workload.randomOutputs(), masked), workload, rank, options.want());
     }

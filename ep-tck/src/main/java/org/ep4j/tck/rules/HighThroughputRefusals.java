@@ -207,7 +207,12 @@ final class HighThroughputRefusals {
                 closed(
                         "layout-closed",
                         "layout() of ids in memory that is closed",
-                        t -> t.buffer.layout(t.closed(DataType.INT32, TOKENS, TOPK))));
+                        t -> t.buffer.layout(t.closed(DataType.INT32, TOKENS, TOPK))),
+                closed("cached-closed", "a dispatch along the routes of a handle that is closed", t -> {
+                    DispatchHandle old = t.buffer.dispatch(t.dispatch().build()).handle();
+                    old.close();
+                    t.send(DispatchRequest.cached(t.x(), old));
+                }));
     }
 
     /** Of combines. */
@@ -290,7 +295,13 @@ final class HighThroughputRefusals {
                 closed(
                         "combine-x-closed",
                         "expert outputs in memory that is closed",
-                        t -> t.send(CombineRequest.of(t.closed(DataType.BF16, t.rows, HIDDEN), t.handle))));
+                        t -> t.send(CombineRequest.of(t.closed(DataType.BF16, t.rows, HIDDEN), t.handle))),
+                closed("combine-handle-closed", "expert outputs for a handle that is closed", t -> {
+                    DispatchHandle old = t.buffer.dispatch(t.dispatch().build()).handle();
+                    Tensor x = t.bf16(old.rows(), HIDDEN);
+                    old.close();
+                    t.send(CombineRequest.of(x, old));
+                }));
     }
 
     private static Refusal wrong(String name, String text, String mention, Refusal.Action action) {

@@ -21,6 +21,7 @@ final class HookScenario implements Scenario {
         switch (context.params().text("case", "")) {
             case "overlap" -> overlap(context, buffer, setup);
             case "two" -> two(context, buffer, setup);
+            case "closed" -> closed(context, buffer, setup);
             case "misuse" -> misuse(context, buffer, setup);
             default -> throw new IllegalArgumentException("no such case: " + context.params());
         }
@@ -58,6 +59,31 @@ final class HookScenario implements Scenario {
             secondBack.receive();
             one.verify(firstBack);
             two.verify(secondBack);
+        }
+    }
+
+    /** Handles are closed between the halves, before a dispatch that could use their memory again. */
+    private static void closed(RankContext context, EpBuffer buffer, Setup setup) {
+        try (LowLatencyExchange one = new LowLatencyExchange(context, buffer, setup.workload(1), HOOK, Set.of());
+                LowLatencyExchange two = new LowLatencyExchange(context, buffer, setup.workload(2), HOOK, Set.of());
+                LowLatencyExchange three = new LowLatencyExchange(context, buffer, setup.workload(3), HOOK, Set.of())) {
+            LowLatencyDispatchResult first = one.send();
+            first.handle().close();
+            LowLatencyDispatchResult second = two.send();
+            first.receive();
+            second.receive();
+            one.verify(first);
+            two.verify(second);
+            LowLatencyCombineResult secondBack = two.sendBack(second.handle(), two.outputs());
+            second.handle().close();
+            LowLatencyDispatchResult third = three.send();
+            third.receive();
+            secondBack.receive();
+            two.verify(secondBack);
+            three.verify(third);
+            LowLatencyCombineResult thirdBack = three.sendBack(third.handle(), three.outputs());
+            thirdBack.receive();
+            three.verify(thirdBack);
         }
     }
 

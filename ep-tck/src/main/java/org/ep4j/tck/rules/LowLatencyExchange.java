@@ -55,11 +55,13 @@ final class LowLatencyExchange implements AutoCloseable {
         this.slots = buffer.shape().lowLatencyRows(workload.ranks());
     }
 
-    /** A whole round: dispatch and combine, everything compared. */
+    /** A whole round: dispatch and combine, everything compared; the handle is closed. */
     void round() {
         LowLatencyDispatchResult result = dispatch();
         verify(result);
-        verify(combine(result.handle(), outputs()));
+        LowLatencyCombineResult combined = combine(result.handle(), outputs());
+        result.handle().close();
+        verify(combined);
     }
 
     /** Expert outputs of this exchange. */

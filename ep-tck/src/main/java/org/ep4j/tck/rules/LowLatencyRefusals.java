@@ -5,6 +5,7 @@ import static org.ep4j.tck.rules.Refusal.Table.MOST;
 import static org.ep4j.tck.rules.Refusal.Table.TOKENS;
 import static org.ep4j.tck.rules.Refusal.Table.TOPK;
 
+import java.util.Arrays;
 import java.util.List;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
@@ -13,6 +14,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 
@@ -179,7 +181,19 @@ final class LowLatencyRefusals {
                         "expert outputs in memory that is closed",
                         t -> t.send(LowLatencyCombineRequest.of(
                                         t.closed(DataType.BF16, t.local(), t.slots(), HIDDEN), t.lowLatencyHandle)
-                                .topkWeights(t.weights()))));
+                                .topkWeights(t.weights()))),
+                closed("ll-combine-handle-closed", "expert outputs for a handle that is closed", t -> {
+                    // No token names an expert twice: an expert has no room for duplicates.
+                    int[] ids = new int[TOKENS * TOPK];
+                    Arrays.setAll(ids, i -> i % TOPK);
+                    LowLatencyHandle old = t.buffer
+                            .dispatch(LowLatencyDispatchRequest.of(t.x(), t.arena.ints(ids, TOKENS, TOPK))
+                                    .build())
+                            .handle();
+                    old.close();
+                    t.send(LowLatencyCombineRequest.of(t.bf16(t.local(), t.slots(), HIDDEN), old)
+                            .topkWeights(t.weights()));
+                }));
     }
 
     private static Refusal closed(String name, String text, Refusal.Action action) {

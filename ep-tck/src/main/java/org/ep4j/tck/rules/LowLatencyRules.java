@@ -106,6 +106,12 @@ public final class LowLatencyRules {
                         HookScenario.class,
                         "case=misuse tokens=10",
                         Capability.HOOK),
+                Rule.of(
+                        "4.45",
+                        "handles can be closed between sending and receiving",
+                        HookScenario.class,
+                        "case=closed tokens=10",
+                        Capability.HOOK),
                 rule("4.50", "results can be put where the caller says", "out tokens=12", Capability.PREALLOCATED),
                 rule(
                         "4.51",

@@ -37,7 +37,7 @@ final class Link {
 
     private record Write(long target, long source, long bytes) implements Posted {}
 
-    /** The time is that of {@link System#nanoTime}. */
+    /** An advance of a counter, with the {@link System#nanoTime} at which it was posted. */
     private record Advance(int counter, long value, long posted) implements Posted {}
 
     private final Endpoint own;

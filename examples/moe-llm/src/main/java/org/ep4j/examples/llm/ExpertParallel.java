@@ -86,6 +86,7 @@ final class ExpertParallel implements Experts {
         CombineResult sums =
                 buffer.combine(CombineRequest.of(results, arrived.handle()).build());
         float[] out = read(sums.out(), batch.tokens());
+        arrived.handle().close();
         spent.on(Spent.Work.COMBINE);
         return out;
     }
@@ -156,6 +157,7 @@ final class ExpertParallel implements Experts {
         for (int i = 0; i < batches; i++) {
             combined.get(i).receive();
             float[] sums = read(combined.get(i).out(), routed.get(i).tokens());
+            dispatched.get(i).handle().close();
             spent.on(Spent.Work.COMBINE);
             done.batch(i, sums);
         }

@@ -1,0 +1,71 @@
+package org.ep4j.engine.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.ep4j.EpStateException;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+@Tag("verify")
+class RecyclableHandleTest {
+    private static final class Handle extends RecyclableHandle<Object> {
+        Handle(Object routing, FreeList<Object> free) {
+            super(routing, free);
+        }
+    }
+
+    private final FreeList<Object> free = new FreeList<>(Object::new);
+    private final Object routing = new Object();
+    private final Handle handle = new Handle(routing, free);
+
+    @Test
+    void aRoutingIsUsedAgainAfterItsHandleIsClosed() {
+        assertThat(free.take()).isNotSameAs(routing);
+        handle.close();
+        handle.close();
+        assertThat(free.take()).isSameAs(routing);
+        assertThat(free.take()).isNotSameAs(routing);
+    }
+
+    @Test
+    void aRoutingIsNotUsedAgainWhileAnOperationUsesIt() {
+        assertThat(handle.retain()).isSameAs(routing);
+        assertThat(handle.retain()).isSameAs(routing);
+        handle.close();
+        handle.release();
+        assertThat(free.take()).isNotSameAs(routing);
+        handle.release();
+        assertThat(free.take()).isSameAs(routing);
+        assertThat(free.take()).isNotSameAs(routing);
+    }
+
+    @Test
+    void aRoutingIsNotUsedAgainWhileItsHandleIsOpen() {
+        handle.retain();
+        handle.release();
+        assertThat(free.take()).isNotSameAs(routing);
+        handle.close();
+        assertThat(free.take()).isSameAs(routing);
+    }
+
+    @Test
+    void operationsAreRefusedAfterClose() {
+        handle.retain();
+        handle.close();
+        assertThatThrownBy(handle::requireOpen)
+                .isInstanceOf(EpStateException.class)
+                .hasMessageContaining("closed");
+        assertThatThrownBy(handle::retain).isInstanceOf(EpStateException.class).hasMessageContaining("closed");
+    }
+
+    @Test
+    void aClosedListKeepsNothing() {
+        Object later = new Object();
+        handle.close();
+        free.close();
+        new Handle(later, free).close();
+        assertThat(free.take()).isNotSameAs(routing).isNotSameAs(later);
+        assertThat(free.take()).isNotSameAs(routing).isNotSameAs(later);
+    }
+}
