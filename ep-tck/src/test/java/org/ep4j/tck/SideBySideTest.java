@@ -99,6 +99,7 @@ class SideBySideTest {
         }
     }
 
+    @Tag("all")
     @Test
     void theReportOfSeveralJobsIsThatOfOne() {
         ConformanceRequest request = new ConformanceRequest(

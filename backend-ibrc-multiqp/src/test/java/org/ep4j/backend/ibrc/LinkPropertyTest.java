@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 final class LinkPropertyTest {
     private static final int ROUNDS = 40;
 
-    @Property(tries = 300)
+    @Property(tries = 300, verify = 120)
     void everyByteArrivesBeforeItsCounterOnceAndInOrder(
             @ForAll long seed,
             @ForAll @IntRange(min = 1, max = 3) int rails,
@@ -33,7 +33,7 @@ final class LinkPropertyTest {
         }
     }
 
-    @Property(tries = 300)
+    @Property(tries = 300, verify = 120)
     void limitsOfTheNicsAreKept(
             @ForAll long seed,
             @ForAll @IntRange(min = 1, max = 3) int rails,
@@ -68,7 +68,7 @@ final class LinkPropertyTest {
         }
     }
 
-    @Property(tries = 1000)
+    @Property(tries = 1000, verify = 400)
     void brokenRailsLoseAndRepeatNothing(
             @ForAll long seed,
             @ForAll @IntRange(min = 2, max = 4) int rails,

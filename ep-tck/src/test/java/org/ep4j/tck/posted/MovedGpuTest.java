@@ -39,12 +39,21 @@ final class MovedGpuTest extends OnEmulatedGpus {
     @ParameterizedTest
     @CsvSource({
         "MAPPED, MovedByMaskScenario, true",
-        "MAPPED, LeftOutScenario, false",
-        "POSTED, MovedByMaskScenario, true",
         "POSTED, LeftOutScenario, false",
         "HYBRID, MovedByMaskScenario, true"
     })
     void othersContinueWithoutARankThatIsMasked(Paths paths, String scenario, boolean async) {
+        assertThatOthersContinue(paths, scenario, async);
+    }
+
+    @Tag("all")
+    @ParameterizedTest
+    @CsvSource({"MAPPED, LeftOutScenario, false", "POSTED, MovedByMaskScenario, true"})
+    void othersContinueOnTheOtherPathsToo(Paths paths, String scenario, boolean async) {
+        assertThatOthersContinue(paths, scenario, async);
+    }
+
+    private static void assertThatOthersContinue(Paths paths, String scenario, boolean async) {
         Map<String, String> settings = Map.of(
                 EpKeys.DEVICE.name(),
                 "cuda",

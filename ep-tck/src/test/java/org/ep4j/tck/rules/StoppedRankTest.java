@@ -60,6 +60,7 @@ final class StoppedRankTest {
         }
     }
 
+    @Tag("all")
     @Test
     void ofTwoRanksNeitherContinuesUntilTheOtherIsDead() {
         List<RankReport> reports = run(2);

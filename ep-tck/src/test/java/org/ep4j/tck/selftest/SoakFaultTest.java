@@ -55,6 +55,7 @@ final class SoakFaultTest {
         assertThat(report.exchanges()).isGreaterThan(2 * 20);
     }
 
+    @Tag("all")
     @Test
     void roundsWithoutALossKeepTheirRanks() {
         SoakReport report =
@@ -64,6 +65,7 @@ final class SoakFaultTest {
         assertThat(report.rounds()).isEqualTo(4);
     }
 
+    @Tag("all")
     @Test
     void ranksThatAreRefusedALargeBufferGoOn() {
         SoakReport report = soak(GroupFactory.Plain.class, Map.of(), 2, 3, Fault.FULL);

@@ -30,11 +30,16 @@ final class RandomModelTest {
 
     /** Prompts that need several steps of prefill, more of them than ranks, and not as many on each. */
     @Test
-    void isEqualToTheBitOnOneTwoAndThreeRanks() throws IOException {
+    void isEqualToTheBitOnOneAndThreeRanks() throws IOException {
         JsonNode one = generate("--ranks", "1");
         assertThat(one.size()).isEqualTo(5);
-        assertThat(generate("--ranks", "2")).isEqualTo(one);
         assertThat(generate("--ranks", "3")).isEqualTo(one);
+    }
+
+    @Test
+    @Tag("all")
+    void isEqualToTheBitOnTwoRanks() throws IOException {
+        assertThat(generate("--ranks", "2")).isEqualTo(generate("--ranks", "1"));
     }
 
     @Test
