@@ -7,6 +7,9 @@ ep_min_java=17
 # shellcheck disable=SC2034
 ep_guest_java_options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 
+# Classes of ./ep, loaded and linked, for the JVMs of a guest: an emulated processor takes seconds to load them.
+ep_class_archive=target/on-verbs/ep.jsa
+
 ep_fail() {
   echo "ep4j: $*" >&2
   exit 1
@@ -145,4 +148,22 @@ ep_require_build_tools() {
     ep_fail "no mvn found: install Maven 3.8 or newer (Debian: apt-get install maven openjdk-17-jdk-headless)."
   fi
   ep_require_java
+}
+
+# Writes the archive of the classes that a short run of ./ep uses here, where the processor is not emulated; without it, JVMs only start more
+# slowly. From the project's root.
+ep_write_class_archive() {
+  mkdir -p "$(dirname "$ep_class_archive")"
+  rm -f "$ep_class_archive"
+  # Classes that were not verified are not archived for JVMs that verify.
+  EP_JAVA_OPTS="$ep_guest_java_options -XX:+BytecodeVerificationRemote -XX:ArchiveClassesAtExit=$PWD/$ep_class_archive" \
+    ./ep conformance --backend host-shm --ranks 2 --mode threads --rule '1\..*|3\.1|4\.1|6\.1' >/dev/null 2>&1 ||
+    rm -f "$ep_class_archive"
+}
+
+# Lets JVMs of ./ep use the archive of these jars, where there is one.
+ep_use_class_archive() {
+  if [ "$ep_class_archive" -nt ep-cli/target/quick/build.stamp ]; then
+    export EP_JAVA_OPTS="${EP_JAVA_OPTS:-} -XX:SharedArchiveFile=$PWD/$ep_class_archive"
+  fi
 }

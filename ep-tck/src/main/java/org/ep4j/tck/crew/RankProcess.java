@@ -25,7 +25,8 @@ final class RankProcess {
     private static final int KEPT_LINES = 60;
 
     /** Options of this JVM that ranks run with too: they change which code the engine takes. */
-    private static final List<String> INHERITED = List.of("--enable-native-access", "--add-modules", "-Dep.");
+    private static final List<String> INHERITED =
+            List.of("--enable-native-access", "--add-modules", "-Dep.", "-XX:SharedArchiveFile");
 
     /** A line of a rank; empty when its standard output ended. */
     record Event(int rank, Optional<Wire.Message> message) {}
