@@ -47,7 +47,7 @@ final class LowLatencyDispatch {
     private final Optional<HostMemory> statistics;
     private final Optional<HostMemory> waitStatistics;
     private final int[] message;
-    /** Retained from the end of the sending half to that of the receiving half. */
+    /** Retained until the dispatch has been received. */
     private @Nullable LowLatencyRouting routing;
 
     /** Checks all that can be checked without reading device contents. */
