@@ -62,6 +62,13 @@ final class OfferTest {
     }
 
     @Test
+    void pciExpressIsOfferedAcrossTheSwitchesOfOneTree() {
+        Ranks host = Ranks.of(Joined.SWITCHES_BELOW_A_SWITCH, 4);
+        PathOffer offer = path(provider.offer(host.profile(0, "h", 1), host.profile(1, "h", 2)));
+        assertThat(offer.gigabytesPerSecond()).isBetween(20.0, 48.0);
+    }
+
+    @Test
     void aGpuThatIsHiddenByTheEnvironmentAloneIsReachedAllTheSame() {
         Ranks first = Ranks.seeing(Joined.NVSWITCH, Ranks.upTo(4), List.of(2));
         Ranks second = Ranks.seeing(Joined.NVSWITCH, Ranks.upTo(4), List.of(3, 1));

@@ -19,6 +19,7 @@ import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.Part;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.PciSwitch;
@@ -41,6 +42,8 @@ record Ranks(Topology topology, CudaGpus gpus, ProcessFacts process, FileTree fi
         ROW,
         /** One PCI switch for each pair of GPUs. */
         PAIRS_OF_PCI,
+        /** One PCI switch for each pair of GPUs, all of them below another one. */
+        SWITCHES_BELOW_A_SWITCH,
         /** Nothing is known. */
         UNKNOWN
     }
@@ -181,9 +184,14 @@ record Ranks(Topology topology, CudaGpus gpus, ProcessFacts process, FileTree fi
                     Optional.of(true),
                     clique);
             PciSwitch pci = new PciSwitch(host, new PciAddress(0, 1 + place / 2, 0, 0), PciId.UNKNOWN);
+            Part above = numa;
+            if (joined == Joined.SWITCHES_BELOW_A_SWITCH) {
+                above = new PciSwitch(host, new PciAddress(0, 0x80, 0, 0), PciId.UNKNOWN);
+                builder.add(above).link(above, numa, new Link(LinkType.PCI, 48, 1));
+            }
             builder.add(gpu)
                     .add(pci)
-                    .link(pci, numa, new Link(LinkType.PCI, 48, 1))
+                    .link(pci, above, new Link(LinkType.PCI, 48, 1))
                     .link(gpu, pci, new Link(LinkType.PCI, 48, 1));
             if (joined == Joined.NVSWITCH) {
                 builder.add(nvswitch).link(gpu, nvswitch, new Link(LinkType.NVLINK, 370.8, 18));
