@@ -282,7 +282,12 @@ public final class EpPlan {
 
     /** The plan for people: ranks with their NICs, then like pairs with the reason for every backend that was not taken. */
     public String explain() {
-        return new PlanText(this).text();
+        return new PlanText(this, true).text();
+    }
+
+    /** Returns the plan as {@link #explain} does, but leaves out backends whose hardware is missing, unless the settings name them. */
+    public String summary() {
+        return new PlanText(this, false).text();
     }
 
     /** The plan as bytes. They are compressed: those of equal plans are equal where the Java runtime is the same. */

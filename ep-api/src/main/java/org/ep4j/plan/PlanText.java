@@ -18,10 +18,13 @@ final class PlanText {
     private static final int SHOWN = 8;
 
     private final EpPlan plan;
+    private final boolean all;
     private final StringBuilder text = new StringBuilder();
 
-    PlanText(EpPlan plan) {
+    /** @param all false leaves out backends whose hardware is missing and that the settings do not name */
+    PlanText(EpPlan plan, boolean all) {
         this.plan = plan;
+        this.all = all;
     }
 
     String text() {
@@ -159,9 +162,19 @@ final class PlanText {
         }
         line.append(offer.staged() ? ", staged through host memory since nothing better is there" : "");
         line.append('\n');
-        path.rejected()
-                .forEach(reason -> line.append("    not taken: ").append(reason).append('\n'));
+        RankProfile from = plan.profiles().get(path.from());
+        RankProfile to = plan.profiles().get(path.to());
+        decision.rejected().stream()
+                .filter(rejection -> all || named(rejection.backend()) || !rejection.notApplicable(from, to))
+                .forEach(rejection -> line.append("    not taken: ")
+                        .append(rejection.describe(from, to))
+                        .append('\n'));
         return line.toString();
+    }
+
+    private boolean named(String backend) {
+        BackendChoice choice = plan.options().backends();
+        return choice.require().contains(backend) || choice.prefer().contains(backend);
     }
 
     private PairPath example(Decision decision) {

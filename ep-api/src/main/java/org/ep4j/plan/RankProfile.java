@@ -7,6 +7,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
 import org.ep4j.EpMismatchException;
+import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.topology.Locality;
 
@@ -52,6 +53,11 @@ public record RankProfile(
         public static BackendProfile of(ProbeReport report) {
             String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
             return new BackendProfile(report.usable(), why, report.facts(), report.identity());
+        }
+
+        /** True when a check found the device or the machine to be other than what the backend is for. */
+        public boolean notApplicable() {
+            return why.contains(" " + Check.Status.NOT_APPLICABLE + ": ");
         }
 
         /** Copies the facts, in key order. */

@@ -7,12 +7,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Planner.Candidate;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.Check;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -159,6 +164,32 @@ class PlanChoicesTest {
         assertThat(asked).doesNotHaveDuplicates().hasSize(16 + 12);
         assertThat(plan.groups().stream().mapToLong(PairGroup::pairs).sum()).isEqualTo(64L * 63);
         assertThat(plan.groups()).hasSize(2);
+    }
+
+    @Test
+    void theSummaryLeavesOutBackendsWhoseHardwareIsMissingUnlessTheSettingsNameThem() {
+        Check missing = Check.notApplicable("EP-X-001", "no AMD GPU", "");
+        Check broken = Check.fail("EP-Y-001", "no driver", "install it");
+        Map<String, BackendProfile> backends = Map.of(
+                "ipc", new BackendProfile(true, "", Map.of()),
+                "rocm", BackendProfile.of(new ProbeReport(List.of(missing), Map.of())),
+                "rdma", BackendProfile.of(new ProbeReport(List.of(broken), Map.of())));
+        List<RankProfile> profiles = List.of(
+                new RankProfile(0, "h", "name-h", 10, Device.HOST, backends, Map.of()),
+                new RankProfile(1, "h", "name-h", 11, Device.HOST, backends, Map.of()));
+        List<Planner.Candidate> candidates = Stream.of("ipc", "rdma", "rocm")
+                .map(id -> new Planner.Candidate(id, (a, b) -> new PathOffer(PathKind.MAPPED, 300, 1, List.of())))
+                .toList();
+        EpPlan plan = Planner.plan(profiles, candidates, PlanOptions.AUTO);
+        assertThat(plan.explain())
+                .contains("not taken: rocm: not usable on rank 0", "not taken: rdma: not usable on rank 0");
+        assertThat(plan.summary())
+                .contains("all 2 pairs: ipc", "not taken: rdma: not usable on rank 0")
+                .doesNotContain("rocm");
+        PlanOptions preferred = new PlanOptions(
+                new BackendChoice(List.of(), List.of("rocm"), List.of()), NicChoice.AUTO, Objective.BALANCED);
+        assertThat(Planner.plan(profiles, candidates, preferred).summary())
+                .contains("not taken: rocm: not usable on rank 0");
     }
 
     @Test

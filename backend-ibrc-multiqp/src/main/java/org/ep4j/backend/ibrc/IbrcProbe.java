@@ -58,6 +58,8 @@ final class IbrcProbe {
     /** Below this a group of a few ranks with small shapes does not fit; login shells give 8 MiB. */
     private static final long LITTLE = 256L << 20;
 
+    private static final String LOADED = "libibverbs.so.1 is loaded";
+
     private final List<Check> checks = new ArrayList<>();
     private final Map<String, String> facts = new TreeMap<>();
 
@@ -97,15 +99,21 @@ final class IbrcProbe {
         try {
             VerbsLibrary.load();
         } catch (VerbsLibrary.Missing e) {
+            if (absent(config)) {
+                return;
+            }
             checks.add(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
             notRun(DEVICES, NIC, DIRECT, GID, ATOMICS);
             checks.add(memory());
             notRun(RETRIES);
             return;
         }
-        checks.add(Check.pass(LIBRARY, "libibverbs.so.1 is loaded"));
         List<String> names = VerbsLibrary.devices();
         if (names.isEmpty()) {
+            if (absent(config)) {
+                return;
+            }
+            checks.add(Check.pass(LIBRARY, LOADED));
             checks.add(Check.fail(
                     DEVICES,
                     "libibverbs sees no device",
@@ -116,6 +124,7 @@ final class IbrcProbe {
             notRun(RETRIES);
             return;
         }
+        checks.add(Check.pass(LIBRARY, LOADED));
         List<DeviceFinding> found = names.stream().map(DeviceFinding::of).toList();
         List<DeviceFinding> usable =
                 found.stream().filter(one -> one.problem().isEmpty()).toList();
@@ -127,6 +136,20 @@ final class IbrcProbe {
         } else {
             checks.add(Retries.check(ports, config));
         }
+    }
+
+    /** Adds the checks of a machine that has no NIC with RDMA, and returns true there. */
+    private boolean absent(EpConfig config) {
+        Locality machine = Locality.ofHost(Machine.nics(), 0, -1, config.get(EpKeys.NIC_GID_INDEX));
+        Check nic = IbrcOffer.noNic(machine);
+        if (nic.status() != Check.Status.NOT_APPLICABLE) {
+            return false;
+        }
+        checks.add(nic);
+        for (String code : List.of(LIBRARY, DEVICES, DIRECT, GID, ATOMICS, MEMORY, RETRIES)) {
+            checks.add(new Check(code, Check.Status.NOT_RUN, "there is no NIC with RDMA", ""));
+        }
+        return true;
     }
 
     private static Check devices(List<DeviceFinding> found, List<DeviceFinding> usable) {
@@ -178,6 +201,7 @@ final class IbrcProbe {
         PortGids gids = PortGids.of(topology.nics(), up, config.get(EpKeys.NIC_GID_INDEX));
         checks.add(gids.check());
         facts.put(IbrcOffer.PORTS, String.join(",", gids.ports()));
+        facts.put(ProbeReport.SUMMARY, "ports " + String.join(", ", gids.ports()));
         boolean wanted = config.get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC);
         checks.add(wanted ? atomics(mine) : Check.pass(ATOMICS, "not needed: receivers count immediates"));
         return nics.get().ports();

@@ -119,7 +119,7 @@ public final class GpuRank {
                 GpuMeter meter = new GpuMeter(gpu, barrier(group), ceiling, stream)) {
             group.barrier(MEETING);
             parent.accept(new RankMessage.Joined(
-                    group.plan().explain(),
+                    group.plan().summary(),
                     group.plan().backends(),
                     buffer.size().symmetric(),
                     buffer.size().local()));

@@ -14,7 +14,7 @@ public sealed interface RankMessage {
     /**
      * The group is up.
      *
-     * @param explanation {@link org.ep4j.plan.EpPlan#explain()}
+     * @param explanation {@link org.ep4j.plan.EpPlan#summary()}
      * @param backends backends that the plan uses
      * @param symmetricBytes symmetric memory of the buffer
      * @param localBytes local memory of the buffer

@@ -75,7 +75,7 @@ public final class RankWork {
     private void run(EpGroup group, EpBuffer buffer, RankContext context) {
         BufferSize size = buffer.size();
         parent.accept(new RankMessage.Joined(
-                group.plan().explain(), group.plan().backends(), size.symmetric(), size.local()));
+                group.plan().summary(), group.plan().backends(), size.symmetric(), size.local()));
         int rounds = spec.warmup() + spec.iterations();
         int total = rounds * spec.parts().size();
         int done = 0;
