@@ -18,6 +18,7 @@ import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.report.BenchPlot;
 import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.FigureTable;
+import org.ep4j.cli.report.Figures;
 import org.ep4j.cli.report.GpuFigures;
 import org.ep4j.cli.report.GpuReport;
 import org.ep4j.cli.report.GpuTable;
@@ -25,6 +26,7 @@ import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
 import org.ep4j.cli.report.SentLines;
 import org.ep4j.cli.report.TextFile;
+import org.ep4j.cli.report.Wrapped;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -45,6 +47,19 @@ import picocli.CommandLine.Spec;
                     + " is a kernel that moves the same rows from and to places that are known in advance."
         })
 final class BenchCommand implements Callable<Integer> {
+    private static final String LEGEND =
+            "HT: high throughput; LL: low latency. Times of a round are those of its slowest rank, in microseconds; MB, rows and"
+                    + " rates are a rank's average. slowest: the largest median of one rank's own times. ceiling: the same copies,"
+                    + " sums and casts of rows by every rank at once, in the same rounds, without a peer to wait for; ratio ="
+                    + " ceiling / median. in place: combine reads the rows from EpBuffer.combineInput() or"
+                    + " lowLatencyCombineInput(); staged: from memory outside the buffer.";
+
+    private static final String GPU_LEGEND =
+            "Times in microseconds. GPU: median of all ranks and rounds, from events on the stream; slowest: median over rounds"
+                    + " of the slowest rank; call: until the host saw the end; host: until an asynchronous call returned; queued:"
+                    + " one of 8 operations of few tokens, queued back to back, a combine with its dispatch. ceiling: the same"
+                    + " rows to or from known places, as many multiprocessors, the same routing; ratio = slowest / ceiling.";
+
     /** Row orders, as they are written on the command line. */
     enum LayoutChoice {
         /** {@link RowLayout#BY_RANK}. */
@@ -195,11 +210,11 @@ final class BenchCommand implements Callable<Integer> {
                 outcome.sent());
         show(out, report);
         if (host.busy()) {
-            out.printf(
+            out.print(Wrapped.line(String.format(
                     Locale.ROOT,
-                    "The machine was busy before the start (load average %.1f on %d processors): repeat this on an idle one.%n",
+                    "The machine was busy before the start (load average %.1f on %d cores): repeat this on an idle one.",
                     host.loadAverage(),
-                    host.cores());
+                    host.cores())));
         }
         json.ifPresent(report::write);
         plot.ifPresent(file -> BenchPlot.write(report, file));
@@ -269,21 +284,16 @@ final class BenchCommand implements Callable<Integer> {
     private void show(PrintWriter out, GpuReport report) {
         GpuReport.Run first = report.runs().get(0);
         out.println();
-        out.println(report.ranks() + " ranks as " + report.ranksAs() + " over "
-                + String.join(", ", first.backends()) + "; rank 0: "
-                + first.gpu().gpu() + ", "
-                + first.gpu().processors() + " multiprocessors; hidden " + report.hidden() + ", top-" + report.topK()
-                + " of " + report.experts() + " experts; " + iterations + " rounds after " + warmup);
+        out.print(Wrapped.of(
+                "",
+                report.ranks() + " ranks as " + report.ranksAs() + " over " + String.join(", ", first.backends())
+                        + "; rank 0: " + first.gpu().gpu() + ", " + first.gpu().processors()
+                        + " multiprocessors; hidden " + report.hidden() + ", top-" + report.topK() + " of "
+                        + report.experts() + " experts; " + iterations + " rounds after " + warmup));
         out.println();
         out.print(GpuTable.of(report));
         out.println();
-        out.println(
-                "GPU: median of all ranks and rounds, from events on the stream; slowest: median over rounds of the");
-        out.println(
-                "slowest rank; call: until the host saw the end; host: until an asynchronous call returned; queued: one of");
-        out.println(
-                "8 operations of few tokens, queued back to back, a combine with its dispatch. ceiling: the same rows to");
-        out.println("or from known places, as many multiprocessors, the same routing; ratio = slowest / ceiling.");
+        out.print(Wrapped.of("", GPU_LEGEND));
         out.println(String.format(
                 Locale.ROOT,
                 "A kernel that does nothing takes %.1f us between the same events.",
@@ -345,32 +355,33 @@ final class BenchCommand implements Callable<Integer> {
 
     private void show(PrintWriter out, BenchReport report) {
         out.println();
-        out.println(report.environment().cpu() + ", " + report.environment().cores() + " processors; "
-                + report.ranks() + " ranks over "
-                + String.join(", ", report.environment().backends()) + "; hidden "
-                + report.hidden() + ", top-" + report.topK() + " of " + report.experts() + " experts, "
-                + report.dtype() + " dispatch, " + iterations + " rounds after " + warmup);
+        out.print(Wrapped.of(
+                "",
+                report.environment().cpu() + ", " + report.environment().cores() + " cores; " + report.ranks()
+                        + " ranks over "
+                        + String.join(", ", report.environment().backends()) + "; hidden "
+                        + report.hidden() + ", top-" + report.topK() + " of " + report.experts() + " experts, "
+                        + report.dtype() + " dispatch, " + iterations + " rounds after " + warmup));
         out.println();
         out.print(FigureTable.bench(report.operations()));
         out.println();
-        out.println(
-                "Times of a round are those of its slowest rank, in microseconds; MB, rows and rates are a rank's average.");
-        out.println(
-                "\"slowest rank\" is the largest median of one rank's own times. ceiling: the same copies, sums and casts of rows by");
-        out.println(
-                "every rank at once, in the same rounds, without a peer to wait for; ratio = ceiling / median. \"in place\": combine reads");
-        out.println(
-                "the rows from EpBuffer.combineInput() or lowLatencyCombineInput(); \"staged\": from memory outside the buffer.");
+        out.print(Wrapped.of("", LEGEND));
+        long compared = report.operations().stream()
+                .mapToLong(Figures::validatedElements)
+                .sum();
+        if (compared > 0) {
+            out.printf(Locale.ROOT, "%,d elements compared with the reference.%n", compared);
+        }
         report.operations().stream()
                 .filter(f -> !f.ceilingWay().isEmpty())
-                .forEach(f -> out.println("ceiling of " + f.operation() + ": " + f.ceilingWay()));
+                .forEach(f -> out.print(Wrapped.line("ceiling of " + f.operation() + ": " + f.ceilingWay())));
         report.lowLatencyAdvantage()
-                .ifPresent(times -> out.printf(
+                .ifPresent(times -> out.print(Wrapped.line(String.format(
                         Locale.ROOT,
-                        "Low-latency dispatch of %d tokens is %.2f times as fast as the same exchange through high-throughput mode.%n",
+                        "Low-latency dispatch of %d tokens is %.2f times as fast as the same exchange through high-throughput mode.",
                         traffic.lowLatencyTokens,
-                        times));
-        SentLines.of(report.sent()).forEach(out::println);
+                        times))));
+        SentLines.of(report.sent()).forEach(line -> out.print(Wrapped.line(line)));
         report.operations().stream()
                 .filter(f -> !f.valid())
                 .forEach(f -> out.println("WRONG " + FigureTable.label(f.operation()) + ": " + f.problem()));

@@ -14,6 +14,7 @@ import org.ep4j.cli.rank.WorkSpec.Wire;
 import org.ep4j.cli.report.FigureTable;
 import org.ep4j.cli.report.Figures;
 import org.ep4j.cli.report.ProgressView;
+import org.ep4j.cli.report.Wrapped;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -134,13 +135,15 @@ final class DemoCommand implements Callable<Integer> {
     private int report(PrintWriter out, Work.Outcome outcome, double seconds) {
         out.println();
         out.println("Plan");
-        out.println(outcome.joined().explanation().indent(2).stripTrailing());
+        outcome.joined().explanation().lines().forEach(line -> out.print(Wrapped.line("  " + line)));
         out.println();
-        out.println("Results (a rank, median of " + (TIMED + iterations) + " rounds after " + WARM_UP
-                + " to warm up; every element of the last " + iterations + " compared)");
-        out.println(
-                "  Times are of single calls that begin when nothing runs, as the host sees them; ./ep bench measures them in a row.");
-        out.print(FigureTable.demo(ranks, Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())
+        out.print(Wrapped.of(
+                "",
+                "Results of a rank: median time of a single call that begins when nothing runs, over "
+                        + (TIMED + iterations)
+                        + " rounds after " + WARM_UP + " to warm up; every element of the last " + iterations
+                        + " is compared. ./ep bench measures calls in a row."));
+        out.print(FigureTable.demo(Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())
                 .indent(2));
         boolean valid = outcome.figures().stream().allMatch(Figures::valid);
         outcome.figures().stream()
@@ -149,7 +152,10 @@ final class DemoCommand implements Callable<Integer> {
         out.println();
         long elements =
                 outcome.figures().stream().mapToLong(Figures::validatedElements).sum();
-        out.printf("%s: %,d elements compared, %.1f s%n", valid ? "all valid" : "NOT VALID", elements, seconds);
+        Style style = Style.of(spec);
+        out.printf(
+                "%s: %,d elements compared, %.1f s%n",
+                valid ? style.good("all valid") : style.bad("NOT VALID"), elements, seconds);
         out.flush();
         return ExitCodes.of(outcome.figures());
     }

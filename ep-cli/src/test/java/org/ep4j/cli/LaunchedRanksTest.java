@@ -54,9 +54,7 @@ final class LaunchedRanksTest {
         Ran ran = launch(3, arguments);
 
         assertThat(ran.code()).as(ran.out()).isZero();
-        assertThat(ran.out())
-                .containsOnlyOnce("3 ranks over host-shm")
-                .containsOnlyOnce("high-throughput combine, staged");
+        assertThat(ran.out()).containsOnlyOnce("3 ranks over host-shm").containsOnlyOnce("HT combine, staged");
         assertThat(ran.out().lines()).allSatisfy(line -> assertThat(line).startsWith("[0]"));
         assertThat(Files.readString(json)).containsPattern("\"ranks\"\\s*:\\s*3");
     }

@@ -12,6 +12,7 @@ import org.ep4j.cli.plan.PlanReport.Paths;
 import org.ep4j.cli.plan.PlanReport.Posting;
 import org.ep4j.cli.plan.PlanReport.RankNics;
 import org.ep4j.cli.report.TextTable;
+import org.ep4j.cli.report.Wrapped;
 import org.ep4j.topology.Printable;
 
 /** A {@link PlanReport} for people. */
@@ -53,7 +54,7 @@ public final class PlanTables {
     }
 
     private void line(String format, Object... values) {
-        text.append(String.format(Locale.ROOT, format, values)).append(System.lineSeparator());
+        text.append(Wrapped.line(String.format(Locale.ROOT, format, values)));
     }
 
     private void indented(Object table) {

@@ -26,22 +26,12 @@ public final class FigureTable {
     }
 
     /** What a demo shows: what moved, how fast, and whether it was right. */
-    public static String demo(int ranks, Map<String, Integer> tokens, List<Figures> figures) {
-        TextTable table = new TextTable(List.of(
-                "operation",
-                "ranks",
-                "tokens",
-                "rows",
-                "MB",
-                "median us",
-                "GB/s logical",
-                "GB/s wire",
-                "validated",
-                "result"));
+    public static String demo(Map<String, Integer> tokens, List<Figures> figures) {
+        TextTable table = new TextTable(
+                List.of("operation", "tokens", "rows", "MB", "us", "GB/s", "wire GB/s", "compared", "result"));
         for (Figures f : figures) {
             table.row(List.of(
                     label(f.operation()),
-                    Integer.toString(ranks),
                     Integer.toString(tokens.getOrDefault(f.operation().substring(0, 2), 0)),
                     number("%.0f", f.rows()),
                     number("%.1f", f.logicalBytes() / 1e6),
@@ -54,42 +44,35 @@ public final class FigureTable {
         return table.toString();
     }
 
-    /** What a bench shows. */
+    /** What a bench shows: HT is high throughput, LL low latency. */
     public static String bench(List<Figures> figures) {
         TextTable table = new TextTable(List.of(
-                "operation",
-                "rows",
-                "MB",
-                "median us",
-                "p99 us",
-                "slowest rank us",
-                "GB/s logical",
-                "GB/s wire",
-                "ceiling us",
-                "ratio",
-                "validated"));
+                "operation", "rows", "MB", "us", "p99 us", "slowest us", "GB/s", "wire GB/s", "ceiling", "ratio"));
         for (Figures f : figures) {
             table.row(List.of(
-                    label(f.operation()),
+                    brief(f.operation()),
                     number("%.0f", f.rows()),
                     number("%.1f", f.logicalBytes() / 1e6),
-                    number("%.1f", f.medianMicros()),
-                    number("%.1f", f.p99Micros()),
-                    number("%.1f", f.slowestRankMicros()) + " (" + f.slowestRank() + ")",
+                    micros(f.medianMicros()),
+                    micros(f.p99Micros()),
+                    micros(f.slowestRankMicros()) + " (" + f.slowestRank() + ")",
                     number("%.2f", f.logicalGigabytesPerSecond()),
                     number("%.2f", f.wireGigabytesPerSecond()),
-                    f.ceilingMicros().map(c -> number("%.1f", c)).orElse("-"),
-                    f.ratioToCeiling().map(r -> number("%.2f", r)).orElse("-"),
-                    validated(f)));
+                    f.ceilingMicros().map(FigureTable::micros).orElse("-"),
+                    f.ratioToCeiling().map(r -> number("%.2f", r)).orElse("-")));
         }
         return table.toString();
     }
 
-    private static String validated(Figures f) {
-        if (!f.valid()) {
-            return "WRONG";
-        }
-        return f.validatedElements() == 0 ? "-" : Long.toString(f.validatedElements());
+    private static String brief(String operation) {
+        return label(operation)
+                .replace("same tokens, high-throughput dispatch", "HT dispatch of LL tokens")
+                .replace("high-throughput", "HT")
+                .replace("low-latency", "LL");
+    }
+
+    private static String micros(double value) {
+        return number(value < 1000 ? "%.1f" : "%.0f", value);
     }
 
     private static String number(String format, double value) {

@@ -15,13 +15,13 @@ public final class GpuTable {
                 "SMs",
                 "MB",
                 "GPU us",
-                "slowest us",
-                "call us",
-                "host us",
-                "queued us",
-                "GB/s logical",
-                "GB/s wire",
-                "ceiling us",
+                "slowest",
+                "call",
+                "host",
+                "queued",
+                "GB/s",
+                "wire GB/s",
+                "ceiling",
                 "ratio"));
         for (GpuReport.Run run : report.runs()) {
             for (GpuFigures f : run.operations()) {

@@ -3,6 +3,7 @@ package org.ep4j.cli.topo;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.ep4j.cli.report.Wrapped;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.Host;
 import org.ep4j.topology.Topology;
@@ -47,8 +48,11 @@ public final class TopologyTree {
     }
 
     private static void branch(StringBuilder text, PartText words, Branch branch, String indent, boolean last) {
-        line(text, indent, (last ? "└─ " : "├─ ") + words.line(branch));
         List<Branch> children = branch.children();
+        text.append(Wrapped.of(
+                indent + (last ? "└─ " : "├─ "),
+                indent + (last ? "   " : "│  ") + (children.isEmpty() ? "  " : "│ "),
+                List.of(words.line(branch).split("(?<=,) "))));
         for (int i = 0; i < children.size(); i++) {
             branch(text, words, children.get(i), indent + (last ? "   " : "│  "), i == children.size() - 1);
         }

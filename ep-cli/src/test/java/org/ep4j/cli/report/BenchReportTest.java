@@ -183,6 +183,6 @@ final class BenchReportTest {
     void theTableHasALineForEachOperation() {
         String table = FigureTable.bench(report().operations());
         assertThat(table.lines().toList()).hasSize(2 + 5);
-        assertThat(table).contains("high-throughput dispatch", "low-latency combine, in place", "0.50");
+        assertThat(table).contains("HT dispatch", "LL combine, in place", "0.50");
     }
 }

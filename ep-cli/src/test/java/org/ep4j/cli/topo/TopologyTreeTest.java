@@ -2,6 +2,7 @@ package org.ep4j.cli.topo;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.ep4j.cli.report.Wrapped;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -14,11 +15,12 @@ final class TopologyTreeTest {
                 .anyMatch(line ->
                         line.startsWith("├─ NUMA 0, x86_64, GenuineIntel, family 6 model 143, to NUMA 1 22 GB/s"))
                 .anyMatch(line -> line.startsWith("│  ├─ PCI root pci0000:10"))
-                .anyMatch(line ->
-                        line.startsWith("│  │     ├─ GPU0, 0000:19:00.0") && line.contains("NVLink x18 370.8 GB/s"))
+                .anyMatch(line -> line.startsWith("│  │     ├─ GPU0, 0000:19:00.0") && line.endsWith("sm_90,"))
+                .contains("│  │     │    NVLink x18 370.8 GB/s, PCIe 48 GB/s")
                 .anyMatch(line ->
                         line.startsWith("│  │     └─ rdma3, ") && line.contains("port 1 ACTIVE InfiniBand 100 Gb/s"))
-                .contains("└─ NVSwitch, 8 GPUs, 18 links 370.8 GB/s each");
+                .contains("└─ NVSwitch, 8 GPUs, 18 links 370.8 GB/s each")
+                .allMatch(line -> line.length() <= Wrapped.COLUMNS);
     }
 
     @Test
