@@ -7,7 +7,8 @@ import java.util.Optional;
 public final class NearestName {
     private NearestName() {}
 
-    static String of(String name, Collection<String> known) {
+    /** Returns the nearest of the known names; {@code none} where there is none. */
+    public static String of(String name, Collection<String> known) {
         String best = "none";
         int bestDistance = Integer.MAX_VALUE;
         for (String candidate : known) {

@@ -17,6 +17,12 @@ public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<Str
     /** Name of the fact that says in which folder of the host the backend puts files that ranks share; may be missing. */
     public static final String FOLDER = "folder";
 
+    /**
+     * Name of the fact that says in a few words through what a usable backend exchanges, such as {@code TCP by libfabric 1.17}; may be
+     * missing.
+     */
+    public static final String SUMMARY = "summary";
+
     /** Name of the fact of a device that says how ranks on it copy and sum rows, for people; may be missing. */
     public static final String ROWS = "rows";
 

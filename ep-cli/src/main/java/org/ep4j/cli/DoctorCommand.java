@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.ep4j.cli.doctor.DoctorJson;
+import org.ep4j.cli.doctor.DoctorSummary;
 import org.ep4j.cli.doctor.DoctorText;
 import org.ep4j.cli.doctor.EnvironmentFile;
 import org.ep4j.cli.doctor.Examined;
@@ -21,22 +22,25 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "doctor",
         description = {
-            "Probe every device and backend, and check for conditions that make transports slow or make them fail.",
+            "Probe every device and backend, and check for conditions that make transports slow or make them fail. It says what is"
+                    + " to be mended, and how, in a line or two for each part of the machine; --all shows every check.",
             "Every check has a code; docs/reference/doctor.md explains all of them. NOT RUN means that a check could"
                     + " not run here; some checks need root."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
-            "0:no check warns or failed, and, unless a recording was examined, a device besides the host can be used; what is for"
-                    + " other hardware, or neither named by the settings nor needed, does not count",
-            "1:as 0, but a check warns or failed",
-            "2:only the host device can be used, whatever the checks say; also wrong usage, or a recording that cannot be"
-                    + " understood",
+            "0:nothing to mend; backends whose hardware is not here do not count, nor those that the settings do not name and a group"
+                    + " would not need",
+            "1:a check warns or failed, or no device can be used",
+            "2:wrong usage, or a recording that cannot be understood",
             "3:a file cannot be written",
             "5:an error inside ep4j",
         })
 final class DoctorCommand implements Callable<Integer> {
     private static final String STDOUT = "-";
+
+    @Option(names = "--all", description = "Show every check.")
+    private boolean all;
 
     @Option(names = "--problems", description = "Show only checks with warnings or failures.")
     private boolean problems;
@@ -85,13 +89,18 @@ final class DoctorCommand implements Callable<Integer> {
             out.print(DoctorJson.of(examined, problems));
         } else {
             json.ifPresent(name -> TextFile.write(Path.of(name), DoctorJson.of(examined, problems)));
-            out.print(Printable.text(DoctorText.of(examined, problems)));
+            out.print(text(examined));
         }
         out.flush();
         return switch (examined.verdict()) {
-            case USABLE, CLEAN -> ExitCodes.OK;
-            case WARNINGS, PROBLEMS -> ExitCodes.WARNINGS;
-            case HOST_ONLY, NOTHING -> ExitCodes.HOST_ONLY;
+            case USABLE, CLEAN, HOST_ONLY -> ExitCodes.OK;
+            case WARNINGS, PROBLEMS, NOTHING -> ExitCodes.CHECK_FAILED;
         };
+    }
+
+    private String text(Examined examined) {
+        return all || problems
+                ? Printable.text(DoctorText.of(examined, problems))
+                : Style.of(spec).marks(Printable.text(DoctorSummary.of(examined, Versions.ep4j())));
     }
 }

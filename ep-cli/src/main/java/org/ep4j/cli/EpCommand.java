@@ -1,10 +1,10 @@
 package org.ep4j.cli;
 
+import java.io.PrintWriter;
 import picocli.AutoComplete.GenerateCompletion;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 
@@ -26,6 +26,7 @@ import picocli.CommandLine.Spec;
             DoctorCommand.class,
             RunCommand.class,
             RankCommand.class,
+            HelpCommand.class,
             GenerateCompletion.class
         },
         mixinStandardHelpOptions = true,
@@ -43,9 +44,26 @@ import picocli.CommandLine.Spec;
         },
         footerHeading = "%n",
         footer = {
-            "Settings are read from -Dep.NAME=VALUE (EP_JAVA_OPTS) and from the environment; docs/reference/settings.md lists them."
+            "Settings are read from -Dep.NAME=VALUE (EP_JAVA_OPTS) and from the environment; ./ep help settings lists them."
         })
 final class EpCommand implements Runnable {
+    private static final String FIRST_STEPS = """
+
+            A mixture-of-experts layer sends each token to the ranks of its top-k experts (dispatch), and brings
+            the outputs of the experts back and sums them (combine). This command tries that on this machine,
+            measures it, and says what the machine has for it.
+
+              ./ep demo      exchanges tokens between 4 processes, and compares every element
+              ./ep doctor    says what works on this machine, what is to be mended, and how
+              ./ep bench     measures every operation, and compares it with the fastest copy of its bytes
+              ./ep topo      shows GPUs, NICs and PCIe switches, and which NIC is near which GPU
+              ./ep plan      shows how ranks would reach each other, here or on a cluster that you describe
+
+            ./ep --help             lists all commands, and the exit codes
+            ./ep COMMAND --help     lists the options of a command
+            ./ep help settings      lists the settings; ./ep help ep.timeout explains one
+            """;
+
     @Option(names = "--verbose", description = "Also print the stack trace of a failure.", scope = ScopeType.INHERIT)
     private boolean verbose;
 
@@ -59,8 +77,12 @@ final class EpCommand implements Runnable {
         return verbose;
     }
 
+    /** Says what the command is for, and what to try first. */
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "Missing required subcommand");
+        PrintWriter out = spec.commandLine().getOut();
+        out.println("ep4j " + Versions.ep4j() + ": expert-parallel dispatch and combine for the JVM");
+        FIRST_STEPS.lines().forEach(out::println);
+        out.flush();
     }
 }

@@ -12,7 +12,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.report.Figures;
 import org.ep4j.topology.TopologyException;
 
-/** Exit codes of every command; {@code run} passes its ranks' code on instead, {@code doctor} tells what it found. */
+/** Exit codes of every command; {@code run} passes its ranks' code on instead. */
 final class ExitCodes {
     static final int OK = 0;
     static final int CHECK_FAILED = 1;
@@ -20,12 +20,6 @@ final class ExitCodes {
     static final int UNAVAILABLE = 3;
     static final int RANK_FAILED = 4;
     static final int INTERNAL = 5;
-
-    /** {@code doctor}, whose codes are its own: something warns or failed. */
-    static final int WARNINGS = 1;
-
-    /** {@code doctor}: nothing can be used but the host device, or not even this. */
-    static final int HOST_ONLY = 2;
 
     private ExitCodes() {}
 

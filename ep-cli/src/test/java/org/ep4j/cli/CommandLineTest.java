@@ -16,6 +16,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Validated;
 import org.ep4j.cli.report.Figures;
+import org.ep4j.cli.report.Wrapped;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -68,10 +69,49 @@ final class CommandLineTest {
     }
 
     @Test
-    void noCommandIsWrongUsage() {
+    void withoutACommandItSaysWhatItIsAndWhatToTry() {
         Ran ran = Ran.ep();
+        assertThat(ran.code()).as(ran.err()).isZero();
+        assertThat(ran.out()).startsWith("ep4j ").contains("./ep demo", "./ep doctor", "./ep help settings");
+        assertThat(ran.out().lines()).hasSizeLessThanOrEqualTo(20).allMatch(line -> line.length() <= Wrapped.COLUMNS);
+    }
+
+    @Test
+    void helpExplainsCommandsSettingsVariablesAndChecks() {
+        assertThat(Ran.ep("help").out()).isEqualTo(Ran.ep("--help").out());
+        assertThat(Ran.ep("help", "bench").out())
+                .isEqualTo(Ran.ep("bench", "--help").out());
+        assertThat(Ran.ep("help", "settings").out()).contains("ep.timeout (30s)", "ep.shm.dir", "ep.efa.provider");
+        assertThat(Ran.ep("help", "ep.nic.gid-index").out())
+                .startsWith("ep.nic.gid-index")
+                .contains("value:    an integer from -1 to 1023", "default:  -1", "NCCL_IB_GID_INDEX");
+        assertThat(Ran.ep("help", "EP_NIC_GID_INDEX").out())
+                .isEqualTo(Ran.ep("help", "ep.nic.gid-index").out())
+                .isEqualTo(Ran.ep("help", "NVSHMEM_IB_GID_INDEX").out());
+        assertThat(Ran.ep("help", "ep.bootstrap").out()).contains("ep.bootstrap.secret", "ep.bootstrap.port");
+        assertThat(Ran.ep("help", "EP-MEM-001").out())
+                .startsWith("EP-MEM-001: ")
+                .contains("looks at: ", "remedy: ");
+        for (String topic : List.of("settings", "ep", "EP-NIC-009")) {
+            assertThat(Ran.ep("help", topic).out().lines())
+                    .as(topic)
+                    .isNotEmpty()
+                    .allMatch(line -> line.length() <= Wrapped.COLUMNS);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "benhc, 'there is no help for benhc; the nearest command is bench'",
+        "ep.timeuot, 'the nearest setting is ep.timeout'",
+        "EP_NIC_MPA, 'the nearest setting is ep.nic.map'",
+        "EP-SHM-001, 'docs/reference/doctor.md'",
+    })
+    void helpForWhatDoesNotExistIsWrongUsage(String topic, String answer) {
+        Ran ran = Ran.ep("help", topic);
         assertThat(ran.code()).isEqualTo(ExitCodes.USAGE);
-        assertThat(ran.err()).contains("Missing required subcommand", "see: ep --help");
+        assertThat(ran.err()).startsWith("ep: ").contains(answer);
+        assertThat(ran.out()).isEmpty();
     }
 
     @ParameterizedTest

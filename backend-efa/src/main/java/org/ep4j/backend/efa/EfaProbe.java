@@ -99,6 +99,7 @@ final class EfaProbe {
                         .map(provider -> provider + " on " + String.join(", ", found.nics(provider)))
                         .collect(Collectors.joining("; "))));
         FabricInfo best = usable.get(0);
+        facts.put(ProbeReport.SUMMARY, Providers.title(best.provider()) + " by libfabric " + FabricLibrary.version());
         boolean network = Providers.sockets(best.provider());
         boolean none = Providers.software(best.provider());
         checks.add(network ? EfaOffer.sockets() : Check.pass(NIC, best.provider() + " on " + best.device()));

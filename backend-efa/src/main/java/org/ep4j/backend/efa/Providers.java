@@ -25,6 +25,17 @@ final class Providers {
 
     private Providers() {}
 
+    /** The network of a provider as people name it. */
+    static String title(String provider) {
+        return switch (FabricInfo.core(provider)) {
+            case TCP -> "TCP";
+            case SHM -> "shared memory";
+            case "efa", "efa-direct" -> "EFA";
+            case "cxi" -> "Slingshot";
+            default -> provider;
+        };
+    }
+
     /** True for providers that speak through the kernel's network interfaces. */
     static boolean sockets(String provider) {
         return SOCKETS.contains(FabricInfo.core(provider));

@@ -168,6 +168,7 @@ final class ShmProbe {
         try {
             FileId id = folder.id();
             facts.put(ShmFacts.FOLDER, folder.toString());
+            facts.put(ProbeReport.SUMMARY, "ranks of this machine exchange through shared memory");
             identity.put(ShmFacts.FOLDER_ID, id.toString());
             checks.add(Check.pass(FOLDER, "folder " + folder + ", file " + id));
         } catch (IOException | RuntimeException e) {

@@ -145,6 +145,7 @@ final class NvlinkProbe {
     private void look(CudaGpu mine, CudaGpus gpus) {
         String address = mine.address().orElseThrow().toString();
         facts.put(PeerFacts.GPU, address);
+        facts.put(ProbeReport.SUMMARY, "CUDA IPC");
         facts.put(PeerFacts.ARCHITECTURE, mine.architecture());
         checks.add(Check.pass(
                 GPU, "cuda:" + mine.ordinal() + " is " + mine.name() + ", " + mine.architecture() + ", at " + address));

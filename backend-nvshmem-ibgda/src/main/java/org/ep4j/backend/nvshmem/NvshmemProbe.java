@@ -77,6 +77,7 @@ final class NvshmemProbe {
         Optional<PciAddress> place = place(request);
         nics(place, request.config().get(EpKeys.NIC_GID_INDEX), checks);
         checks.add(process());
+        facts.put(ProbeReport.SUMMARY, "NVSHMEM " + found.version());
         facts.put(NvshmemFacts.VERSION, found.version().toString());
         facts.put(NvshmemFacts.TRANSPORT, request.config().get(NvshmemKeys.TRANSPORT));
         facts.put(NvshmemFacts.MAPS, Boolean.toString(request.config().get(NvshmemKeys.MAPS)));

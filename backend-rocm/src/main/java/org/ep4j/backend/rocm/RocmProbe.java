@@ -175,6 +175,7 @@ final class RocmProbe {
 
     private void look(HipGpu mine, HipPlaces.Place place, HipPairs pairs, HipGpus gpus, HipPlaces places) {
         facts.put(PeerFacts.GPU, place.name());
+        facts.put(ProbeReport.SUMMARY, "HIP IPC");
         facts.put(PeerFacts.ARCHITECTURE, mine.architecture());
         facts.put(PeerFacts.GPUS, PeerFacts.gpus(places.indexes()));
         facts.put(PeerFacts.DENIED, pairs.peers(mine, way -> !way.possible()));

@@ -30,11 +30,13 @@ import org.ep4j.topology.read.Topologies;
  *
  * @param source where the machine was read from
  * @param live false for a recording, where nothing can be probed
+ * @param hardware what the machine is
  * @param probes what devices and backends say
  * @param checks what the doctor found
  * @param notes what could not be done and why
  */
-public record Examined(String source, boolean live, List<Probe> probes, List<Check> checks, List<String> notes) {
+public record Examined(
+        String source, boolean live, Hardware hardware, List<Probe> probes, List<Check> checks, List<String> notes) {
     /** Ranks, and tokens of prefill and decode, of ./ep demo. */
     private static final int DEMO_RANKS = 4;
 
@@ -106,7 +108,8 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
                 room(probes),
                 keys,
                 nvshmemHome(keys, config));
-        return new Examined(machine.source(), live, probes, Doctor.examine(input), notes);
+        return new Examined(
+                machine.source(), live, Hardware.of(machine, files, live), probes, Doctor.examine(input), notes);
     }
 
     /** The NVSHMEM that the settings name; empty where they name none, or what cannot be a path, about which the probe says more. */
@@ -141,7 +144,7 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         return BufferNeed.of(shape, ranks);
     }
 
-    /** The result: that something cannot be used that the settings name says more than that no GPU can. */
+    /** Returns the result: what is to be mended says more than that there is no GPU. */
     public Verdict verdict() {
         if (live && usable().isEmpty()) {
             return Verdict.NOTHING;
@@ -151,9 +154,6 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
                         .anyMatch(probe -> probe.asked() && probe.outcome() instanceof Probe.Outcome.Unusable)) {
             return Verdict.PROBLEMS;
         }
-        if (live && usable().stream().allMatch(device -> device.startsWith(Device.HOST.type() + ":"))) {
-            return Verdict.HOST_ONLY;
-        }
         List<Probe> troubled = probes.stream().filter(this::trouble).toList();
         if (troubled.stream().anyMatch(probe -> !probe.usable())
                 || checks.stream().anyMatch(check -> check.status() == Status.FAIL)) {
@@ -161,6 +161,9 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         }
         if (!notes.isEmpty() || !troubled.isEmpty() || checks.stream().anyMatch(Examined::trouble)) {
             return Verdict.WARNINGS;
+        }
+        if (live && usable().stream().allMatch(device -> device.startsWith(Device.HOST.type() + ":"))) {
+            return Verdict.HOST_ONLY;
         }
         return live ? Verdict.USABLE : Verdict.CLEAN;
     }

@@ -2,8 +2,10 @@ package org.ep4j.cli.doctor;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeReport;
 
 /**
  * What a device or backend says of itself.
@@ -14,7 +16,7 @@ import org.ep4j.spi.Check;
  * @param outcome verdict on it
  * @param asked true when the settings name it, or two such machines would use it for their NICs
  * @param checks its checks, for the first of the devices
- * @param folder the folder in which it would put files that ranks share
+ * @param facts what it found, for the planner and for people
  */
 record Probe(
         String kind,
@@ -23,7 +25,7 @@ record Probe(
         Outcome outcome,
         boolean asked,
         List<Check> checks,
-        Optional<String> folder) {
+        Map<String, String> facts) {
     /** The provider can be loaded and probed. */
     static final String BROKEN = "EP-SPI-001";
 
@@ -46,6 +48,7 @@ record Probe(
     Probe {
         devices = List.copyOf(devices);
         checks = List.copyOf(checks);
+        facts = Map.copyOf(facts);
     }
 
     boolean usable() {
@@ -54,7 +57,7 @@ record Probe(
 
     /** The same probe of something that is needed. */
     Probe needed() {
-        return new Probe(kind, name, devices, outcome, true, checks, folder);
+        return new Probe(kind, name, devices, outcome, true, checks, facts);
     }
 
     /** The same probe of something that is needed and cannot be used: that it is for other hardware is then a failure, too. */
@@ -64,19 +67,29 @@ record Probe(
                         ? Check.fail(check.code(), check.detail(), check.remedy())
                         : check)
                 .toList();
-        return new Probe(kind, name, devices, new Outcome.Unusable(), true, failures, folder);
+        return new Probe(kind, name, devices, new Outcome.Unusable(), true, failures, facts);
     }
 
     /** The same probe, for the devices of another one too. */
     Probe and(Probe other) {
         List<String> both = new ArrayList<>(devices);
         both.addAll(other.devices);
-        return new Probe(kind, name, both, outcome, asked, checks, folder);
+        return new Probe(kind, name, both, outcome, asked, checks, facts);
     }
 
     /** Why it is not for this machine; empty where it is. */
     Optional<String> notApplicable() {
         return outcome instanceof Outcome.NotApplicable other ? Optional.of(other.reason()) : Optional.empty();
+    }
+
+    /** The folder in which it would put files that ranks share. */
+    Optional<String> folder() {
+        return Optional.ofNullable(facts.get(ProbeReport.FOLDER));
+    }
+
+    /** Through what it exchanges, in a few words. */
+    Optional<String> summary() {
+        return Optional.ofNullable(facts.get(ProbeReport.SUMMARY));
     }
 
     /** True when it is a backend that can be used and of which no check warns. */

@@ -136,13 +136,7 @@ final class Probes {
         if (refused.isPresent()) {
             List<String> names = devices.stream().map(Device::toString).toList();
             return List.of(new Probe(
-                    "backend",
-                    provider.id(),
-                    names,
-                    new NotApplicable(refused.get()),
-                    false,
-                    List.of(),
-                    Optional.empty()));
+                    "backend", provider.id(), names, new NotApplicable(refused.get()), false, List.of(), Map.of()));
         }
         boolean asked =
                 choice.require().contains(provider.id()) || choice.prefer().contains(provider.id());
@@ -221,18 +215,11 @@ final class Probes {
                             .filter(reason -> !asked || kind.equals("backend"))
                             .<Outcome>map(NotApplicable::new)
                             .orElseGet(Unusable::new);
-            return new Probe(
-                    kind,
-                    name,
-                    devices,
-                    outcome,
-                    asked,
-                    report.checks(),
-                    Optional.ofNullable(report.facts().get(ProbeReport.FOLDER)));
+            return new Probe(kind, name, devices, outcome, asked, report.checks(), report.facts());
         } catch (RuntimeException | LinkageError e) {
             Check failed = Check.fail(
                     Probe.BROKEN, "its probe ended with " + e, "this is a defect of the " + kind + "; report it");
-            return new Probe(kind, name, devices, new Unusable(), true, List.of(failed), Optional.empty());
+            return new Probe(kind, name, devices, new Unusable(), true, List.of(failed), Map.of());
         }
     }
 
@@ -276,6 +263,6 @@ final class Probes {
     private void refuse(Class<?> service, String name, String why) {
         String kind = service == DeviceProvider.class ? "device" : "backend";
         Check check = Check.fail(Probe.BROKEN, name + " " + why, "use versions that belong together");
-        broken.add(new Probe(kind, name, List.of(), new Unusable(), true, List.of(check), Optional.empty()));
+        broken.add(new Probe(kind, name, List.of(), new Unusable(), true, List.of(check), Map.of()));
     }
 }

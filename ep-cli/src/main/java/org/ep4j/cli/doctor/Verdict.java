@@ -2,7 +2,7 @@ package org.ep4j.cli.doctor;
 
 /** Result of an examination. */
 public enum Verdict {
-    /** A device besides the host can be used, and nothing is amiss. */
+    /** A GPU can be used, and nothing is amiss. */
     USABLE("usable"),
     /** A recording, of which nothing could be probed, in which nothing is amiss. */
     CLEAN("nothing amiss"),
@@ -10,8 +10,8 @@ public enum Verdict {
     WARNINGS("usable with warnings"),
     /** A check failed. */
     PROBLEMS("problems found"),
-    /** Nothing can be used but the host device. */
-    HOST_ONLY("nothing can be used but the host device"),
+    /** The host device can be used, this machine has no other, and nothing is amiss. */
+    HOST_ONLY("usable on the host device, the only one here"),
     /** Not even the host device can be used. */
     NOTHING("nothing can be used");
 

@@ -33,7 +33,8 @@ final class DoctorPage {
         StringBuilder text = new StringBuilder("""
                 # Checks of the doctor
 
-                `./ep doctor` checks what this machine can use. Every check has a code that is never reused, and one of these results:
+                `./ep doctor` says what works on this machine, what is to be mended, and how. `./ep doctor --all` shows every check. Checks have codes
+                that are never reused, and one of these results:
 
                 | result | meaning |
                 |---|---|
@@ -41,7 +42,7 @@ final class DoctorPage {
                 | WARN | works, but slower or less safely than it could |
                 | FAIL | a backend cannot be used |
                 | NOT RUN | not checked; with a remedy if you can make the check possible |
-                | not applicable | for hardware that this machine or device does not have; one line at the end of the report for each reason |
+                | not applicable | for hardware that this machine or device does not have; one line for each reason |
 
                 A device or backend that the settings do not name (`ep.device`, `ep.backend.require`, `ep.backend.prefer`) and that others
                 stand in for is reported, but its warnings and failures do not change the exit code.

@@ -3,7 +3,7 @@ package org.ep4j.cli.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
-import java.util.Optional;
+import java.util.Map;
 import org.ep4j.cli.doctor.Probe.Outcome;
 import org.ep4j.cli.doctor.Probe.Outcome.NotApplicable;
 import org.ep4j.cli.doctor.Probe.Outcome.Unusable;
@@ -23,16 +23,18 @@ final class ExaminedTest {
     private static final Check ABSENT = Check.notApplicable("EP-X-004", "no GPU", "");
     private static final Check ROOT = new Check("EP-X-005", Status.NOT_RUN, "cannot be read", "run it as root");
 
+    private static final Hardware NO_GPU = new Hardware("Linux", 2, 8L << 30, List.of(), List.of());
+
     private static Probe backend(String name, String device, boolean usable, Check check) {
         return probe("backend", name, device, usable ? new Usable() : new Unusable(), false, check);
     }
 
     private static Probe probe(String kind, String name, String device, Outcome outcome, boolean asked, Check check) {
-        return new Probe(kind, name, List.of(device), outcome, asked, List.of(check), Optional.empty());
+        return new Probe(kind, name, List.of(device), outcome, asked, List.of(check), Map.of());
     }
 
     private static Examined live(List<Probe> probes, Check... checks) {
-        return new Examined("this machine", true, probes, List.of(checks), List.of());
+        return new Examined("this machine", true, NO_GPU, probes, List.of(checks), List.of());
     }
 
     @Test
@@ -92,8 +94,9 @@ final class ExaminedTest {
 
     @Test
     void onlyTheHostDeviceOrNothingIsAVerdictOfItsOwn() {
-        assertThat(live(List.of(backend("shm", "host:0", true, PASS)), WARN).verdict())
-                .isEqualTo(Verdict.HOST_ONLY);
+        List<Probe> host = List.of(backend("shm", "host:0", true, PASS));
+        assertThat(live(host, PASS).verdict()).isEqualTo(Verdict.HOST_ONLY);
+        assertThat(live(host, WARN).verdict()).isEqualTo(Verdict.WARNINGS);
         assertThat(live(List.of()).verdict()).isEqualTo(Verdict.NOTHING);
     }
 
@@ -114,7 +117,7 @@ final class ExaminedTest {
                         new NotApplicable("no AMD GPU"),
                         true,
                         List.of(Check.notApplicable("EP-ROC-001", "device host is not an AMD GPU", "use host-shm")),
-                        Optional.empty())
+                        Map.of())
                 .failed();
         assertThat(live(List.of(host, other)).verdict()).isEqualTo(Verdict.PROBLEMS);
         assertThat(other.checks())
@@ -123,17 +126,18 @@ final class ExaminedTest {
 
     @Test
     void aRecordingIsJudgedByItsChecks() {
-        assertThat(new Examined("tree", false, List.of(), List.of(PASS), List.of()).verdict())
+        assertThat(new Examined("tree", false, NO_GPU, List.of(), List.of(PASS), List.of()).verdict())
                 .isEqualTo(Verdict.CLEAN);
-        assertThat(new Examined("tree", false, List.of(), List.of(FAIL), List.of()).verdict())
+        assertThat(new Examined("tree", false, NO_GPU, List.of(), List.of(FAIL), List.of()).verdict())
                 .isEqualTo(Verdict.PROBLEMS);
-        assertThat(new Examined("tree", false, List.of(), List.of(WARN), List.of()).verdict())
+        assertThat(new Examined("tree", false, NO_GPU, List.of(), List.of(WARN), List.of()).verdict())
                 .isEqualTo(Verdict.WARNINGS);
     }
 
     @Test
     void ofARecordingItIsSaidWhatWasExaminedAndNotThatItIsUsable() {
-        assertThat(DoctorText.of(new Examined("tree", false, List.of(), List.of(PASS, ABSENT), List.of()), false))
+        assertThat(DoctorText.of(
+                        new Examined("tree", false, NO_GPU, List.of(), List.of(PASS, ABSENT), List.of()), false))
                 .contains(
                         "recording examined by 1 of 2 checks, no device or backend was probed; nothing amiss: 1 passed")
                 .doesNotContain("usable");
