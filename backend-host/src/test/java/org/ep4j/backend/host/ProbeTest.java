@@ -35,7 +35,7 @@ final class ProbeTest {
     void thisMachineIsUsable() {
         ProbeReport report = probe("");
         assertThat(report.failures()).isEmpty();
-        assertThat(report.facts()).containsOnlyKeys("folder");
+        assertThat(report.facts()).containsOnlyKeys("folder", "summary");
         assertThat(report.identity()).containsOnlyKeys("boot", "folder-id", "uid");
     }
 
