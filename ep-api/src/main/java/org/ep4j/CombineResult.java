@@ -8,10 +8,10 @@ import java.util.Optional;
  * GPU memory they return at once, and a reader orders its work after the event.
  */
 public interface CombineResult {
-    /** When the contents may be read. */
+    /** Event that completes when the contents may be read. */
     EpEvent event();
 
-    /** {@code [T, H]} BF16. */
+    /** Combined rows, {@code [T, H]} BF16. */
     Tensor out();
 
     /** {@code [T, K]} FP32 where weights were given: the weight of each selection, 0 where it is -1 or masked. */

@@ -63,7 +63,7 @@ public record DispatchRequest(
         return new Builder(x, Optional.of(topkIds), Optional.empty());
     }
 
-    /** The routing of an earlier dispatch; its layout is used again. */
+    /** Starts a request that reuses the routing and the row layout of an earlier dispatch. */
     public static Builder cached(Tensor x, DispatchHandle handle) {
         return new Builder(x, Optional.empty(), Optional.of(handle)).layout(handle.layout());
     }
@@ -94,7 +94,7 @@ public record DispatchRequest(
             return this;
         }
 
-        /** Weights to carry along. */
+        /** Sets the top-k weights, which travel with the rows. */
         public Builder topkWeights(Tensor tensor) {
             this.topkWeights = Optional.of(tensor);
             return this;
@@ -118,7 +118,7 @@ public record DispatchRequest(
             return this;
         }
 
-        /** Worst-case tensors; nothing waits for counts on the host. */
+        /** Requests tensors of worst-case size, so that the host does not wait for counts. */
         public Builder worstCase() {
             this.exactCounts = false;
             return this;

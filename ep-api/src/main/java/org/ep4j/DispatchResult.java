@@ -15,10 +15,10 @@ public interface DispatchResult {
     /** The routing. */
     DispatchHandle handle();
 
-    /** When the contents may be read. */
+    /** Event that completes when the contents may be read. */
     EpEvent event();
 
-    /** Rows: what arrived, padding included; the worst case when exact counts were not asked for. */
+    /** Number of rows received, including padding; without exact counts, the worst-case number. */
     long rows();
 
     /** {@code [rows, H]} of the sent type. */
@@ -51,7 +51,10 @@ public interface DispatchResult {
     /** {@code [L]} INT32 on the device: selections of each local expert, not rounded up. */
     Tensor rowsPerExpert();
 
-    /** {@code [L + 1]} INT64 on the device: first row of each local expert in the by-expert layout, and the end. */
+    /**
+     * First row of each local expert in the by-expert layout, followed by the end of the last one: {@code [L + 1]}
+     * INT64 on the device.
+     */
     Tensor expertOffsets();
 
     /** {@code [L]} on the host: selections of each local expert, rounded up to the alignment. Waits for the counts. */

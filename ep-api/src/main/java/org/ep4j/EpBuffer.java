@@ -20,7 +20,7 @@ public interface EpBuffer extends AutoCloseable {
     /** The group. */
     EpGroup group();
 
-    /** The sizes. */
+    /** Shape with which this buffer was created. */
     EpShape shape();
 
     /** The placement in use. */
@@ -97,8 +97,9 @@ public interface EpBuffer extends AutoCloseable {
     void clearMask(Duration deadline);
 
     /**
-     * Aligns the survivors after an operation failed: they agree on the lost ranks, mask them, and number their next
-     * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are discarded.
+     * Recovers after a failed operation: the survivors agree on the lost ranks, mask them, and continue with operation
+     * numbers that are equal on all of them. Collective over the ranks that are alive and not masked. Unfinished
+     * operations are discarded.
      *
      * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. The buffer <i>moves</i>: it
      * continues in fresh memory, which such a rank cannot reach when it continues. With the backends of ep4j that is possible if all ranks are in host memory, or all

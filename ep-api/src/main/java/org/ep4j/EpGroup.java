@@ -35,7 +35,7 @@ public interface EpGroup extends AutoCloseable {
         return EpRuntime.installed().join(bootstrap, config);
     }
 
-    /** This rank. */
+    /** Rank of this member, from 0. */
     int rank();
 
     /** R, number of ranks, lost ones included. */

@@ -6,12 +6,12 @@ import org.jspecify.annotations.Nullable;
 public final class EpMismatchException extends EpException {
     private static final long serialVersionUID = 1L;
 
-    /** A failure with its message. */
+    /** Creates the exception with a message. */
     public EpMismatchException(String message) {
         super(message);
     }
 
-    /** A failure with its message and what caused it. */
+    /** Creates the exception with a message and a cause. */
     public EpMismatchException(String message, @Nullable Throwable cause) {
         super(message, cause);
     }

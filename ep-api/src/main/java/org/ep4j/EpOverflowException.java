@@ -3,18 +3,19 @@ package org.ep4j;
 import org.jspecify.annotations.Nullable;
 
 /**
- * More rows would arrive at a rank than its buffer holds: every rank reports it, before any row moved. Or more rows arrived
- * than the caller's own output holds: that rank alone reports it, after the exchange.
+ * Failure of an operation that would deliver more rows to a rank than its buffer holds; every rank reports it, before
+ * any row has moved. Also thrown if more rows have arrived than the caller's own output holds; then that rank alone
+ * reports it, after the exchange.
  */
 public final class EpOverflowException extends EpException {
     private static final long serialVersionUID = 1L;
 
-    /** A failure with its message. */
+    /** Creates the exception with a message. */
     public EpOverflowException(String message) {
         super(message);
     }
 
-    /** A failure with its message and what caused it. */
+    /** Creates the exception with a message and a cause. */
     public EpOverflowException(String message, @Nullable Throwable cause) {
         super(message, cause);
     }

@@ -1,8 +1,8 @@
 package org.ep4j;
 
 /**
- * A rank of the group died or left while others still needed it. {@link EpBuffer#recover} masks it and aligns the
- * survivors, which then go on.
+ * Failure because a rank died or left the group while other ranks still needed it. {@link EpBuffer#recover} masks it
+ * and aligns the survivors, which then go on.
  */
 public final class EpPeerLostException extends EpException {
     private static final long serialVersionUID = 1L;

@@ -3,8 +3,8 @@ package org.ep4j;
 import java.util.Arrays;
 
 /**
- * Which rank holds which expert. Any map is allowed: uneven, not contiguous, ranks without experts. On its rank an expert
- * has a local index: its place among the rank's experts in ascending order of expert id. Immutable.
+ * Assignment of experts to ranks. Any map is allowed: uneven, not contiguous, ranks without experts. On its rank an
+ * expert has a local index: its place among the rank's experts in ascending order of expert id. Immutable.
  */
 public final class ExpertPlacement {
     private final int ranks;

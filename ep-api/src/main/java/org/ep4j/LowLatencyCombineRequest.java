@@ -85,7 +85,10 @@ public record LowLatencyCombineRequest(
             return this;
         }
 
-        /** Sends now, receives later. */
+        /**
+         * Splits the combine: it sends when called, and receives when {@link LowLatencyCombineResult#receive()} is
+         * called.
+         */
         public Builder hook() {
             this.hook = true;
             return this;

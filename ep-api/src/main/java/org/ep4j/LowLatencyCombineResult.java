@@ -1,11 +1,11 @@
 package org.ep4j;
 
 /**
- * What a low-latency combine delivered. Two results are alive at once, and accessors wait, as with
+ * Result of a low-latency combine. Two results are alive at once, and accessors wait, as with
  * {@link LowLatencyDispatchResult}.
  */
 public interface LowLatencyCombineResult {
-    /** When the contents may be read; with the hook, when {@link #receive} is done. */
+    /** Event that completes when the contents may be read; with the hook, when {@link #receive} is done. */
     EpEvent event();
 
     /**
@@ -15,6 +15,6 @@ public interface LowLatencyCombineResult {
      */
     void receive();
 
-    /** {@code [T, H]} BF16. */
+    /** Combined rows, {@code [T, H]} BF16. */
     Tensor out();
 }

@@ -108,7 +108,10 @@ public record LowLatencyDispatchRequest(
             return this;
         }
 
-        /** Sends now, receives later. */
+        /**
+         * Splits the dispatch: it sends when called, and receives when {@link LowLatencyDispatchResult#receive()} is
+         * called.
+         */
         public Builder hook() {
             this.hook = true;
             return this;

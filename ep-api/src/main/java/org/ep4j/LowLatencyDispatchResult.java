@@ -14,7 +14,7 @@ public interface LowLatencyDispatchResult {
     /** The routing. */
     LowLatencyHandle handle();
 
-    /** When the contents may be read; with the hook, when {@link #receive} is done. */
+    /** Event that completes when the contents may be read; with the hook, when {@link #receive} is done. */
     EpEvent event();
 
     /**
@@ -38,6 +38,9 @@ public interface LowLatencyDispatchResult {
     /** {@code [L, R * maxLowLatencyTokens]} INT32: index of each row's token on its source rank. */
     Tensor sourceTokens();
 
-    /** {@code [L, R]} INT64: rows of each source rank inside an expert: count in the low, first row in the high 32 bits. */
+    /**
+     * Rows from each source rank within each local expert, {@code [L, R]} INT64: the low 32 bits are the count, the
+     * high 32 bits the first row.
+     */
     Tensor layoutRanges();
 }

@@ -51,7 +51,11 @@ public record Tensor(DeviceMemory memory, DataType type, List<Long> shape) {
         long bytes = empty ? 0 : type.bytes();
         for (long dim : shape) {
             if (dim < 0 || (!empty && bytes > Long.MAX_VALUE / dim)) {
-                throw new EpArgumentException("shape", shape, "dimensions >= 0, below 2^63 bytes", "correct the shape");
+                throw new EpArgumentException(
+                        "shape",
+                        shape,
+                        "made of dimensions >= 0, and take less than 2^63 bytes",
+                        "correct the dimensions");
             }
             bytes *= dim;
         }

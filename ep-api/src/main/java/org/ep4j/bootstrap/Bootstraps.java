@@ -17,17 +17,17 @@ public final class Bootstraps {
     private Bootstraps() {}
 
     /**
-     * {@code size} members inside this process, for ranks that are threads: member {@code i} at index {@code i}. Each is an
-     * {@link InProcessBootstrap}.
+     * Creates {@code size} bootstraps for ranks that are threads of this process; index {@code i} belongs to rank
+     * {@code i}. Each is an {@link InProcessBootstrap}.
      */
     public static List<Bootstrap> inProcess(int size) {
         return InProcessBootstrap.create(size, NanoClock.SYSTEM);
     }
 
     /**
-     * Joins over TCP without a launcher's variables. Rank 0 listens on {@code port} and serves the others, also for a while
-     * after its own {@code close} ({@link org.ep4j.config.EpKeys#BOOTSTRAP_LINGER}); all threads are daemons. Collective
-     * over all ranks.
+     * Joins over TCP with an explicit rank, size and address, without a launcher's variables. Rank 0 listens on
+     * {@code port} and serves the others, also for a while after its own {@code close}
+     * ({@link org.ep4j.config.EpKeys#BOOTSTRAP_LINGER}); all threads are daemons. Collective over all ranks.
      *
      * <p>When rank 0 dies, or has left and its linger time is over, the others cannot gather any more: calls end with
      * {@link org.ep4j.EpPeerLostException} for rank 0, and no more news comes about anybody.

@@ -142,7 +142,8 @@ final class Membership implements MemberInbox {
                 throw Failures.exception(Failure.of(endedBy, ended), scope, phase, deadline(Duration.ZERO));
             }
             if (scopes.get(parent.key()) != parent) {
-                throw new EpStateException("subgroup " + parent.label() + " is closed; divide it before closing it");
+                throw new EpStateException(
+                        "subgroup " + parent.label() + " is closed; create its subgroups before closing it");
             }
             if (scopes.putIfAbsent(scope.key(), scope) != null) {
                 throw new EpStateException(

@@ -77,7 +77,10 @@ final class ServerMember implements Connection.Handler, MemberInbox {
     private void cut(Throwable e) {
         connection.close(NOT_QUEUED);
         if (!(e instanceof OutOfMemoryError)) {
-            LOG.log(Level.WARNING, "a message of the rendezvous could not be made for rank " + rank, e);
+            LOG.log(
+                    Level.WARNING,
+                    "cannot build or queue a rendezvous message for rank " + rank + "; its connection is closed",
+                    e);
         }
     }
 }

@@ -95,7 +95,7 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
         return items.isEmpty();
     }
 
-    /** True for a port that the list means. */
+    /** Returns true if this list selects {@code port}. */
     public boolean matches(PortName port) {
         return items.stream().anyMatch(item -> item.matches(port, exact)) != negated;
     }

@@ -66,10 +66,10 @@ final class CompilerChecks implements Examination {
             String name) {
         if (architectures.isEmpty()) {
             return code.notRun(
-                    "the architecture of the GPUs is not known", "run it on the machine, with the GPU's driver");
+                    "the architecture of the GPUs is not known", "run doctor on the machine, with the GPU's driver");
         }
         if (input.withoutLibraries()) {
-            return code.notRun("no folder of libraries can be read", "run it on the machine");
+            return code.notRun("no folder of libraries can be read", "run doctor on the machine");
         }
         if (found.isEmpty()) {
             return code.warn("no " + name + " was found, so kernels cannot be compiled here");

@@ -6,27 +6,27 @@ import org.ep4j.spi.Check;
 /**
  * Every check that the doctor makes. Codes are stable and never reused; {@code docs/reference/doctor.md} is generated from here.
  *
- * <p>A check that could not be made is {@link Check.Status#NOT_RUN}: with a remedy when somebody can do something about it
- * (run as root, say), without one when the machine lacks what it looks at.
+ * <p>A check that could not run is {@link Check.Status#NOT_RUN}, with a remedy that makes it run (for example, as
+ * root). If the machine lacks what the check looks at, it is {@link Check.Status#NOT_APPLICABLE}, without a remedy.
  */
 public enum DoctorCode {
     /** Settings. */
     SETTINGS(
             "EP-CFG-001",
             "Settings can be read",
-            "every ep.* setting of this process, the environment variables that are read in its place, and the names of"
-                    + " all variables that begin with EP_",
+            "every ep.* setting of this process, the environment variables that are read where a setting is absent, and"
+                    + " the names of all variables that begin with EP_",
             "a wrong value is refused when a group is joined, on all ranks at the same time; a variable whose name is"
                     + " misspelt is ignored (WARN)",
             "correct the value or the name that the detail names",
             "ep4j itself"),
-    /** What the reader of the machine found odd. */
+    /** Warnings of the topology reader. */
     MACHINE_READ(
             "EP-TOPO-001",
             "The hardware topology was read without warnings",
             "warnings of the topology reader",
-            "the planner relies on the topology that was read; values that were assumed for parts that could not be"
-                    + " read may be wrong",
+            "the planner relies on this topology; for parts that could not be read it uses assumed values, which may be"
+                    + " wrong",
             "check the output of ./ep topo; if it is wrong, set ep.nic.map by hand",
             "ep4j itself"),
     /** GPU links that are missing on some GPUs. */
@@ -34,8 +34,8 @@ public enum DoctorCode {
             "EP-GPU-001",
             "All GPUs have their links",
             "links of every GPU to other GPUs and to switches",
-            "a GPU whose links did not come up is reached over PCIe, without a message from NCCL; every step waits for"
-                    + " this GPU",
+            "if the links of a GPU are down, peers reach it over PCIe, and NCCL reports nothing; every step waits for this"
+                    + " GPU",
             "check nvidia-smi nvlink -s or rocm-smi --showtopo, restart the fabric manager, then reset the GPUs",
             "seen in topology dumps of GB300 machines, where one GPU had no NVLink"),
     /** Channels for memory handles across hosts. */
@@ -98,7 +98,7 @@ public enum DoctorCode {
                     + " NIC or hung",
             "correct the list that the detail names",
             "deepseek-ai/DeepEP issue 386"),
-    /** Families of NIC with their peculiarities. */
+    /** NIC families that lack features. */
     NIC_FAMILY(
             "EP-NIC-007",
             "NICs are of families that ep4j knows",
@@ -118,22 +118,24 @@ public enum DoctorCode {
             "run ip link set INTERFACE mtu 4200 (or more, if the switches allow it) on the ports for which the detail"
                     + " gives the smallest MTU",
             "iboe_get_mtu in Linux include/rdma/ib_addr.h"),
-    /** NICs of GPUs are in networks that nothing joins. */
+    /** GPU NICs in networks without a route between them. */
     NIC_NETWORKS(
             "EP-NIC-009",
             "The NICs of all GPUs can reach each other",
             "networks of the ports that are assigned to the GPUs of this host, and the routes between them",
-            "a GPU reaches GPUs of other hosts from its own NIC only if they have a port in the same network, or if routers join"
-                    + " the networks; otherwise the pair takes a port that is farther from one of them, or fails to connect",
-            "let the fabric route between the networks (ip route, or rules by source address), or put all ports into one"
-                    + " network",
+            "through its own NIC, a GPU reaches only GPUs on other hosts whose NIC ports are in the same network, or in"
+                    + " a network to which routers lead; otherwise the pair uses a port farther from one of the two"
+                    + " GPUs, or fails to connect",
+            "add routes between the networks (in the fabric, and on the hosts with ip route or rules by source"
+                    + " address), or put all ports into one network",
             "ROCm/rccl issue 1303; NVIDIA/nccl issue 1348"),
     /** Which GID to use. */
     GID_INDEX(
             "EP-GID-001",
             "A usable GID is chosen",
             "the GID table of every active port, and ep.nic.gid-index",
-            "with a link-local, RoCE v1 or empty entry, connecting fails, or requests time out with status 12",
+            "with a link-local, RoCE v1 or empty entry, connecting fails, or work requests fail with status 12"
+                    + " (IBV_WC_RETRY_EXC_ERR)",
             "leave ep.nic.gid-index at -1, or set it to the index that the detail names; give the interface an IPv4"
                     + " address",
             "uccl-project/uccl issue 799; NCCL net_ib/connect.cc"),
@@ -149,10 +151,10 @@ public enum DoctorCode {
     GPU_MEMORY_REGISTRATION(
             "EP-GDR-001",
             "NICs can reach GPU memory",
-            "nvidia_peermem, or what dma-buf needs; for AMD GPUs the peer interface of amdgpu, or the kernel's dma-buf"
-                    + " options",
-            "libraries fail with \"cannot allocate buffer on the specified memory type\"; in ep4j, every byte takes a"
-                    + " detour through host memory",
+            "for NVIDIA GPUs nvidia_peermem, or the open kernel modules and Linux 5.12 for dma-buf; for AMD GPUs the"
+                    + " peer interface of amdgpu, or the kernel's dma-buf options",
+            "libraries fail with \"cannot allocate buffer on the specified memory type\"; ep4j stages every byte in"
+                    + " host memory",
             "modprobe nvidia_peermem, or use the open kernel modules on Linux 5.12 or newer for dma-buf",
             "deepseek-ai/DeepEP issues 17, 55, 367; NCCL net_ib/gdr.cc"),
     /** gdrcopy. */
@@ -179,7 +181,7 @@ public enum DoctorCode {
             "mapping the doorbell into the GPU fails (cudaHostRegister, error 800), and the CPU has to ring it",
             "set NVreg_RegistryDwords=\"PeerMappingOverride=1;\" for the module nvidia, rebuild the initramfs, reboot",
             "deepseek-ai/DeepEP issue 163; NVIDIA/nvshmem issue 23"),
-    /** The processor as handler where that does not work. */
+    /** CPU as NIC handler where that does not work. */
     NIC_HANDLER(
             "EP-IBGDA-002",
             "The chosen NIC handler works here",
@@ -226,10 +228,10 @@ public enum DoctorCode {
     /** Access control services. */
     ACS(
             "EP-PCI-003",
-            "ACS does not redirect between devices",
+            "ACS does not redirect peer-to-peer traffic",
             "ACS control of the PCI bridges above GPUs and NICs",
-            "if a switch redirects, traffic between GPU and NIC goes up to the root complex, at a fraction of the"
-                    + " bandwidth",
+            "if ACS makes a switch redirect peer-to-peer requests, traffic between GPU and NIC goes up to the root"
+                    + " complex, at a fraction of the bandwidth",
             "turn ACS off: setpci -s BRIDGE ECAP_ACS+0x6.w=0000 after every boot, or in the firmware",
             "NCCL user guide, troubleshooting, PCI Access Control Services"),
     /** NVSHMEM. */
@@ -255,8 +257,8 @@ public enum DoctorCode {
             "EP-LIB-003",
             "NVRTC knows the architecture of the GPUs",
             "the versions of NVRTC that are found, and the architectures of the GPUs",
-            "for a GPU that NVRTC does not know, the driver has to translate kernels of an older architecture; kernels"
-                    + " that are linked with NVSHMEM cannot be compiled for it",
+            "for a GPU that NVRTC does not know, ep4j compiles PTX of an older architecture, which the driver"
+                    + " JIT-compiles; kernels that are linked with NVSHMEM cannot be compiled for it",
             "install an NVRTC that is new enough",
             "measured with NVRTC 11.8, 12.9, 13.0 and 13.3"),
     /** libmlx5. */
@@ -289,7 +291,7 @@ public enum DoctorCode {
     /** Locked memory. */
     LOCKED_MEMORY(
             "EP-MEM-001",
-            "The process may lock enough memory",
+            "The limit on locked memory is high enough",
             "Max locked memory in /proc/self/limits, and the capability IPC_LOCK",
             "registering memory with a NIC fails with ENOMEM",
             "ulimit -l unlimited; in containers --ulimit memlock=-1; for services LimitMEMLOCK=infinity",
@@ -298,21 +300,22 @@ public enum DoctorCode {
     SHARED_MEMORY(
             "EP-MEM-002",
             "/dev/shm is large enough",
-            "size of the file system at /dev/shm, and files that it can still hold, compared with the buffers of all"
-                    + " ranks of this host",
+            "free bytes and inodes of the folder in which ranks share memory (/dev/shm, or ep.shm.dir; in a recording,"
+                    + " the size of /dev/shm), compared with the buffers of all ranks of this host for the shape of"
+                    + " ./ep demo",
             "containers get 64 MiB by default; a buffer that does not fit is refused, or kills the process if its size"
                     + " is not checked",
-            "docker run --shm-size or --ipc=host; in Kubernetes an emptyDir with medium Memory at /dev/shm; where files are"
-                    + " short, remove what earlier jobs left in the folder, or as root: mount -o remount,nr_inodes=1m"
-                    + " FOLDER; or set ep.shm.dir to a folder with more room",
+            "docker run --shm-size or --ipc=host; in Kubernetes an emptyDir with medium Memory at /dev/shm; if inodes"
+                    + " run out, remove files that earlier jobs left in the folder, or run as root mount -o"
+                    + " remount,nr_inodes=1m FOLDER; or set ep.shm.dir to a folder with more room",
             "Docker documentation of --shm-size"),
     /** Huge pages. */
     HUGE_PAGES(
             "EP-MEM-003",
             "Huge pages can be used",
             "/sys/kernel/mm/transparent_hugepage and /sys/kernel/mm/hugepages",
-            "registered memory in pages of 4 KiB needs 512 times as many entries in the NIC's address table as in"
-                    + " pages of 2 MiB, which causes misses",
+            "memory registered in 4 KiB pages needs 512 times as many entries in the NIC's address translation table as"
+                    + " in 2 MiB pages, so the NIC's translation cache misses more often",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or reserve pages of 2 MiB (EFA asks for them)",
             "libfabric fi_efa(7), FI_EFA_USE_HUGE_PAGE"),
     /** Lazy connections of NCCL. */
@@ -366,7 +369,7 @@ public enum DoctorCode {
         return code;
     }
 
-    /** What is so when all is well. */
+    /** Condition that holds when the check passes. */
     public String title() {
         return title;
     }
@@ -376,7 +379,7 @@ public enum DoctorCode {
         return looksAt;
     }
 
-    /** What goes wrong otherwise. */
+    /** Consequence when the check does not pass. */
     public String why() {
         return why;
     }
@@ -386,7 +389,7 @@ public enum DoctorCode {
         return remedy;
     }
 
-    /** Where the failure was seen or the fact is written. */
+    /** Issue, document or measurement behind the check. */
     public String source() {
         return source;
     }
@@ -412,7 +415,7 @@ public enum DoctorCode {
         return Check.notApplicable(code, reason, "");
     }
 
-    /** Somebody can make the check possible. */
+    /** Result of a check that did not run, with what makes it run. */
     Check notRun(String reason, String what) {
         return new Check(code, Check.Status.NOT_RUN, reason, what);
     }

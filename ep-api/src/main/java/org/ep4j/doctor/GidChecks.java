@@ -56,7 +56,8 @@ final class GidChecks implements Examination {
         if (ports.values().stream()
                 .noneMatch(port -> port.gidsRead() || !port.gids().isEmpty())) {
             return DoctorCode.GID_INDEX.notRun(
-                    "the source does not tell GIDs", "run it on the machine, or merge the output of ibv_devinfo -v");
+                    "the source does not tell GIDs",
+                    "run doctor on the machine, or merge the output of ibv_devinfo -v");
         }
         int wanted = input.gidIndex();
         List<String> unusable = new ArrayList<>();

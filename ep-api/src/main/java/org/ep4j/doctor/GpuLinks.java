@@ -48,7 +48,7 @@ final class GpuLinks {
         Optional<String> untold =
                 topology.warnings().stream().filter(GpuLinks::untold).findFirst();
         if (untold.isPresent() && links.noneOfNvidia()) {
-            return code.notRun(untold.get(), "run it on the machine, or check nvidia-smi nvlink -s there");
+            return code.notRun(untold.get(), "run doctor on the machine, or check nvidia-smi nvlink -s there");
         }
         List<String> findings = new ArrayList<>();
         links.without().ifPresent(findings::add);

@@ -43,7 +43,8 @@ final class GpuMemoryChecks implements Examination {
         }
         if (memory.possible().isEmpty()) {
             return code.notRun(
-                    "nvidia_peermem is absent, and too little is known of driver and kernel", "run it on the machine");
+                    "nvidia_peermem is absent, and too little is known of driver and kernel",
+                    "run doctor on the machine");
         }
         boolean open = memory.openModules();
         boolean kernel = memory.newKernel();

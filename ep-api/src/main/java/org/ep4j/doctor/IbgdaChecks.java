@@ -52,7 +52,7 @@ final class IbgdaChecks implements Examination {
         Optional<Boolean> on = mapping(input);
         if (on.isEmpty()) {
             return DoctorCode.PEER_MAPPING.notRun(
-                    PARAMETERS + " cannot be read", "run it where the NVIDIA driver is loaded");
+                    PARAMETERS + " cannot be read", "run doctor where the NVIDIA driver is loaded");
         }
         if (on.get()) {
             return DoctorCode.PEER_MAPPING.pass("PeerMappingOverride=1");
@@ -75,7 +75,7 @@ final class IbgdaChecks implements Examination {
         Handler handler = effective(input);
         if (handler == Handler.UNKNOWN) {
             return DoctorCode.NIC_HANDLER.notRun(
-                    chosen + ", and " + PARAMETERS + " cannot be read", "run it where the NVIDIA driver is loaded");
+                    chosen + ", and " + PARAMETERS + " cannot be read", "run doctor where the NVIDIA driver is loaded");
         }
         if (handler == Handler.GPU) {
             return DoctorCode.NIC_HANDLER.pass(chosen + ": the GPU rings the doorbell");

@@ -154,7 +154,7 @@ final class LibraryChecks implements Examination {
             return code.notApplicable("no NIC with RDMA that verbs have a driver for");
         }
         if (input.withoutLibraries()) {
-            return code.notRun("no folder of libraries can be read", "run it on the machine");
+            return code.notRun("no folder of libraries can be read", "run doctor on the machine");
         }
         if (input.found(KnownLibrary.VERBS).isEmpty()) {
             return code.warn("libibverbs was not found");

@@ -116,7 +116,7 @@ final class MemoryChecks implements Examination {
                 input.files().text(folder + "/free_hugepages").filter(text -> text.matches("[0-9]{1,12}"));
         Optional<String> transparent = input.files().text("/sys/kernel/mm/transparent_hugepage/enabled");
         if (free.isEmpty() && transparent.isEmpty()) {
-            return code.notRun("/sys/kernel/mm cannot be read", "run it on the machine");
+            return code.notRun("/sys/kernel/mm cannot be read", "run doctor on the machine");
         }
         boolean reserved = free.filter(text -> Long.parseLong(text) > 0).isPresent();
         boolean onDemand = transparent.filter(text -> !text.contains("[never]")).isPresent();

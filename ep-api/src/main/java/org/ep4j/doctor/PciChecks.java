@@ -57,7 +57,7 @@ final class PciChecks implements Examination {
         return unread.isEmpty()
                 ? DoctorCode.PCIE_ATOMICS.pass("nothing lacks them")
                 : DoctorCode.PCIE_ATOMICS.notRun(
-                        "PCI configuration of " + String.join(", ", unread) + " cannot be read", "run it as root");
+                        "PCI configuration of " + String.join(", ", unread) + " cannot be read", "run doctor as root");
     }
 
     private static Check iommu(DoctorInput input) {
@@ -100,6 +100,6 @@ final class PciChecks implements Examination {
                 ? DoctorCode.ACS.pass("no redirection at " + bridges.size() + " bridges")
                 : DoctorCode.ACS.notRun(
                         "configuration of " + unread.size() + " of " + bridges.size() + " bridges cannot be read",
-                        "run it as root");
+                        "run doctor as root");
     }
 }

@@ -49,7 +49,8 @@ final class PlacementChecks implements Examination {
         }
         Map<Integer, Set<String>> nics = assigned(input);
         if (nics.isEmpty()) {
-            return DoctorCode.ONE_NIC_FOR_ALL.notRun("no NIC is assigned to a GPU", "run it where a plan can be made");
+            return DoctorCode.ONE_NIC_FOR_ALL.notRun(
+                    "no NIC is assigned to a GPU", "run doctor where a plan can be made");
         }
         Set<String> used = new TreeSet<>();
         nics.values().forEach(used::addAll);
@@ -108,7 +109,7 @@ final class PlacementChecks implements Examination {
         Map<Integer, Set<String>> nics = assigned(input);
         if (nics.isEmpty()) {
             return DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.notRun(
-                    "no NIC is assigned to a GPU", "run it where a plan can be made");
+                    "no NIC is assigned to a GPU", "run doctor where a plan can be made");
         }
         Map<String, List<Integer>> users = new TreeMap<>();
         nics.forEach((gpu, names) -> names.forEach(
@@ -220,7 +221,7 @@ final class PlacementChecks implements Examination {
         if (input.nics().isEmpty() || ofGpus.isEmpty()) {
             return DoctorCode.NIC_NETWORKS.notRun(
                     "the networks of the NICs of GPUs are not known, or routers join them",
-                    "run it where a plan can be made, with /proc/net/route");
+                    "run doctor where a plan can be made, with /proc/net/route");
         }
         boolean apart = ofGpus.values().stream()
                 .anyMatch(one -> ofGpus.values().stream().anyMatch(other -> Collections.disjoint(one, other)));

@@ -58,7 +58,7 @@ final class PortChecks implements Examination {
         if (active.isEmpty() && down.isEmpty()) {
             return DoctorCode.PORT_DOWN.notRun(
                     "the source does not tell states of ports",
-                    "run it on the machine, or merge the output of ibv_devinfo -v");
+                    "run doctor on the machine, or merge the output of ibv_devinfo -v");
         }
         if (down.isEmpty()) {
             return DoctorCode.PORT_DOWN.pass(active.size() + " ports are active");
@@ -82,7 +82,7 @@ final class PortChecks implements Examination {
         if (byRate.isEmpty()) {
             return DoctorCode.PORT_RATES.notRun(
                     "the source does not tell rates of ports",
-                    "run it on the machine, or merge the output of ibv_devinfo -v");
+                    "run doctor on the machine, or merge the output of ibv_devinfo -v");
         }
         if (byRate.size() == 1) {
             return DoctorCode.PORT_RATES.pass(

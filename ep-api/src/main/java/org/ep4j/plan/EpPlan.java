@@ -153,7 +153,7 @@ public final class EpPlan {
                 .collect(Collectors.toCollection(TreeSet::new));
     }
 
-    /** A path for each kind of pairs of different ranks, those of the lowest ranks first. See {@link #kind}. */
+    /** One example path for each kind of rank pair, in the order of the lowest ranks. See {@link #kind}. */
     public List<PairPath> examples() {
         return kindsInOrder().stream()
                 .map(kind -> kinds.kinds().get(kind))
@@ -162,8 +162,8 @@ public final class EpPlan {
     }
 
     /**
-     * Number of the kind of a pair of different ranks: pairs of one kind have the same backend, offer and reasons; their
-     * NICs may differ.
+     * Index of the kind of a pair of different ranks; pairs of the same kind share backend, offer and rejection
+     * reasons, and may differ in NICs.
      */
     public int kind(int from, int to) {
         return kinds.index(from, to);
@@ -195,8 +195,8 @@ public final class EpPlan {
     }
 
     /**
-     * Host threads that post for a rank: those of a GPU that writes over paths that the host posts to, 0 where it has none, and 0
-     * on the host device, whose own threads post.
+     * Number of proxy threads that post for a GPU rank; 0 if none of its paths is {@link PathKind#HOST_POSTED}, and 0
+     * for a rank on the host device, which posts from its own threads.
      */
     public int proxies(int rank) {
         RankProfile profile = profiles.get(rank);
@@ -267,7 +267,7 @@ public final class EpPlan {
         return List.copyOf(groups.values());
     }
 
-    /** True when some rank reaches some peers by loads and stores and others over NICs. */
+    /** Returns true if some rank reaches some peers by loads and stores, and other peers over NICs. */
     public boolean hybrid() {
         for (int rank = 0; rank < ranks(); rank++) {
             int[] from = kinds.place(rank).from();
@@ -280,12 +280,15 @@ public final class EpPlan {
         return false;
     }
 
-    /** The plan for people: ranks with their NICs, then like pairs with the reason for every backend that was not taken. */
+    /**
+     * Returns the plan as readable text: the ranks with their NICs, then groups of equal rank pairs, each with the
+     * reasons why other backends were rejected.
+     */
     public String explain() {
         return new PlanText(this, true).text();
     }
 
-    /** Returns the plan as {@link #explain} does, but leaves out backends whose hardware is missing, unless the settings name them. */
+    /** Returns the plan as {@link #explain} does, but leaves out backends whose hardware no rank has, unless the settings name them. */
     public String summary() {
         return new PlanText(this, false).text();
     }

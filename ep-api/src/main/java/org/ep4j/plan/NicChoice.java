@@ -52,7 +52,7 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
         variables = Map.copyOf(variables);
     }
 
-    /** Settings of ep4j's own names. */
+    /** Creates a choice from values of ep4j's own settings, none of them taken from a variable of other software. */
     public NicChoice(String map, String include, String exclude) {
         this(map, include, exclude, Map.of());
     }

@@ -83,9 +83,9 @@ final class NicRules {
                 .toList();
         if (allowed.isEmpty()) {
             return new NoPath(
-                    "of the ports that it could use, " + String.join(", ", path.nics()) + ", the settings allow none: "
+                    "the settings exclude all usable ports (" + String.join(", ", path.nics()) + "): "
                             + choice.settings(),
-                    "change the settings, or take another backend");
+                    "change the settings, or use another backend");
         }
         return path.withNics(allowed);
     }

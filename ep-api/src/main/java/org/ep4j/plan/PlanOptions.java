@@ -30,7 +30,10 @@ public record PlanOptions(
         this(backends, nics, objective, 0, 0);
     }
 
-    /** Options of a plan that maps memory where that is best, and passes rows on. */
+    /**
+     * Creates options with {@code hybrid} and {@code rails} on: mapped memory competes with posted paths, and ranks
+     * relay rows.
+     */
     public PlanOptions(BackendChoice backends, NicChoice nics, Objective objective, int lanes, int proxies) {
         this(backends, nics, objective, lanes, proxies, true, true);
     }
@@ -47,7 +50,7 @@ public record PlanOptions(
                 config.get(EpKeys.RAILS));
     }
 
-    /** The same for another objective. */
+    /** Returns a copy with another objective. */
     public PlanOptions withObjective(Objective other) {
         return new PlanOptions(backends, nics, other, lanes, proxies, hybrid, rails);
     }

@@ -21,7 +21,7 @@ final class PlanText {
     private final boolean all;
     private final StringBuilder text = new StringBuilder();
 
-    /** @param all false leaves out backends whose hardware is missing and that the settings do not name */
+    /** @param all false leaves out backends whose hardware no rank has, and that the settings do not name */
     PlanText(EpPlan plan, boolean all) {
         this.plan = plan;
         this.all = all;
@@ -164,12 +164,22 @@ final class PlanText {
         line.append('\n');
         RankProfile from = plan.profiles().get(path.from());
         RankProfile to = plan.profiles().get(path.to());
-        decision.rejected().stream()
-                .filter(rejection -> all || named(rejection.backend()) || !rejection.notApplicable(from, to))
-                .forEach(rejection -> line.append("    not taken: ")
+        for (Rejection rejection : decision.rejected()) {
+            if (all || named(rejection.backend()) || !appliesNowhere(rejection.backend())) {
+                line.append("    not taken: ")
                         .append(rejection.describe(from, to))
-                        .append('\n'));
+                        .append('\n');
+            }
+        }
         return line.toString();
+    }
+
+    /** True where no rank has the hardware that a backend is for. */
+    private boolean appliesNowhere(String backend) {
+        return plan.profiles().stream()
+                .allMatch(profile -> profile.backend(backend)
+                        .filter(RankProfile.BackendProfile::notApplicable)
+                        .isPresent());
     }
 
     private boolean named(String backend) {

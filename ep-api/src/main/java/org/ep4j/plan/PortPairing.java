@@ -39,7 +39,8 @@ public record PortPairing(List<String> lower, List<String> higher, Meeting meeti
     private record Pair(String lower, String higher) {}
 
     /**
-     * Pairs ports.
+     * Pairs the ports of two ranks, if possible those that are in the same network; the result is the same on both
+     * ranks.
      *
      * @param backend what connects the two
      * @param usable whether the backend can use a port of a rank, {@code name:port}, which the plan does not give it

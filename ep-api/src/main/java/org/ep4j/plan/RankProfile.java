@@ -52,7 +52,9 @@ public record RankProfile(
         /** A profile from what a probe or a description found. */
         public static BackendProfile of(ProbeReport report) {
             String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
-            return new BackendProfile(report.usable(), why, report.facts(), report.identity());
+            Map<String, String> facts = new TreeMap<>(report.facts());
+            facts.remove(ProbeReport.SUMMARY);
+            return new BackendProfile(report.usable(), why, facts, report.identity());
         }
 
         /** True when a check found the device or the machine to be other than what the backend is for. */
@@ -85,7 +87,7 @@ public record RankProfile(
         settings = Collections.unmodifiableMap(new TreeMap<>(settings));
     }
 
-    /** The identity facts of one backend; empty when this rank does not have it. */
+    /** Facts of one backend that planning only compares between ranks; empty if this rank does not have the backend. */
     public Map<String, String> identity(String backend) {
         BackendProfile profile = backends.get(backend);
         return profile == null ? Map.of() : profile.identity();
@@ -107,7 +109,7 @@ public record RankProfile(
         return "rank " + rank + " (" + hostName + ", pid " + pid + ", " + device + ")";
     }
 
-    /** The same profile with another locality. */
+    /** Returns a copy of this profile with another locality. */
     public RankProfile withLocality(Locality other) {
         return new RankProfile(rank, hostId, hostName, pid, device, other, domain, backends, settings);
     }

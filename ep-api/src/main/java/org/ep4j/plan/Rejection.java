@@ -34,21 +34,6 @@ record Rejection(String backend, Cause cause, String text) {
                 };
     }
 
-    /** True where the hardware is missing that the backend is for, so that nothing is wrong. */
-    boolean notApplicable(RankProfile from, RankProfile to) {
-        return switch (cause) {
-            case UNUSABLE_FROM -> notApplicable(from);
-            case UNUSABLE_TO -> notApplicable(to);
-            default -> false;
-        };
-    }
-
-    private boolean notApplicable(RankProfile profile) {
-        return profile.backend(backend)
-                .filter(RankProfile.BackendProfile::notApplicable)
-                .isPresent();
-    }
-
     private String unusable(RankProfile profile) {
         String why =
                 profile.backend(backend).map(RankProfile.BackendProfile::why).orElse("");

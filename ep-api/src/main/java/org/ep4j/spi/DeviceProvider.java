@@ -5,7 +5,7 @@ import org.ep4j.EpDevice;
 
 /** A kind of device, found by {@link java.util.ServiceLoader}. Its public no-argument constructor does nothing. */
 public interface DeviceProvider {
-    /** Type of its devices, as in {@link Device#type()}: {@code host}. */
+    /** Type of the devices that this provider opens, as in {@link Device#type()}, for example {@code host}. */
     String type();
 
     /** The SPI version that this was compiled against, written as a constant. */

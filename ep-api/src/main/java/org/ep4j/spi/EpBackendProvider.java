@@ -19,7 +19,10 @@ public interface EpBackendProvider {
     /** The {@link SpiVersion#CURRENT} of the ep-api that this was compiled against, written as a constant. */
     SpiVersion spiVersion();
 
-    /** The settings that this backend reads; others are refused by {@link org.ep4j.config.EpConfig}. */
+    /**
+     * Settings that this backend reads; {@link org.ep4j.config.EpConfig} refuses a setting that neither ep4j nor a
+     * backend declares.
+     */
     default List<ConfigKey<?>> configKeys() {
         return List.of();
     }

@@ -53,24 +53,24 @@ public interface HostPosted {
     void advance(int peer, int counter, long value);
 
     /**
-     * The value to which {@code source} has advanced a counter on this rank, with acquire order.
+     * Reads, with acquire order, the value to which rank {@code source} has advanced one of its counters on this rank.
      *
      * @throws org.ep4j.EpPeerLostException where the backend has lost the source, and nothing new has come from it
      */
     long seen(int counter, int source);
 
     /**
-     * Waits until the sources of everything that was posted to {@code peer} may be written again, and none of it is lost by
-     * closing this rank's buffer.
+     * Waits until all writes posted to {@code peer} are complete: their source memory may be reused, and closing this
+     * rank's buffer loses none of them.
      *
      * @throws EpTimeoutException at the deadline
      */
     void drain(int peer, Duration deadline);
 
     /**
-     * Whether nothing that was posted to {@code peer} through any buffer of the backend is in flight: what is posted next arrives after
-     * it, and a small write and an advance find room. Waits for a moment at most (less than a millisecond), and not for other threads
-     * that use the connection: then false.
+     * Returns true if nothing is in flight to {@code peer} from any buffer of the backend, so that later posts arrive
+     * after all earlier ones, and the queue has room for a small write and an advance. Waits for a moment at most (less
+     * than a millisecond), and not for other threads that use the connection: then false.
      */
     default boolean isIdle(int peer) {
         try {

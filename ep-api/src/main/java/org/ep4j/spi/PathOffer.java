@@ -52,12 +52,12 @@ public record PathOffer(
         return gigabytesPerSecond / sharers;
     }
 
-    /** The same path with other estimates. */
+    /** Returns a copy of this offer with other estimates. */
     public PathOffer withEstimates(double gigabytes, double micros) {
         return new PathOffer(kind, gigabytes, micros, nics, staged, flow, sharers);
     }
 
-    /** The same path with other NICs. */
+    /** Returns a copy of this offer with other NICs. */
     public PathOffer withNics(List<String> other) {
         return new PathOffer(kind, gigabytesPerSecond, latencyMicros, other, staged, flow, sharers);
     }

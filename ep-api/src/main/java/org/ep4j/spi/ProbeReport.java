@@ -18,15 +18,15 @@ public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<Str
     public static final String FOLDER = "folder";
 
     /**
-     * Name of the fact that says in a few words through what a usable backend exchanges, such as {@code TCP by libfabric 1.17}; may be
-     * missing.
+     * Name of the fact that says in a few words through what a usable backend exchanges, such as {@code TCP by libfabric 1.17}, for
+     * people; may be missing, and is not sent to other ranks.
      */
     public static final String SUMMARY = "summary";
 
     /** Name of the fact of a device that says how ranks on it copy and sum rows, for people; may be missing. */
     public static final String ROWS = "rows";
 
-    /** A report without identity. */
+    /** Creates a report without identity facts. */
     public ProbeReport(List<Check> checks, Map<String, String> facts) {
         this(checks, facts, Map.of());
     }
@@ -46,7 +46,7 @@ public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<Str
         return failures().isEmpty();
     }
 
-    /** The checks because of which the backend cannot be used: those that failed, and those that do not apply. */
+    /** Checks that make the backend unusable: those that failed, and those that found it not applicable. */
     public List<Check> failures() {
         return checks.stream()
                 .filter(check -> check.status() == Check.Status.FAIL || check.status() == Check.Status.NOT_APPLICABLE)

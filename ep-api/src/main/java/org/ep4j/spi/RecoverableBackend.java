@@ -10,7 +10,7 @@ import java.util.Optional;
  */
 public interface RecoverableBackend extends EpBackend {
     /**
-     * Makes a symmetric buffer reachable among the ranks that are left. Collective over {@code ranks}, otherwise as
+     * Exposes a symmetric buffer to the surviving ranks only. Collective over {@code ranks}, otherwise as
      * {@link #expose}. Buffers that were made before stay as they are.
      *
      * @param members a bootstrap over {@code ranks}; the ranks that it is carried by may differ from those of the bootstrap with

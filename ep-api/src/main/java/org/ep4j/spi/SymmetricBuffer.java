@@ -20,7 +20,10 @@ public interface SymmetricBuffer extends AutoCloseable {
         return capability.isInstance(this) ? Optional.of(capability.cast(this)) : Optional.empty();
     }
 
-    /** Unmaps or deregisters, local: needs no other rank, and waits for none longer than a moment. A second call does nothing. */
+    /**
+     * Unmaps or deregisters this rank's memory; a local call that needs no other rank, and waits for other ranks a
+     * moment at most. A second call does nothing.
+     */
     @Override
     void close();
 }

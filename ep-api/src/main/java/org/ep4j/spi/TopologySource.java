@@ -3,7 +3,7 @@ package org.ep4j.spi;
 import org.ep4j.topology.Topology;
 
 /**
- * Knows more of the running machine than its files tell, such as a vendor's management library; found by
+ * Source of facts about the running machine that are not in its files, such as a vendor's management library; found by
  * {@link java.util.ServiceLoader}. Used by {@link org.ep4j.topology.read.Topologies#live()}.
  */
 public interface TopologySource {

@@ -10,7 +10,7 @@ import java.util.Optional;
 @FunctionalInterface
 public interface WireUp {
     /**
-     * Collective over the ranks.
+     * Passes the bytes of rank 0 to every rank; collective over all ranks.
      *
      * @param mine what rank 0 has to say, at most a few KB; empty on all other ranks
      * @param deadline longest time the call may take

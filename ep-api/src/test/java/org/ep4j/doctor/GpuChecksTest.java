@@ -83,7 +83,7 @@ final class GpuChecksTest {
         Check links = of(checks, DoctorCode.GPU_LINKS);
         assertThat(links.status()).isEqualTo(Status.NOT_RUN);
         assertThat(links.detail()).contains("does not tell of NVLink");
-        assertThat(links.remedy()).contains("run it on the machine");
+        assertThat(links.remedy()).contains("run doctor on the machine");
         assertThat(of(checks, DoctorCode.MACHINE_READ).status()).isEqualTo(Status.PASS);
     }
 

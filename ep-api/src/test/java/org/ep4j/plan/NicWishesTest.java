@@ -178,7 +178,8 @@ class NicWishesTest {
                 "rdma", (a, b) -> new PathOffer(PathKind.HOST_POSTED, 10, 5, List.of("bnxt_re0:1")));
         assertThatThrownBy(() -> Planner.plan(profiles, List.of(other), PlanOptions.AUTO))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("bnxt_re0:1, the settings allow none: ep.nic.map = 0:mlx5_0,1:mlx5_1:1");
+                .hasMessageContaining(
+                        "the settings exclude all usable ports (bnxt_re0:1): ep.nic.map = 0:mlx5_0,1:mlx5_1:1");
     }
 
     @Test

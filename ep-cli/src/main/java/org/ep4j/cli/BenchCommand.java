@@ -39,17 +39,18 @@ import picocli.CommandLine.Spec;
         description = {
             "Measure dispatch and combine between rank processes on this machine; under torchrun, mpirun or srun,"
                     + " between the processes that the launcher started.",
-            "In every measured round all ranks start together, with new data and new random routing; a round lasts until"
-                    + " its slowest rank is done. In the same rounds every rank copies, sums and casts as many rows in memory"
-                    + " of its own, in several ways; the time of the fastest is the ceiling. GB are 1e9 bytes; logical bytes include those"
-                    + " that a rank sends to itself, wire bytes do not.",
-            "On GPUs, times come from the GPU itself, rounds use four sets of data and routing in turn, and the ceiling"
-                    + " is a kernel that moves the same rows from and to places that are known in advance."
+            "In every measured round, all ranks start together with new data and new random routing; the round ends"
+                    + " when its slowest rank is done. In the same rounds, every rank also copies, sums and casts the"
+                    + " same number of rows within its own memory, in several ways; the fastest of these times is the"
+                    + " ceiling. GB are 1e9 bytes; logical bytes include rows that a rank sends to itself, wire bytes"
+                    + " do not.",
+            "On GPUs, GPU events measure the time, rounds cycle through four sets of data and routing, and the ceiling"
+                    + " is the time of a kernel that moves the same rows between addresses that are known in advance."
         })
 final class BenchCommand implements Callable<Integer> {
     private static final String LEGEND =
             "HT: high throughput; LL: low latency. Times of a round are those of its slowest rank, in microseconds; MB, rows and"
-                    + " rates are a rank's average. slowest: the largest median of one rank's own times. ceiling: the same copies,"
+                    + " rates are averages over ranks. slowest: the largest median of one rank's own times (the rank). ceiling: the same copies,"
                     + " sums and casts of rows by every rank at once, in the same rounds, without a peer to wait for; ratio ="
                     + " ceiling / median. in place: combine reads the rows from EpBuffer.combineInput() or"
                     + " lowLatencyCombineInput(); staged: from memory outside the buffer.";
@@ -118,9 +119,9 @@ final class BenchCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "40",
             description =
-                    "Warm-up rounds, which are not measured. Ranks on the host of one machine begin with 150 rounds of 2"
-                            + " tokens for each of them, at most 4 s for each mode, so that the JVM has compiled the code. Default:"
-                            + " ${DEFAULT-VALUE}.")
+                    "Warm-up rounds, not measured. If all ranks run on the host device of one machine, 150 short rounds"
+                            + " of at most 2 tokens for each warm-up round come first, for at most 4 s per mode, so"
+                            + " that the JVM has compiled the code. Default: ${DEFAULT-VALUE}.")
     private int warmup;
 
     @Option(
@@ -135,8 +136,9 @@ final class BenchCommand implements Callable<Integer> {
             negatable = true,
             defaultValue = "true",
             fallbackValue = "true",
-            description = "Compare every element of the last round with the reference; on GPUs, of a separate round"
-                    + " before the measurement, with at most 256 tokens per rank. On by default.")
+            description =
+                    "Compare every element with the reference: on the host those of the last round, on GPUs those of a"
+                            + " separate round before the measurement, of at most 256 tokens per rank. On by default.")
     private boolean validate;
 
     @Option(

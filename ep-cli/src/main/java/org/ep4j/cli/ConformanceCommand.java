@@ -30,12 +30,13 @@ import picocli.CommandLine.Spec;
         description = {
             "Check a backend against every rule of the conformance kit.",
             "Each rule runs with ranks as threads and with ranks as processes; under torchrun, mpirun or srun it runs"
-                    + " only with the processes that the launcher started, and rules that kill ranks are left out. A"
-                    + " rule ends as PASS, FAIL, UNSUPPORTED (the backend does not declare the capability),"
-                    + " NOT_APPLICABLE, UNAVAILABLE (this machine lacks what the backend needs) or UNTESTED."
+                    + " only with the processes that the launcher started, and rules that kill ranks are left out. The"
+                    + " result of a rule is PASS, FAIL, UNSUPPORTED (the backend does not declare the capability),"
+                    + " NOT_APPLICABLE (the rule does not concern this backend or mode), UNAVAILABLE (this machine"
+                    + " lacks what the backend needs) or UNTESTED (not possible in this run; the reason is given)."
                     + " EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure.",
             "Problems that concern every rule are reported once, before any rule runs: invalid settings, and ranks"
-                    + " that the backend does not connect, for example because they are threads."
+                    + " between which the backend has no path, for example because they are threads."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
@@ -63,14 +64,15 @@ final class ConformanceCommand implements Callable<Integer> {
             names = "--ranks",
             paramLabel = "N",
             defaultValue = "4",
-            description = "Number of ranks, for rules that do not fix it. Default: ${DEFAULT-VALUE}.")
+            description = "Number of ranks, for rules that do not set their own number. Default: ${DEFAULT-VALUE}.")
     private int ranks;
 
     @Option(
             names = "--mode",
             paramLabel = "MODE",
             defaultValue = "both",
-            description = "Ranks are threads, processes, or both, one after the other. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Run ranks as threads, as processes, or both (one after the other). Default: ${DEFAULT-VALUE}.")
     private ModeChoice mode = ModeChoice.BOTH;
 
     @Option(
@@ -78,9 +80,9 @@ final class ConformanceCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "1",
             description =
-                    "Number of rules with ranks as processes that run at the same time, each with its own processes;"
-                            + " faster if rules wait for devices, slower if there are more ranks than CPUs. Rules with"
-                            + " ranks as threads run one after another. Default: ${DEFAULT-VALUE}.")
+                    "How many rules run at the same time, each with its own rank processes; more is faster if rules"
+                            + " wait for devices, and slower if there are more ranks than CPUs. Rules whose ranks are"
+                            + " threads always run one after another. Default: ${DEFAULT-VALUE}.")
     private int jobs = 1;
 
     @Option(

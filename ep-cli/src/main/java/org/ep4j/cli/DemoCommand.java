@@ -66,8 +66,9 @@ final class DemoCommand implements Callable<Integer> {
             names = "--iterations",
             paramLabel = "N",
             defaultValue = "3",
-            description = "Rounds of each exchange of which every element is checked, after " + WARM_UP
-                    + " rounds to warm up and " + TIMED + " that are timed alone. Default: ${DEFAULT-VALUE}.")
+            description = "Checked rounds of each exchange: every element is compared. Before them come " + WARM_UP
+                    + " warm-up rounds and " + TIMED
+                    + " rounds that are timed but not checked. Default: ${DEFAULT-VALUE}.")
     private int iterations;
 
     @Spec
@@ -139,10 +140,10 @@ final class DemoCommand implements Callable<Integer> {
         out.println();
         out.print(Wrapped.of(
                 "",
-                "Results of a rank: median time of a single call that begins when nothing runs, over "
-                        + (TIMED + iterations)
-                        + " rounds after " + WARM_UP + " to warm up; every element of the last " + iterations
-                        + " is compared. ./ep bench measures calls in a row."));
+                "Results for one rank. us: median of " + (TIMED + iterations)
+                        + " calls, each started when nothing else runs, after " + WARM_UP
+                        + " warm-up rounds; all elements of the last " + iterations
+                        + " are compared. ./ep bench measures calls in a row."));
         out.print(FigureTable.demo(Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())
                 .indent(2));
         boolean valid = outcome.figures().stream().allMatch(Figures::valid);

@@ -22,16 +22,16 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "doctor",
         description = {
-            "Probe every device and backend, and check for conditions that make transports slow or make them fail. It says what is"
-                    + " to be mended, and how, in a line or two for each part of the machine; --all shows every check.",
-            "Every check has a code; docs/reference/doctor.md explains all of them. NOT RUN means that a check could"
+            "Probe every device and backend, and check for conditions that make transports slow or make them fail. It prints one line"
+                    + " for each part of the machine, and each problem with its fix; --all prints every check.",
+            "Every check has a code; ./ep help CODE explains it. NOT RUN means that a check could"
                     + " not run here; some checks need root."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
-            "0:nothing to mend; backends whose hardware is not here do not count, nor those that the settings do not name and a group"
-                    + " would not need",
-            "1:a check warns or failed, or no device can be used",
+            "0:nothing to mend; not counted are backends for hardware that is not here, and backends that are neither named by the"
+                    + " settings nor needed",
+            "1:a check warned or failed, or no device can be used",
             "2:wrong usage, or a recording that cannot be understood",
             "3:a file cannot be written",
             "5:an error inside ep4j",
@@ -39,10 +39,10 @@ import picocli.CommandLine.Spec;
 final class DoctorCommand implements Callable<Integer> {
     private static final String STDOUT = "-";
 
-    @Option(names = "--all", description = "Show every check.")
+    @Option(names = "--all", description = "Print every check.")
     private boolean all;
 
-    @Option(names = "--problems", description = "Show only checks with warnings or failures.")
+    @Option(names = "--problems", description = "Print only checks with warnings or failures, in the form of --all.")
     private boolean problems;
 
     @Option(
@@ -81,6 +81,10 @@ final class DoctorCommand implements Callable<Integer> {
                     spec.commandLine(),
                     "--env " + environment.get() + " belongs to a recording: give --root DIR too, or set the variables"
                             + " of this process");
+        }
+        if (all && problems) {
+            throw new ParameterException(
+                    spec.commandLine(), "--all and --problems exclude each other: give one of them");
         }
         Map<String, String> variables = environment.map(EnvironmentFile::read).orElseGet(Map::of);
         Examined examined =

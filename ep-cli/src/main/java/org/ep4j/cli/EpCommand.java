@@ -49,13 +49,13 @@ import picocli.CommandLine.Spec;
 final class EpCommand implements Runnable {
     private static final String FIRST_STEPS = """
 
-            A mixture-of-experts layer sends each token to the ranks of its top-k experts (dispatch), and brings
-            the outputs of the experts back and sums them (combine). This command tries that on this machine,
-            measures it, and says what the machine has for it.
+            A mixture-of-experts layer sends each token to the ranks of its top-k experts (dispatch), brings
+            the outputs of the experts back and sums them (combine). This command runs both on this machine,
+            measures them, and shows which hardware they can use.
 
               ./ep demo      exchanges tokens between 4 processes, and compares every element
               ./ep doctor    says what works on this machine, what is to be mended, and how
-              ./ep bench     measures every operation, and compares it with the fastest copy of its bytes
+              ./ep bench     measures every operation, and compares it with plain copies and sums of its rows
               ./ep topo      shows GPUs, NICs and PCIe switches, and which NIC is near which GPU
               ./ep plan      shows how ranks would reach each other, here or on a cluster that you describe
 

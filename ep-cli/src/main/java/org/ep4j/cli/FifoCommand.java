@@ -25,11 +25,11 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "fifo",
         description = {
-            "Measure the rings through which a GPU hands commands to proxy threads of the host, which post them to"
-                    + " NICs: commands per second, and the round trip of one command and its answer. The commands are"
-                    + " taken by ep4j's proxy threads and, in the same run, by the same loop in C++ (built with g++)."
-                    + " Nothing is sent.",
-            "The commands that are taken are compared with those that were put into the rings."
+            "Measure the command queues (rings) from a GPU to the host's proxy threads, which in production post the"
+                    + " commands to NICs: commands per second, and the round trip from a command to its answer. The"
+                    + " consumers are ep4j's proxy threads and, in the same run, the same loop in C++ (built with g++)."
+                    + " Nothing is posted to a NIC.",
+            "The sum over all fields of the consumed commands is compared with that of the queued commands."
         })
 final class FifoCommand implements Callable<Integer> {
     private static final int LARGEST = 1 << 30;
@@ -107,8 +107,8 @@ final class FifoCommand implements Callable<Integer> {
             names = "--native",
             paramLabel = "FILE",
             defaultValue = "",
-            description = "Library to compare with, built from proxy.cpp; none for no comparison; by default g++"
-                    + " builds it.")
+            description = "Prebuilt library of proxy.cpp to compare with, or the word none to skip the comparison."
+                    + " Default: g++ builds the library.")
     private String library = "";
 
     @Option(names = "--json", paramLabel = "FILE", description = "Write all measurements as JSON to this file.")

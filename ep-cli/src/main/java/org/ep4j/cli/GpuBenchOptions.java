@@ -74,7 +74,8 @@ final class GpuBenchOptions {
     @Option(
             names = "--from",
             paramLabel = "FILE",
-            description = "GPU: measure nothing; draw the results in this file, which --json of an earlier run wrote.")
+            description = "GPU: measure nothing; read the results from this file, written by --json of an earlier run,"
+                    + " and draw them.")
     Optional<Path> from = Optional.empty();
 
     /** Made by picocli, too. */

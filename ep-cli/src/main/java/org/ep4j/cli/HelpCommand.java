@@ -1,12 +1,17 @@
 package org.ep4j.cli;
 
+import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.ep4j.cli.plan.PlannedBackend;
@@ -27,17 +32,22 @@ import picocli.CommandLine.Spec;
         name = "help",
         description = {
             "Explain a command, a setting, or a check of doctor.",
-            "TOPIC is a command (bench), settings (all of them in a line or two each), a setting or what names of settings begin with"
-                    + " (ep.timeout, EP_TIMEOUT, ep.nic), a variable of other software (NCCL_IB_HCA), or the code of a check"
-                    + " (EP-MEM-001). Without TOPIC: what ./ep --help prints."
-        })
+            "TOPIC is a command (bench), the word settings (lists every setting), a setting or the beginning of several (ep.timeout,"
+                    + " EP_TIMEOUT, ep.nic), a variable of other software (NCCL_IB_HCA), or the code of a check (EP-MEM-001)."
+                    + " Without TOPIC, this prints the same as ./ep --help."
+        },
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {"0:success", "2:wrong usage, or there is no such topic", "5:an error inside ep4j"})
 final class HelpCommand implements Callable<Integer> {
     private static final String SETTINGS = "settings";
+
+    /** Checks of devices and backends, one a line: the code, a blank and what the check is about. Written by DoctorPageTest. */
+    private static final String PROBE_CHECKS = "probe-checks.txt";
 
     @Parameters(
             paramLabel = "TOPIC",
             arity = "0..1",
-            description = "A command, settings, a setting, or the code of a check.")
+            description = "A command, the word settings, a setting, a variable, or the code of a check.")
     private Optional<String> topic = Optional.empty();
 
     @Spec
@@ -53,25 +63,26 @@ final class HelpCommand implements Callable<Integer> {
             root().usage(out);
             return ExitCodes.OK;
         }
-        String name = topic.get();
-        CommandLine command = root().getSubcommands().get(name);
+        String name = topic.get().strip();
+        CommandLine command = commands().get(name.toLowerCase(Locale.ROOT));
         if (command != null) {
             command.usage(out);
             return ExitCodes.OK;
         }
-        Optional<String> text =
-                name.equals(SETTINGS) ? Optional.of(overview()) : check(name).or(() -> setting(name));
+        Optional<String> text = name.equalsIgnoreCase(SETTINGS)
+                ? Optional.of(overview())
+                : check(name).or(() -> setting(name));
         out.print(text.orElseThrow(() -> unknown(name)));
         out.flush();
         return ExitCodes.OK;
     }
 
-    private String overview() {
+    private static String overview() {
         StringBuilder text = new StringBuilder();
         text.append(Wrapped.of(
                 "",
-                "A setting is taken from -Dep.NAME=VALUE (EP_JAVA_OPTS), else from the environment variable of the same name:"
-                        + " ep.nic.gid-index is EP_NIC_GID_INDEX. ./ep help NAME says more of one."));
+                "ep4j reads a setting from -Dep.NAME=VALUE (EP_JAVA_OPTS), else from its environment variable: ep.nic.gid-index is"
+                        + " EP_NIC_GID_INDEX. ./ep help NAME explains one setting."));
         text.append(System.lineSeparator());
         for (ConfigKey<?> key : settings()) {
             String name = key.name() + (key.defaultText().isEmpty() ? "" : " (" + key.defaultText() + ")");
@@ -88,7 +99,7 @@ final class HelpCommand implements Callable<Integer> {
         return all;
     }
 
-    /** Up to the first semicolon or full stop, where the values are explained as a rule. */
+    /** Up to the first semicolon or full stop, behind which the values are explained as a rule. */
     private static String firstClause(String help) {
         int end = Stream.of("; ", ". ")
                 .mapToInt(help::indexOf)
@@ -98,18 +109,22 @@ final class HelpCommand implements Callable<Integer> {
         return help.substring(0, end);
     }
 
-    private Optional<String> setting(String name) {
-        String wanted = name.toLowerCase(Locale.ROOT).replace('_', '.').replace('-', '.');
+    private static Optional<String> setting(String name) {
+        String wanted = plain(name).replaceAll("\\.+$", "");
         StringBuilder text = new StringBuilder();
         for (ConfigKey<?> key : settings()) {
-            String own = key.name().replace('-', '.');
-            if (own.equals(wanted)
-                    || own.startsWith(wanted + ".")
-                    || key.variables().contains(name)) {
+            String own = plain(key.name());
+            boolean variable = key.variables().stream().anyMatch(name::equalsIgnoreCase);
+            if (own.equals(wanted) || own.startsWith(wanted + ".") || variable) {
                 text.append(text.length() == 0 ? "" : System.lineSeparator()).append(text(key));
             }
         }
         return text.length() == 0 ? Optional.empty() : Optional.of(text.toString());
+    }
+
+    /** The name of a setting or of its variable, in one form for both. */
+    private static String plain(String name) {
+        return name.toLowerCase(Locale.ROOT).replace('_', '.').replace('-', '.');
     }
 
     private static String text(ConfigKey<?> key) {
@@ -131,41 +146,65 @@ final class HelpCommand implements Callable<Integer> {
     }
 
     private static Optional<String> check(String name) {
-        String code = name.toUpperCase(Locale.ROOT);
         return Arrays.stream(DoctorCode.values())
-                .filter(one -> one.code().equals(code))
+                .filter(one -> one.code().equalsIgnoreCase(name))
                 .findFirst()
                 .map(one -> Wrapped.of("", one.code() + ": " + one.title())
-                        + Wrapped.of("    looks at: ", one.looksAt())
-                        + Wrapped.of("    why:      ", one.why())
-                        + Wrapped.of("    remedy:   ", one.remedy())
-                        + Wrapped.of("    source:   ", one.source()));
+                        + Wrapped.of("    checks:      ", one.looksAt())
+                        + Wrapped.of("    if it fails: ", one.why())
+                        + Wrapped.of("    remedy:      ", one.remedy())
+                        + Wrapped.of("    source:      ", one.source()))
+                .or(
+                        () -> probeChecks().stream()
+                                .filter(line ->
+                                        line.substring(0, line.indexOf(' ')).equalsIgnoreCase(name))
+                                .findFirst()
+                                .map(
+                                        line -> Wrapped.of("", line.replaceFirst(" ", ": "))
+                                                + Wrapped.of(
+                                                        "    ",
+                                                        "A check of a device or a backend: ./ep doctor --all prints what it found here, and what to do.")));
+    }
+
+    private static List<String> probeChecks() {
+        try (InputStream in = HelpCommand.class.getResourceAsStream(PROBE_CHECKS)) {
+            if (in == null) {
+                throw new IllegalStateException(PROBE_CHECKS + " is missing from the command's jar");
+            }
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(PROBE_CHECKS + " cannot be read from the command's jar", e);
+        }
     }
 
     private ParameterException unknown(String name) {
         String upper = name.toUpperCase(Locale.ROOT);
-        String answer = "there is no help for " + name;
+        String answer = "there is no help for '" + name + "'; ";
         if (upper.startsWith("EP-")) {
-            answer += ": docs/reference/doctor.md explains the checks of devices and backends, and lists all codes";
+            Stream<String> codes = Stream.concat(
+                    Arrays.stream(DoctorCode.values()).map(DoctorCode::code),
+                    probeChecks().stream().map(line -> line.substring(0, line.indexOf(' '))));
+            answer += "the nearest check is " + NearestName.of(upper, codes.toList());
         } else if (upper.startsWith("EP.") || upper.startsWith("EP_")) {
-            String asKey = name.toLowerCase(Locale.ROOT).replace('_', '.');
-            answer += "; the nearest setting is "
+            String key = name.toLowerCase(Locale.ROOT).replace('_', '.');
+            answer += "the nearest setting is "
                     + NearestName.of(
-                            asKey, settings().stream().map(ConfigKey::name).toList());
+                            key, settings().stream().map(ConfigKey::name).toList());
+        } else if (upper.contains("_")) {
+            answer += "./ep plan --from-env says what variables of other software do here";
         } else {
-            answer += "; the nearest command is "
-                    + NearestName.of(name, commands())
+            answer += "the nearest command is "
+                    + NearestName.of(name, commands().keySet())
                     + ", and ./ep help settings lists the settings";
         }
         return new ParameterException(spec.commandLine(), answer);
     }
 
-    private List<String> commands() {
-        return root().getSubcommands().entrySet().stream()
-                .filter(entry ->
-                        !entry.getValue().getCommandSpec().usageMessage().hidden())
-                .map(Map.Entry::getKey)
-                .toList();
+    private Map<String, CommandLine> commands() {
+        Map<String, CommandLine> commands = new TreeMap<>(root().getSubcommands());
+        commands.values()
+                .removeIf(command -> command.getCommandSpec().usageMessage().hidden());
+        return commands;
     }
 
     private CommandLine root() {

@@ -150,8 +150,9 @@ final class PlanCommand implements Callable<Integer> {
     @Option(
             names = "--from-env",
             description = {
-                "First say of each environment variable of NCCL, NVSHMEM, UCCL, MSCCL++, DeepEP and ep4j what it does here, or"
-                        + " why it does nothing. The plan counts them with and without this option."
+                "Before the plan, list each environment variable of NCCL, NVSHMEM, UCCL, MSCCL++, DeepEP and ep4j with"
+                        + " its effect here, or the reason why it has none. The plan applies the variables with or"
+                        + " without this option."
             })
     private boolean fromEnv;
 

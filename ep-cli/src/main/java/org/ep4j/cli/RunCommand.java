@@ -19,9 +19,9 @@ import picocli.CommandLine.Spec;
         description = {
             "Start a command as N ranks on this machine and wait for them.",
             "Each rank gets torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,"
-                    + " MASTER_PORT) and a random EP_BOOTSTRAP_SECRET, unless one is set. Every line that a rank"
-                    + " prints is prefixed with [RANK]. Rank 0 reads standard input. When one rank fails, or on"
-                    + " Ctrl-C, the others are ended."
+                    + " MASTER_PORT), and EP_BOOTSTRAP_SECRET: the value from the environment, or a random one. ep"
+                    + " prefixes every output line of a rank with [RANK]. Rank 0 reads standard input. If a rank fails,"
+                    + " or on Ctrl-C, ep stops the remaining ranks."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {

@@ -47,23 +47,24 @@ import picocli.CommandLine.Spec;
                     + " compare every element. In each round one fault is injected; the other ranks must recover and"
                     + " continue. none: no fault. slow: a rank sleeps up to 20 ms before each exchange. pause: a"
                     + " process is stopped for less than the heartbeat timeout. close: ranks close buffer and group up"
-                    + " to 600 ms apart. full: ranks ask for a buffer that memory has no room for, must be refused, and go on"
-                    + " with the one that they have. port-down: the network device of one of a rank's RoCE ports is taken down for up to 2 s, which loses its global IPv6"
-                    + " addresses and static routes;"
-                    + " requires CAP_NET_ADMIN, a second port, and network devices without a default route; not part of all. kill: a process is killed. double-kill: two processes are killed up to 50 ms"
-                    + " apart. stop: a process is stopped past the heartbeat timeout, and continues once the others"
-                    + " have recovered: it must learn that it was left out. partition: one of two ranks is stopped, and"
-                    + " continues once the other has given up: they must not go on apart; requires two ranks; not part of all."
-                    + " reset: a rank's connection to the"
-                    + " rendezvous is reset.",
-            "A round that fails is printed with the command that repeats it. After 10 of them the run ends."
+                    + " to 600 ms apart. full: ranks ask for a buffer that does not fit into memory; all must be"
+                    + " refused, and continue with the buffer that they have. port-down: one RoCE port of a rank is"
+                    + " taken down for up to 2 s, which removes the global IPv6 addresses and static routes of its"
+                    + " network device; requires CAP_NET_ADMIN, a second port, and network devices without a default"
+                    + " route; not part of all. kill: a process is killed. double-kill: two processes are killed up to"
+                    + " 50 ms apart. stop: a process is stopped for longer than the heartbeat timeout, and continues"
+                    + " after the others have recovered; it must then find out that they excluded it. partition: of two"
+                    + " ranks one is stopped, and continues after the other has given up on it; the two must not both"
+                    + " go on alone; requires two ranks; not part of all. reset: a rank's connection to the rendezvous"
+                    + " is reset.",
+            "Each failed round is printed with the command that repeats it. The run ends after 10 failed rounds."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
             "0:no hang, no wrong row, no leak, no other failure",
             "1:at least one of them",
             "2:wrong usage, setting or argument",
-            "3:the backend is not available here, or the fault of the first round",
+            "3:the backend is not available here, or the fault of the first round cannot be injected here",
             "5:an error inside ep4j",
         })
 final class SoakCommand implements Callable<Integer> {
@@ -89,8 +90,9 @@ final class SoakCommand implements Callable<Integer> {
             paramLabel = "LIST",
             defaultValue = ALL,
             description =
-                    "Comma-separated list of faults, or all, which leaves out port-down and partition: none, slow, pause, close, full,"
-                            + " port-down, kill, double-kill, stop, partition, reset. Default: ${DEFAULT-VALUE}.")
+                    "Comma-separated list of faults, or all (every fault but port-down and partition). Faults: none,"
+                            + " slow, pause, close, full, port-down, kill, double-kill, stop, partition, reset."
+                            + " Default: ${DEFAULT-VALUE}.")
     private String faults = ALL;
 
     @Option(
@@ -117,14 +119,15 @@ final class SoakCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "1",
             description =
-                    "Number of rounds that run at the same time, each with its own processes; faster if rounds wait,"
-                            + " as with stop. Default: ${DEFAULT-VALUE}.")
+                    "Number of rounds that run at the same time, each with its own processes; more is faster if rounds"
+                            + " mostly wait, as those with stop do. Default: ${DEFAULT-VALUE}.")
     private int jobs = 1;
 
     @Option(
             names = "--json",
             paramLabel = "FILE",
-            description = "Write the report as JSON to this file, every 10 s, so that an interrupted run keeps it.")
+            description = "Write the report as JSON to this file every 10 s, so that an interrupted run leaves its"
+                    + " results so far.")
     private Optional<Path> json = Optional.empty();
 
     @Spec

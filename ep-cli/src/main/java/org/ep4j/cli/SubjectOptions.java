@@ -37,9 +37,10 @@ final class SubjectOptions {
             names = "--without",
             paramLabel = "CAPABILITY",
             description =
-                    "Capability that the backend does not have, for example recover: conformance reports the rules that"
-                            + " need it as UNSUPPORTED, and requires that its use is refused; soak leaves out of all the faults that"
-                            + " need it, and refuses those that are named. May be repeated. One of: ${COMPLETION-CANDIDATES}.")
+                    "Capability that the backend lacks, for example recover. conformance reports the rules that need it"
+                            + " as UNSUPPORTED, and checks that the backend refuses its use. soak drops the faults that"
+                            + " need it from --faults all, and rejects them if --faults names them. May be repeated."
+                            + " One of: ${COMPLETION-CANDIDATES}.")
     private Set<Capability> without = EnumSet.noneOf(Capability.class);
 
     /** Made by picocli, too. */

@@ -28,10 +28,10 @@ import picocli.CommandLine.Spec;
             "Measure counted writes, the primitive of dispatch and combine, between the first two ranks of the plan"
                     + " that have a HOST_POSTED path to each other (host threads post to NICs). Under torchrun, mpirun"
                     + " or srun, the processes that the launcher started are the ranks.",
-            "MB/s (1e6 bytes) is the rate of writes to one place, with a counter update after every few writes, until"
-                    + " all are acknowledged; compare it with ib_write_bw. p50 and p99 are percentiles of half a round"
-                    + " trip: one counted write in each direction, whose counter the other side polls; compare them"
-                    + " with ib_write_lat.",
+            "MB/s (1e6 bytes) is the rate of writes to one address, with a counter update after every"
+                    + " --writes-per-counter writes, timed until all writes are acknowledged; compare it with"
+                    + " ib_write_bw. p50 and p99 are percentiles of half a round trip, in which each side sends one"
+                    + " counted write and polls the counter of the other's write; compare them with ib_write_lat.",
             "The table shows medians of several runs. The data that arrived is compared with the data that was sent."
         })
 final class WritesCommand implements Callable<Integer> {
@@ -109,9 +109,9 @@ final class WritesCommand implements Callable<Integer> {
     @Option(
             names = "--receiver-waits",
             description =
-                    "The receiver polls the counters all the time, as a rank that waits in dispatch does, also while"
-                            + " rates are measured; without this option it polls only after everything was sent. With"
-                            + " libfabric over tcp and shm, where no NIC moves the bytes, this polling moves them.")
+                    "The receiver also polls its counters while rates are measured, like a rank that waits in dispatch;"
+                            + " without this option it starts to poll only after the sender is done. With libfabric's"
+                            + " tcp and shm providers no NIC moves the bytes: the receiver's polling does.")
     private boolean receiverWaits;
 
     @Option(names = "--json", paramLabel = "FILE", description = "Write all measurements as JSON to this file.")

@@ -87,11 +87,15 @@ final class CommandLineTest {
                 .contains("value:    an integer from -1 to 1023", "default:  -1", "NCCL_IB_GID_INDEX");
         assertThat(Ran.ep("help", "EP_NIC_GID_INDEX").out())
                 .isEqualTo(Ran.ep("help", "ep.nic.gid-index").out())
-                .isEqualTo(Ran.ep("help", "NVSHMEM_IB_GID_INDEX").out());
+                .isEqualTo(Ran.ep("help", "nvshmem_ib_gid_index").out());
         assertThat(Ran.ep("help", "ep.bootstrap").out()).contains("ep.bootstrap.secret", "ep.bootstrap.port");
         assertThat(Ran.ep("help", "EP-MEM-001").out())
                 .startsWith("EP-MEM-001: ")
-                .contains("looks at: ", "remedy: ");
+                .contains("checks: ", "remedy: ");
+        assertThat(Ran.ep("help", "ep-shm-002").out()).startsWith("EP-SHM-002: the system is 64-bit Linux");
+        assertThat(Ran.ep("help", "BENCH").out())
+                .isEqualTo(Ran.ep("help", "bench").out());
+        assertThat(Ran.ep("help", "ep.").out()).isEqualTo(Ran.ep("help", "ep").out());
         for (String topic : List.of("settings", "ep", "EP-NIC-009")) {
             assertThat(Ran.ep("help", topic).out().lines())
                     .as(topic)
@@ -102,10 +106,13 @@ final class CommandLineTest {
 
     @ParameterizedTest
     @CsvSource({
-        "benhc, 'there is no help for benhc; the nearest command is bench'",
+        "benhc, 'the nearest command is bench'",
+        "rank, 'there is no help for'",
+        "'', 'the nearest command is'",
+        "NCCL_DEBUG, './ep plan --from-env'",
         "ep.timeuot, 'the nearest setting is ep.timeout'",
         "EP_NIC_MPA, 'the nearest setting is ep.nic.map'",
-        "EP-SHM-001, 'docs/reference/doctor.md'",
+        "EP-SHM-999, 'the nearest check is EP-SHM-0'",
     })
     void helpForWhatDoesNotExistIsWrongUsage(String topic, String answer) {
         Ran ran = Ran.ep("help", topic);

@@ -102,9 +102,9 @@ final class DoctorCommandTest {
         assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(1);
         List<String> lines = ran.out().lines().toList();
         assertThat(lines.get(0)).startsWith("ep4j ").endsWith("no GPU, 1 RDMA NIC");
-        assertThat(lines.get(1)).startsWith("[ x ] RDMA     mlx5_0");
+        assertThat(lines.get(1)).isEqualTo("[ x ] RDMA     mlx5_0");
         assertThat(lines.get(2)).startsWith("      EP-NIC-004  down: mlx5_0:1");
-        assertThat(lines).contains("[ - ] NVIDIA   no GPU here: ipc-nvlink and nvshmem-ibgda do not apply");
+        assertThat(lines).contains("[ - ] NVIDIA   no NVIDIA GPU here");
         assertThat(lines.get(lines.size() - 1))
                 .matches("[0-9]+ things? to mend\\. `\\./ep doctor --all` shows all [0-9]+ checks\\.");
         assertThat(lines).allMatch(line -> line.length() <= Wrapped.COLUMNS);
@@ -118,7 +118,6 @@ final class DoctorCommandTest {
                     .as(part)
                     .hasSize(1);
         }
-        assertThat(out).contains("[ok]  host     ranks of this machine exchange through shared memory (");
         assertThat(out.lines()).allMatch(line -> line.length() <= Wrapped.COLUMNS);
     }
 

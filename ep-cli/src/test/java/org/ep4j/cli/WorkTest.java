@@ -60,9 +60,9 @@ final class WorkTest {
                         "host-shm",
                         "all 6 pairs",
                         "low-latency dispatch",
-                        "low-latency combine, in place",
+                        "low-latency combine",
                         "high-throughput dispatch",
-                        "high-throughput combine, in place",
+                        "high-throughput combine",
                         "all valid");
         assertThat(ran.out()).doesNotContain("WRONG");
         // Combined rows: tokens x hidden, on 3 ranks, in 2 rounds.

@@ -72,10 +72,10 @@ final class UsablePaths {
             throw unusable(plan, from, to, "one of the two is a GPU and the other is not");
         }
         if (!fromHost && POSTED.contains(kind) && plan.pathKind(to, from) != kind) {
-            throw new EpUnavailableException(plan.profiles().get(from).label() + " posts to "
-                    + plan.profiles().get(to).label() + ", which reaches it by "
-                    + plan.pathKind(to, from) + " over " + plan.backend(to, from)
-                    + "; GPUs need paths of one kind both ways: exclude one of the two backends with "
+            throw new EpUnavailableException(plan.profiles().get(from).label() + " reaches "
+                    + plan.profiles().get(to).label() + " by " + kind + " over " + plan.backend(from, to)
+                    + ", but the way back is " + plan.pathKind(to, from) + " over " + plan.backend(to, from)
+                    + "; GPUs need the same kind of path in both directions: exclude one of the two backends with "
                     + EpKeys.EXCLUDE.name());
         }
     }

@@ -163,7 +163,8 @@ final class EfaOffer {
         Optional<String> provider = EfaFacts.provider(from, to);
         if (provider.isEmpty()) {
             return new NoPath(
-                    "they have no provider of libfabric in common: " + told(mine) + " here, " + told(theirs) + " there",
+                    "the ranks have no libfabric provider in common: the sending rank has " + told(mine)
+                            + ", the receiving rank has " + told(theirs),
                     "install the same version of libfabric on both, or set " + EfaKeys.PROVIDER.name());
         }
         return by(provider.get(), from, to);

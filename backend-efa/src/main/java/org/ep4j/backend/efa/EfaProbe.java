@@ -32,7 +32,7 @@ import org.ep4j.spi.ProbeRequest;
  *   <li>{@code EP-EFA-005} the NIC can register the memory of the device, and how
  *   <li>{@code EP-EFA-006} an endpoint of that provider can be opened
  *   <li>{@code EP-EFA-007} settings for NICs can be passed to the provider
- *   <li>{@code EP-EFA-008} the process may lock enough memory
+ *   <li>{@code EP-EFA-008} the limit on locked memory is high enough
  * </ul>
  */
 final class EfaProbe {
@@ -116,9 +116,10 @@ final class EfaProbe {
         String interfaces = config.get(EfaKeys.INTERFACE);
         return Check.fail(
                 PROVIDER,
-                "no provider of libfabric with reliable datagrams, remote writes and immediates is " + wanted
-                        + (interfaces.isEmpty() ? "" : " on an interface " + interfaces)
-                        + "; there are: " + (there.isEmpty() ? "none" : there),
+                EfaKeys.PROVIDER.name() + "=" + wanted
+                        + " matches no libfabric provider with reliable datagrams, remote writes and immediate data"
+                        + (interfaces.isEmpty() ? "" : " on interface " + interfaces)
+                        + "; available: " + (there.isEmpty() ? "none" : there),
                 "set " + EfaKeys.PROVIDER.name() + " to one of them or to auto"
                         + (interfaces.isEmpty() ? "" : ", see " + EfaKeys.INTERFACE.name())
                         + ", or install the provider (fi_info -t FI_EP_RDM -c FI_RMA); FI_PROVIDER may hide some");
@@ -140,11 +141,11 @@ final class EfaProbe {
             FabricDomain domain = FabricDomain.open(list, info, profile, -1, resources);
             long endpoint = domain.endpoint(profile.slots());
             resources.add(() -> Libfabric.closeEndpoint(endpoint));
-            return Check.pass(ENDPOINT, name + " opens");
+            return Check.pass(ENDPOINT, "endpoint of " + name + " opens");
         } catch (EpException e) {
             return Check.fail(
                     ENDPOINT,
-                    name + " does not open: " + e.getMessage(),
+                    "endpoint of " + name + " does not open: " + e.getMessage(),
                     "run as a user who may use the device (containers: docker run --device=/dev/infiniband), or name"
                             + " another provider by " + EfaKeys.PROVIDER.name());
         }

@@ -38,8 +38,9 @@ record Route(String provider, List<String> mine, List<String> theirs) {
                         + EfaKeys.PROVIDER.name()));
         if (provider.equals(Providers.SHM) && self.pid() == other.pid()) {
             throw new EpUnavailableException(self.label() + " and " + other.label()
-                    + " are in one process, where libfabric's shm provider crashes as one of them closes; make them processes, set "
-                    + EfaKeys.PROVIDER.name() + " to tcp, or leave these ranks to host-shm");
+                    + " are in one process, and libfabric's shm provider crashes when one of the two closes; run each"
+                    + " rank in its own process, set " + EfaKeys.PROVIDER.name()
+                    + " to tcp, or use host-shm between these ranks");
         }
         List<String> a = nics(plan, rank, peer, provider);
         List<String> b = nics(plan, peer, rank, provider);

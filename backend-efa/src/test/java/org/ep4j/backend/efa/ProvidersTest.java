@@ -89,7 +89,7 @@ final class ProvidersTest {
                 EpConfig.builder(Map.of(), Map.of("EP_EFA_PROVIDER", "opx")).build();
         assertThat(EfaProbe.noProvider(all, config)).satisfies(check -> {
             assertThat(check.code()).isEqualTo("EP-EFA-003");
-            assertThat(check.detail()).contains("opx", "there are: tcp");
+            assertThat(check.detail()).contains("ep.efa.provider=opx matches no", "available: tcp");
             assertThat(check.remedy()).contains("ep.efa.provider", "FI_PROVIDER");
         });
     }

@@ -74,7 +74,8 @@ final class SharedFile {
                 return new SharedFile(libc, path, descriptor, status, mapping);
             } catch (IOException e) {
                 throw new EpException(
-                        "the shared memory file " + path + " cannot be looked at: " + e + "; see that /proc is mounted",
+                        "cannot check the identity of the shared memory file " + path + ": " + e
+                                + "; check that /proc is mounted",
                         e);
             } finally {
                 if (!made) {
@@ -142,7 +143,9 @@ final class SharedFile {
             return new Mapping(libc, libc.map(descriptor, bytes, path), bytes);
         } catch (IOException e) {
             throw new EpException(
-                    "the shared memory file " + path + " cannot be looked at: " + e + "; see that /proc is mounted", e);
+                    "cannot check the identity of the shared memory file " + path + ": " + e
+                            + "; check that /proc is mounted",
+                    e);
         } finally {
             libc.closeDescriptor(descriptor);
         }

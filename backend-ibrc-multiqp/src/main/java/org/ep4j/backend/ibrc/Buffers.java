@@ -34,8 +34,9 @@ final class Buffers implements LinkMemory.Counts {
             }
         }
         throw new EpResourceException(
-                Immediate.BUFFERS + " registrations of buffers are open on this rank, the most that " + IbrcProvider.ID
-                        + " has; close buffers. One in host memory takes two, and three after a recovery");
+                "this rank has " + Immediate.BUFFERS + " buffer registrations open, the limit of " + IbrcProvider.ID
+                        + "; close buffers (a buffer in host memory takes two registrations, and three after a"
+                        + " recovery)");
     }
 
     synchronized void remove(int number) {

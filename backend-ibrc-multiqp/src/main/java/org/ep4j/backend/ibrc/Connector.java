@@ -88,8 +88,8 @@ final class Connector {
         long posted =
                 Errno.check(Verbs.postReceives(qp, CompletionId.receive(lane), count), "ibv_post_recv on " + name);
         if (posted < count) {
-            throw new EpResourceException("a queue pair of " + name + " took " + posted + " receives of " + count
-                    + " that it was made for; lower " + IbrcKeys.DEPTH.name());
+            throw new EpResourceException("a queue pair on " + name + " accepted only " + posted + " of the " + count
+                    + " receive work requests that it was created for; lower " + IbrcKeys.DEPTH.name());
         }
     }
 

@@ -79,9 +79,8 @@ final class IbrcOffer {
     static Check forbidden(NicPaths nics, NicChoice choice) {
         return Check.fail(
                 IbrcProbe.NIC,
-                "of the ports that it could use, " + String.join(", ", nics.names()) + ", the settings allow none: "
-                        + choice.settings(),
-                "change the settings, or take another backend");
+                "the settings exclude all usable ports (" + String.join(", ", nics.names()) + "): " + choice.settings(),
+                "change the settings, or use another backend");
     }
 
     static Check nic(Device device, Locality locality, NicPaths nics) {
@@ -89,8 +88,9 @@ final class IbrcOffer {
         return unknown
                 ? Check.warn(
                         IbrcProbe.NIC,
-                        nearest(nics) + ": its kind is not known, so no limits of what is under way hold for it",
-                        "take a description with PCI ids or drivers, or plan on the machine itself")
+                        nearest(nics) + ", a NIC of unknown family, so the plan has no default limits for its writes in"
+                                + " flight",
+                        "use a topology description that has PCI ids or driver names, or plan on the machine itself")
                 : Check.pass(IbrcProbe.NIC, nearest(nics));
     }
 

@@ -40,7 +40,7 @@ import org.ep4j.topology.Topology;
  *   <li>{@code EP-IBR-005} the NICs can register the memory of the device, and how
  *   <li>{@code EP-IBR-006} the ports have a GID to send from
  *   <li>{@code EP-IBR-007} the NICs support atomic operations, if {@code ep.ibrc.counters=atomic}
- *   <li>{@code EP-IBR-008} the process may lock enough memory
+ *   <li>{@code EP-IBR-008} the limit on locked memory is high enough
  *   <li>{@code EP-IBR-009} a dead port is detected before calls time out
  * </ul>
  */

@@ -202,7 +202,7 @@ final class VerbsUnpluggedTest {
             assertThat(line(UnpluggedRank.probe(Map.of("ep.nic.include", "rxe2")), IbrcProbe.GID))
                     .contains("FAIL rxe2:1 GID index 0");
             assertThat(line(UnpluggedRank.probe(Map.of("ep.nic.exclude", "rxe")), IbrcProbe.NIC))
-                    .contains("FAIL of the ports that it could use, rxe0:1", "allow none: ep.nic.exclude = rxe");
+                    .contains("FAIL the settings exclude all usable ports (rxe0:1", "): ep.nic.exclude = rxe");
         } finally {
             VerbsScenarios.command("ip", "addr", "add", "10.99.1.1/24", "dev", "rail1a");
         }

@@ -40,7 +40,7 @@ final class NvlinkOffer {
         Optional<GpuPath> path = path(from, to);
         if (path.isEmpty()) {
             return new NoPath(
-                    "how the GPUs are joined is not known",
+                    "the link between the GPUs is unknown",
                     "describe their links, or install the driver's NVML (libnvidia-ml.so.1)");
         }
         return offer(path.get());
@@ -51,8 +51,8 @@ final class NvlinkOffer {
             return way.offer();
         }
         return new NoPath(
-                "the GPUs have no NVLink, and PCIe between them is " + way.distance()
-                        + ", beyond PXB up to which peer-to-peer is used",
+                "the GPUs have no NVLink, and their PCIe path is " + way.distance()
+                        + ", farther than PXB, the limit for peer-to-peer",
                 "choose GPUs below one PCIe switch, or let their bytes take a NIC or host memory");
     }
 

@@ -118,15 +118,15 @@ final class NvlinkProbe {
         if (mine.isEmpty()) {
             checks.add(Check.fail(
                     GPU,
-                    device + " does not exist, this process sees " + gpus.all().size() + " GPUs",
-                    "use a lower number, or see CUDA_VISIBLE_DEVICES"));
+                    device + " does not exist: this process sees " + gpus.all().size() + " GPUs",
+                    "set ep.device to a lower ordinal, or check CUDA_VISIBLE_DEVICES"));
             skipFrom(PAIRS, "the GPU does not exist");
             return;
         }
         if (mine.get().address().isEmpty()) {
             checks.add(Check.fail(
                     GPU,
-                    "the PCI address of " + device + " cannot be read, by which ranks know GPUs",
+                    "cannot read the PCI address of " + device + ", by which other ranks identify the GPU",
                     "update the NVIDIA driver"));
             skipFrom(PAIRS, "the GPU's place is not known");
             return;

@@ -188,7 +188,7 @@ final class OfferTest {
                 .toList();
         Ranks silent = host.with(new CudaGpus(13_000, gpus));
         refused(provider.offer(silent.profile(0, "h", 0), silent.profile(1, "h", 1)))
-                .contains("not known", "NVML");
+                .contains("the link between the GPUs is unknown", "NVML");
     }
 
     @Test

@@ -241,7 +241,11 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         Deadline end = Deadline.in(deadline);
         if (!end.tryLock(waiting)) {
             throw late(
-                    phase, with, rank, deadline, "another call of this buffer waits; use it from one thread at a time");
+                    phase,
+                    with,
+                    rank,
+                    deadline,
+                    "another call on this buffer is still waiting; use a buffer from one thread at a time");
         }
         boolean queued = false;
         boolean done = false;

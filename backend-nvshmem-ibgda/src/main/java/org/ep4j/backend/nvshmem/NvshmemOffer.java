@@ -92,7 +92,7 @@ final class NvshmemOffer {
         }
         if (NvshmemFacts.same(from, to, NvshmemFacts.PROCESS)) {
             return new NoPath(
-                    "they are threads of one process, and NVSHMEM has one PE a process",
+                    "the ranks are threads of one process, and NVSHMEM allows one PE per process",
                     "start one process for each GPU, or use ipc-nvlink");
         }
         if (NvshmemFacts.same(from, to, NvshmemFacts.MACHINE)) {
@@ -125,7 +125,8 @@ final class NvshmemOffer {
         if (mine.isPresent() && theirs.isPresent()) {
             if (!mine.get().direct() || !theirs.get().direct()) {
                 return new NoPath(
-                        "a NIC that GPUs post to has to reach their memory, and the nearest of one of them does not",
+                        "GPU-posted writes need a NIC that reaches GPU memory, and the nearest NIC of at least one of"
+                                + " the two ranks does not",
                         "use ibrc-multiqp, which stages");
             }
             if (mine.get().apart(theirs.get())) {

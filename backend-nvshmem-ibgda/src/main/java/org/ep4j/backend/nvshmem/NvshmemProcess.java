@@ -100,9 +100,10 @@ final class NvshmemProcess {
                 NvshmemVersion version = library.version();
                 if (!version.equals(installation.version()) || !version.known()) {
                     throw new EpUnavailableException(NvshmemProbe.LIBRARY + ": " + installation.host() + " is NVSHMEM "
-                            + version + ", its headers in " + installation.include() + " are of "
-                            + installation.version() + "; ep4j knows " + NvshmemVersion.OLDEST
-                            + " and newer below 4, library and headers of one version; set " + NvshmemKeys.HOME.name());
+                            + version + ", but the headers in " + installation.include() + " are of "
+                            + installation.version() + "; ep4j needs library and headers of the same version, at least "
+                            + NvshmemVersion.OLDEST + " and below 4; set " + NvshmemKeys.HOME.name()
+                            + " to such an installation");
                 }
                 opened = Optional.of(new Opened(installation, library));
             }
@@ -194,7 +195,7 @@ final class NvshmemProcess {
                 throw new EpStateException(NvshmemProbe.PROCESS + ": this process is PE "
                         + one.world().pe() + " of "
                         + one.world().size() + " on " + one.device() + ", and " + device
-                        + " is wanted: NVSHMEM has one PE a process; start one process for each GPU");
+                        + " is wanted: NVSHMEM allows one PE per process; start one process for each GPU");
             });
             return device;
         });

@@ -183,7 +183,7 @@ final class NvshmemBufferTest {
                     .isTrue();
             assertThatThrownBy(() -> buffer.seen(3, PEER))
                     .isInstanceOf(EpTimeoutException.class)
-                    .hasMessageContainingAll("read of a counter with rank 1", "40 ms", "another call of this buffer");
+                    .hasMessageContainingAll("read of a counter with rank 1", "40 ms", "another call on this buffer");
             assertThat(kept).as("nothing was queued").hasValue(0);
             progress.complete(null);
             other.get(Guard.minute().toSeconds(), TimeUnit.SECONDS);

@@ -99,7 +99,7 @@ final class OfferTest {
         Map<String, String> process = Map.of("process", "one");
         assertThat(offer(rank(0, "a", "m", process), rank(1, "a", "m", process)))
                 .isInstanceOfSatisfying(NoPath.class, no -> {
-                    assertThat(no.reason()).contains("one PE a process");
+                    assertThat(no.reason()).contains("one PE per process");
                     assertThat(no.remedy()).contains("one process for each GPU");
                 });
     }
@@ -133,7 +133,7 @@ final class OfferTest {
                         NoPath.class, no -> assertThat(no.reason()).contains("10.0.1.0/24"));
         assertThat(offer(here, near(there, PathType.NODE, "10.0.0.0/24")))
                 .isInstanceOfSatisfying(
-                        NoPath.class, no -> assertThat(no.reason()).contains("reach their memory"));
+                        NoPath.class, no -> assertThat(no.reason()).contains("reaches GPU memory"));
     }
 
     @Test

@@ -45,7 +45,7 @@ final class RocmOffer {
         Optional<GpuPath> path = path(from, to);
         if (path.isEmpty()) {
             return new NoPath(
-                    "how the GPUs are joined is not known",
+                    "the link between the GPUs is unknown",
                     "describe their links, or make /sys/class/kfd readable to the process");
         }
         return path.get().offer();

@@ -136,8 +136,8 @@ final class RocmProbe {
         if (mine.isEmpty()) {
             checks.add(Check.fail(
                     GPU,
-                    device + " does not exist, this process sees " + gpus.all().size() + " GPUs",
-                    "use a lower number, or see ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES"));
+                    device + " does not exist: this process sees " + gpus.all().size() + " GPUs",
+                    "set ep.device to a lower ordinal, or check ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES"));
             skipFrom(PAIRS, "the GPU does not exist");
             return;
         }
@@ -155,12 +155,13 @@ final class RocmProbe {
         return gpu.address().isEmpty()
                 ? Check.fail(
                         GPU,
-                        "the PCI address of " + device + " cannot be read, by which ranks know GPUs",
+                        "cannot read the PCI address of " + device + ", by which other ranks identify the GPU",
                         "update ROCm")
                 : Check.fail(
                         GPU,
-                        "HIP shows some of the partitions at " + gpu.address().get()
-                                + " and gives them one address, so which of them " + device + " is cannot be told",
+                        "HIP shows only some of the partitions at "
+                                + gpu.address().get() + ", all with this one address, so the partition of " + device
+                                + " is unknown",
                         "give every rank all partitions of the GPUs (no ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES),"
                                 + " make /sys/class/kfd readable, and choose with ep.device");
     }
@@ -252,16 +253,19 @@ final class RocmProbe {
         boolean xgmi = mine.peers().values().stream().anyMatch(HipGpu.Way::xgmi);
         if (xgmi || mine.peers().isEmpty()) {
             return Check.pass(
-                    MEMORY, xgmi ? "uncached, as peers write it over xGMI" : "uncached; this process sees one GPU");
+                    MEMORY,
+                    xgmi
+                            ? "shared memory is uncached because peers write it over xGMI"
+                            : "shared memory is uncached; this process sees one GPU");
         }
         boolean allowed = "1".equals(sources.environment().getOrDefault(FINE_GRAIN_PCIE, ""))
                 || mine.address().filter(kfd::inHive).isPresent();
         return allowed
-                ? Check.pass(MEMORY, "fine-grained, as peers write it over PCIe")
+                ? Check.pass(MEMORY, "shared memory is fine-grained because peers write it over PCIe")
                 : Check.warn(
                         MEMORY,
-                        "fine-grained, as peers write it over PCIe; ROCm may have no such memory without "
-                                + FINE_GRAIN_PCIE,
+                        "shared memory is fine-grained because peers write it over PCIe; without " + FINE_GRAIN_PCIE
+                                + "=1, ROCm may not offer such memory",
                         "set " + FINE_GRAIN_PCIE + "=1 in the environment of every rank, before it starts");
     }
 

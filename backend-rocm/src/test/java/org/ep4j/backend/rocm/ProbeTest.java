@@ -112,7 +112,7 @@ final class ProbeTest {
         for (List<Integer> shown : List.of(List.of(2), List.of(1, 2), List.of(4, 5, 6))) {
             ProbeReport report = host.showing(shown).probe(0);
             assertThat(report.usable()).isFalse();
-            assertThat(check(report, "EP-ROC-004").detail()).contains("one address", "cannot be told");
+            assertThat(check(report, "EP-ROC-004").detail()).contains("one address", "is unknown");
             assertThat(check(report, "EP-ROC-009").status()).isEqualTo(Status.NOT_RUN);
         }
         // Without KFD nothing tells how many there are, but two of one address are partitions.

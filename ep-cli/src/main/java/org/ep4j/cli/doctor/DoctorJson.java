@@ -10,7 +10,7 @@ import tools.jackson.databind.json.JsonMapper;
  * An examination for tools. Names of fields are stable; {@code format} grows by one when one of them changes its meaning.
  */
 public final class DoctorJson {
-    private static final int FORMAT = 2;
+    private static final int FORMAT = 3;
     private static final ObjectMapper JSON =
             JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
 

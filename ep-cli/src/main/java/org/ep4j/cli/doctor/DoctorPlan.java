@@ -1,9 +1,11 @@
 package org.ep4j.cli.doctor;
 
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.ep4j.EpException;
 import org.ep4j.cli.plan.PlannedBackend;
 import org.ep4j.cli.plan.SimulatedRanks;
@@ -12,6 +14,7 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
+import org.ep4j.topology.Nic;
 import org.ep4j.topology.Topology;
 
 /** The plan of a group over two machines like this one, with one rank a GPU. */
@@ -35,24 +38,43 @@ final class DoctorPlan {
     }
 
     /**
-     * Backends that two such machines use, of those that can be used, where they have NICs for it; none without GPUs.
+     * Backends that two such machines use, of those that can be used, where they have NICs for it; none without GPUs. Where none of these
+     * sends over the NICs with RDMA, all that would are needed, too.
      *
      * @param usable backends whose probes found nothing against them
      */
     static Set<String> needed(Topology machine, EpConfig config, Set<String> usable) {
-        boolean rdma = machine.nics().stream()
-                .anyMatch(nic -> nic.compute() && nic.family().rdma() && !machine.isForeign(nic, -1));
-        if (!rdma || !hasGpus(machine)) {
+        Set<String> nics = machine.nics().stream()
+                .filter(nic -> nic.compute() && nic.family().rdma() && !machine.isForeign(nic, -1))
+                .map(Nic::name)
+                .collect(Collectors.toSet());
+        if (nics.isEmpty() || !hasGpus(machine)) {
             return Set.of();
         }
-        List<PlannedBackend> backends = PlannedBackend.all().stream()
-                .filter(backend -> usable.contains(backend.id()))
-                .toList();
+        Map<Boolean, List<PlannedBackend>> backends = PlannedBackend.all().stream()
+                .collect(Collectors.partitioningBy(backend -> usable.contains(backend.id())));
+        List<PlannedBackend> working = backends.getOrDefault(true, List.of());
+        Set<String> needed = new HashSet<>();
         try {
-            return Set.copyOf(plan(machine, backends, config).backends());
+            needed.addAll(plan(machine, working, config).backends());
         } catch (EpException e) {
             // Without any way between hosts; what is wrong with the NICs is in the checks of the machine.
-            return Set.of();
+        }
+        if (working.stream().noneMatch(backend -> sends(machine, backend, nics, config))) {
+            backends.getOrDefault(false, List.of()).stream()
+                    .filter(backend -> sends(machine, backend, nics, config))
+                    .forEach(backend -> needed.add(backend.id()));
+        }
+        return needed;
+    }
+
+    /** True for a backend that alone connects two such machines over some of their NICs with RDMA. */
+    private static boolean sends(Topology machine, PlannedBackend backend, Set<String> nics, EpConfig config) {
+        try {
+            EpPlan plan = plan(machine, List.of(backend), config);
+            return plan.nics(0).stream().anyMatch(port -> nics.contains(port.replaceAll(":.*", "")));
+        } catch (EpException e) {
+            return false;
         }
     }
 

@@ -96,6 +96,9 @@ public record Examined(
         } catch (EpException e) {
             notes.add("no plan could be made, so NICs are not assigned: " + e.getMessage());
         }
+        if (live) {
+            notes.addAll(Probes.unserved(probes, config));
+        }
         List<ConfigKey<?>> keys = Probes.keys(machine, config);
         DoctorInput input = new DoctorInput(
                 machine,
@@ -148,11 +151,6 @@ public record Examined(
     public Verdict verdict() {
         if (live && usable().isEmpty()) {
             return Verdict.NOTHING;
-        }
-        if (live
-                && probes.stream()
-                        .anyMatch(probe -> probe.asked() && probe.outcome() instanceof Probe.Outcome.Unusable)) {
-            return Verdict.PROBLEMS;
         }
         List<Probe> troubled = probes.stream().filter(this::trouble).toList();
         if (troubled.stream().anyMatch(probe -> !probe.usable())

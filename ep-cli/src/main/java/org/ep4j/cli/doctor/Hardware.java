@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.FileTree;
@@ -26,6 +27,8 @@ record Hardware(String system, int cores, long memoryBytes, List<Gpu> gpus, List
     private static final Pattern NAME = Pattern.compile("(?m)^PRETTY_NAME=\"?([^\"\\n(]*)");
     private static final Pattern PROCESSOR = Pattern.compile("(?m)^processor\\s*:");
     private static final Pattern MEMORY = Pattern.compile("(?m)^MemTotal:\\s+([0-9]{1,15}) kB");
+
+    private static final int FEW = 4;
 
     Hardware {
         gpus = List.copyOf(gpus);
@@ -45,8 +48,11 @@ record Hardware(String system, int cores, long memoryBytes, List<Gpu> gpus, List
                 live ? Runtime.getRuntime().availableProcessors() : listed,
                 first(files, "/proc/meminfo", MEMORY).map(Long::parseLong).orElse(0L) << 10,
                 machine.gpus().stream().filter(gpu -> gpu.host() == 0).toList(),
+                // Others serve NVLink switches, or belong to another network namespace.
                 machine.nics().stream()
-                        .filter(nic -> nic.host() == 0 && nic.family().rdma())
+                        .filter(nic ->
+                                nic.host() == 0 && nic.compute() && nic.family().rdma())
+                        .filter(nic -> !machine.isForeign(nic, -1))
                         .map(Nic::name)
                         .toList());
     }
@@ -58,13 +64,26 @@ record Hardware(String system, int cores, long memoryBytes, List<Gpu> gpus, List
                 .map(found -> found.group(1).strip());
     }
 
-    /** GPUs by model, such as {@code 8 x NVIDIA H200}; empty when there is none. */
-    static String models(List<Gpu> gpus) {
+    /** GPUs of a vendor by model, such as {@code 8 x NVIDIA H200}; empty when there is none. */
+    String models(GpuVendor vendor) {
+        return models(gpus.stream().filter(gpu -> gpu.vendor() == vendor).toList());
+    }
+
+    private static String models(List<Gpu> gpus) {
         Map<String, Integer> counts = new LinkedHashMap<>();
-        gpus.forEach(gpu -> counts.merge(gpu.model().isEmpty() ? gpu.vendor() + " GPU" : gpu.model(), 1, Integer::sum));
+        gpus.forEach(gpu -> counts.merge(gpu.model().isEmpty() ? unnamed(gpu) : gpu.model(), 1, Integer::sum));
         List<String> parts = new ArrayList<>();
         counts.forEach((model, count) -> parts.add(count + " x " + model));
         return String.join(", ", parts);
+    }
+
+    private static String unnamed(Gpu gpu) {
+        return gpu.vendor() == GpuVendor.OTHER ? "GPU of another vendor" : gpu.vendor() + " GPU";
+    }
+
+    /** NICs with RDMA, by name where they are few; empty when there is none. */
+    String nics() {
+        return rdmaNics.size() <= FEW ? String.join(", ", rdmaNics) : rdmaNics.size() + " NICs";
     }
 
     /** The machine in a few words: system, cores, memory, GPUs, NICs with RDMA. */

@@ -90,7 +90,7 @@ final class Probes {
         List<Probe> found = new ArrayList<>();
         List<Device> usable = new ArrayList<>();
         for (DeviceProvider provider : deviceProviders) {
-            boolean asked = wanted().filter(provider.type()::equals).isPresent();
+            boolean asked = wanted(config).filter(provider.type()::equals).isPresent();
             for (Device device : devices(provider.type())) {
                 Probe probe = probe("device", provider.type(), device, asked, provider::probe, () -> absent(device));
                 found.add(probe);
@@ -120,7 +120,7 @@ final class Probes {
     }
 
     /** Type of the device that the settings name; empty where they cannot be read, about which EP-CFG-001 says more. */
-    private Optional<String> wanted() {
+    private static Optional<String> wanted(EpConfig config) {
         try {
             return config.resolve(EpKeys.DEVICE).origin() != EpConfig.Origin.DEFAULT
                     ? Optional.of(Device.parse(config.get(EpKeys.DEVICE)).type())
@@ -128,6 +128,30 @@ final class Probes {
         } catch (EpException e) {
             return Optional.empty();
         }
+    }
+
+    /** What the settings ask for and no backend serves: backends that are not installed, and a device. */
+    static List<String> unserved(List<Probe> probes, EpConfig config) {
+        List<String> problems = new ArrayList<>();
+        BackendChoice choice = BackendChoice.from(config);
+        Set<String> installed = probes.stream()
+                .filter(probe -> probe.kind().equals("backend"))
+                .map(Probe::name)
+                .collect(Collectors.toSet());
+        Stream.concat(choice.require().stream(), choice.prefer().stream())
+                .distinct()
+                .filter(id -> !installed.contains(id))
+                .forEach(id ->
+                        problems.add("backend " + id + " is asked for by the settings and not installed; there are "
+                                + installed.stream().sorted().collect(Collectors.joining(", "))));
+        wanted(config)
+                .filter(type -> probes.stream()
+                        .filter(probe -> probe.kind().equals("backend") && probe.usable())
+                        .flatMap(probe -> probe.devices().stream())
+                        .noneMatch(device -> device.startsWith(type + ":")))
+                .ifPresent(type -> problems.add("device " + type
+                        + " is asked for by the settings, and no backend that they allow can be used with it"));
+        return problems;
     }
 
     private List<Probe> probes(EpBackendProvider provider, List<Device> devices) {

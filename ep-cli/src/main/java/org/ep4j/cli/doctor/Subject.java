@@ -1,9 +1,7 @@
 package org.ep4j.cli.doctor;
 
-import java.util.List;
 import java.util.Optional;
 import org.ep4j.spi.Check;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 
 /** Parts of a machine that people know by name; each has a line of its own in the summary. */
@@ -24,17 +22,6 @@ enum Subject {
         return title;
     }
 
-    /** Backends of this project that are for it. */
-    List<String> backends() {
-        return switch (this) {
-            case HOST -> List.of("host-shm");
-            case NETWORK -> List.of("efa");
-            case NVIDIA -> List.of("ipc-nvlink", "nvshmem-ibgda");
-            case AMD -> List.of("rocm");
-            case RDMA -> List.of("ibrc-multiqp");
-        };
-    }
-
     /** The subject of a device or a backend; empty for backends of others. */
     static Optional<Subject> of(Probe probe) {
         return switch (probe.name()) {
@@ -47,31 +34,52 @@ enum Subject {
         };
     }
 
-    /** The subject of a check of the doctor: NICs and their way to GPUs belong to RDMA, links of GPUs to the vendor of the first GPU. */
-    static Subject of(Check check, List<Gpu> gpus) {
-        return switch (check.code()) {
-            case "EP-CFG-001", "EP-TOPO-001", "EP-MEM-002" -> HOST;
-            case "EP-GPU-001" ->
-                gpus.stream()
-                        .findFirst()
-                        .filter(gpu -> gpu.vendor() == GpuVendor.AMD)
-                        .map(gpu -> AMD)
-                        .orElse(NVIDIA);
-            case "EP-GPU-002",
-                    "EP-GDR-002",
-                    "EP-IBGDA-001",
-                    "EP-IBGDA-002",
-                    "EP-IBGDA-003",
-                    "EP-IBGDA-004",
-                    "EP-LIB-001",
-                    "EP-LIB-003" -> NVIDIA;
-            case "EP-LIB-002" -> AMD;
-            default -> RDMA;
+    /** The subject of a check of the doctor. */
+    static Subject of(Check check, Hardware hardware) {
+        return switch (check.code().substring(0, check.code().lastIndexOf('-'))) {
+            case "EP-GPU" -> ofGpus(hardware);
+            // What is between GPUs and NICs, or between GPUs where there is no NIC.
+            case "EP-PCI" -> hardware.rdmaNics().isEmpty() ? ofGpus(hardware) : RDMA;
+            case "EP-IBGDA" -> NVIDIA;
+            case "EP-NIC", "EP-GID", "EP-NCCL", "EP-NET" -> RDMA;
+            case "EP-GDR" -> check.code().equals("EP-GDR-002") ? NVIDIA : RDMA;
+            case "EP-MEM" -> check.code().equals("EP-MEM-002") ? HOST : RDMA;
+            case "EP-LIB" ->
+                switch (check.code()) {
+                    case "EP-LIB-001", "EP-LIB-003" -> NVIDIA;
+                    case "EP-LIB-002" -> AMD;
+                    case "EP-LIB-004", "EP-LIB-006" -> RDMA;
+                    default -> HOST;
+                };
+            default -> HOST;
         };
     }
 
-    /** GPUs that it is about. */
-    List<Gpu> of(List<Gpu> gpus) {
-        return gpus.stream().filter(gpu -> gpu.vendor().name().equals(name())).toList();
+    private static Subject ofGpus(Hardware hardware) {
+        return hardware.gpus().stream()
+                .findFirst()
+                .filter(gpu -> gpu.vendor() == GpuVendor.AMD)
+                .map(gpu -> AMD)
+                .orElse(NVIDIA);
+    }
+
+    /** Hardware of a machine that it is about; empty where there is none. */
+    String of(Hardware hardware) {
+        return switch (this) {
+            case NVIDIA -> hardware.models(GpuVendor.NVIDIA);
+            case AMD -> hardware.models(GpuVendor.AMD);
+            case RDMA -> hardware.nics();
+            default -> "";
+        };
+    }
+
+    /** What is missing where there is none of its hardware. */
+    String absence() {
+        return switch (this) {
+            case NVIDIA -> "no NVIDIA GPU here";
+            case AMD -> "no AMD GPU here";
+            case RDMA -> "no RDMA NIC here";
+            default -> "";
+        };
     }
 }

@@ -10,8 +10,8 @@ public enum Verdict {
     WARNINGS("usable with warnings"),
     /** A check failed. */
     PROBLEMS("problems found"),
-    /** The host device can be used, this machine has no other, and nothing is amiss. */
-    HOST_ONLY("usable on the host device, the only one here"),
+    /** The host device alone can be used, and nothing is amiss. */
+    HOST_ONLY("usable on the host device alone"),
     /** Not even the host device can be used. */
     NOTHING("nothing can be used");
 

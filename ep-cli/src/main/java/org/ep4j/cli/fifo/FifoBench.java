@@ -162,7 +162,8 @@ public final class FifoBench {
             }
             if (now - start > LONGEST_NANOS) {
                 throw new EpTimeoutException(
-                        taken + " of " + all + " commands were taken 20 s after the last was put",
+                        "the proxy threads consumed only " + taken + " of " + all
+                                + " commands within 20 s after the last was queued",
                         "commands",
                         -1,
                         all,

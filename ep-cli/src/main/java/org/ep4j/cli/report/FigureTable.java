@@ -31,7 +31,8 @@ public final class FigureTable {
                 List.of("operation", "tokens", "rows", "MB", "us", "GB/s", "wire GB/s", "compared", "result"));
         for (Figures f : figures) {
             table.row(List.of(
-                    label(f.operation()),
+                    // All are in place.
+                    label(f.operation()).replace(", in place", ""),
                     Integer.toString(tokens.getOrDefault(f.operation().substring(0, 2), 0)),
                     number("%.0f", f.rows()),
                     number("%.1f", f.logicalBytes() / 1e6),
@@ -59,7 +60,7 @@ public final class FigureTable {
                     number("%.2f", f.logicalGigabytesPerSecond()),
                     number("%.2f", f.wireGigabytesPerSecond()),
                     f.ceilingMicros().map(FigureTable::micros).orElse("-"),
-                    f.ratioToCeiling().map(r -> number("%.2f", r)).orElse("-")));
+                    f.valid() ? f.ratioToCeiling().map(r -> number("%.2f", r)).orElse("-") : "WRONG"));
         }
         return table.toString();
     }

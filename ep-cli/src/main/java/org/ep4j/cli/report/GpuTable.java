@@ -14,7 +14,7 @@ public final class GpuTable {
                 "tokens",
                 "SMs",
                 "MB",
-                "GPU us",
+                "GPU",
                 "slowest",
                 "call",
                 "host",

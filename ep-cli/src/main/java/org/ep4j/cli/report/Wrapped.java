@@ -13,14 +13,17 @@ public final class Wrapped {
      * Returns text in lines of at most {@link #COLUMNS} columns, each ended by a line separator. A word that is longer stays whole.
      *
      * @param first what the first line begins with; further lines are indented as far
-     * @param text words, separated by blanks
+     * @param text words, separated by white space
      */
     public static String of(String first, String text) {
         return of(first, " ".repeat(first.length()), words(text));
     }
 
-    /** Returns a line with its own indent, wrapped; further lines are two columns further in. */
+    /** Returns a line as it is where it fits, else wrapped; further lines are two columns further in. */
     public static String line(String line) {
+        if (line.length() <= COLUMNS) {
+            return line + System.lineSeparator();
+        }
         String text = line.stripLeading();
         String indent = " ".repeat(line.length() - text.length());
         return of(indent, indent + "  ", words(text));
@@ -52,6 +55,6 @@ public final class Wrapped {
     }
 
     private static List<String> words(String text) {
-        return List.of(text.split(" ", -1));
+        return List.of(text.strip().split("\\s+", -1));
     }
 }

@@ -72,7 +72,7 @@ final class DoctorPage {
                   ls proc/net/{route,fib_trie,if_inet6,vlan/config}
                   ls "boot/config-$(uname -r)"
                 } 2>/dev/null | xargs cp -P --parents -t "$out" 2>/dev/null
-                cp -L --parents -t "$out" etc/nccl.conf "${NCCL_TOPO_FILE#/}" 2>/dev/null
+                cp -L --parents -t "$out" etc/{os-release,nccl.conf} "${NCCL_TOPO_FILE#/}" 2>/dev/null
                 tar czf /tmp/machine.tar.gz -C "$out" . && rm -r "$out")
                 ```
 
@@ -108,6 +108,17 @@ final class DoctorPage {
                         .append(meaning)
                         .append(" |\n"));
         return text.toString().replaceAll("\\{@code ([^}]*)}", "`$1`");
+    }
+
+    /** Checks of devices and backends for {@code ./ep help CODE}: a line each, with the code, a blank and what it is about. */
+    static String probeChecks(Path repository) {
+        StringBuilder text = new StringBuilder();
+        probes(repository).forEach((codes, meaning) -> {
+            for (String code : codes.split("[^A-Z0-9-]+", -1)) {
+                text.append(code).append(' ').append(meaning).append('\n');
+            }
+        });
+        return text.toString().replaceAll("\\{@(?:code|link) ([^}]*)}", "$1");
     }
 
     private static String anchor(DoctorCode code) {

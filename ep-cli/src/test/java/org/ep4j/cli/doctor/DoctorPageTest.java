@@ -17,6 +17,12 @@ final class DoctorPageTest {
     }
 
     @Test
+    void theHelpOfTheCommandExplainsChecksOfDevicesAndBackends() throws IOException {
+        GeneratedPage.check(
+                "ep-cli/src/main/resources/org/ep4j/cli/probe-checks.txt", DoctorPage.probeChecks(Repository.root()));
+    }
+
+    @Test
     void codesOfProbesAreListedToo() {
         assertThat(DoctorPage.text(Repository.root()))
                 .contains("| EP-SHM-002 | the system is 64-bit Linux |")

@@ -244,7 +244,7 @@ final class ProbesTest {
                 "made up", true, Hardware.of(nvidia(), FileTree.of(files), true), probes, List.of(), List.of());
         assertThat(DoctorSummary.of(examined, "1.0").lines())
                 .anyMatch(line -> line.startsWith("[ok]  NVIDIA   2 x "))
-                .contains("[ - ] AMD      no GPU here: rocm does not apply")
+                .contains("[ - ] AMD      no AMD GPU here: rocm does not apply")
                 .anyMatch(line -> line.startsWith("Nothing to mend. "));
         assertThat(examined.verdict()).isEqualTo(Verdict.USABLE);
         String text = DoctorText.of(examined, false);

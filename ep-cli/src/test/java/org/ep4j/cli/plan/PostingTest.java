@@ -132,8 +132,7 @@ final class PostingTest {
         PlanReport report = plan(machine, Map.of());
         assertThat(report.posting()).extracting(Posting::flow).containsExactly("no limit");
         assertThat(report.assumptions())
-                .anyMatch(
-                        text -> text.contains("its kind is not known, so no limits of what is under way hold for it"));
+                .anyMatch(text -> text.contains("a NIC of unknown family, so the plan has no default limits"));
         assertThat(PlanTables.of(report)).contains("NICs here: RDMA of an unknown kind");
     }
 

@@ -25,6 +25,21 @@ final class WrappedTest {
     }
 
     @Test
+    void lineBreaksAndSeveralBlanksInsideATextAreOneBlank() {
+        assertThat(Wrapped.of("- ", " a\n  b  c ")).isEqualTo(String.format("- a b c%n"));
+    }
+
+    @Test
+    void aLineThatFitsKeepsItsBlanksAndALongerOneItsIndent() {
+        assertThat(Wrapped.line("  0->1:  host-shm      MAPPED"))
+                .isEqualTo(String.format("  0->1:  host-shm      MAPPED%n"));
+        assertThat(Wrapped.line("  " + (WORD + "  ").repeat(12)).lines())
+                .containsExactly(
+                        "  " + (WORD + " ").repeat(9).strip(),
+                        "    " + (WORD + " ").repeat(3).strip());
+    }
+
+    @Test
     void aLineMayBeFullAndALongerWordStaysWhole() {
         assertThat(Wrapped.of("", "y".repeat(Wrapped.COLUMNS)).lines()).hasSize(1);
         assertThat(Wrapped.of("", WORD + " " + "y".repeat(2 * Wrapped.COLUMNS) + " " + WORD)

@@ -59,8 +59,8 @@ public final class TensorArgs {
             throw new EpArgumentException(
                     name,
                     "at address 0x" + Long.toHexString(tensor.address()),
-                    "at a multiple of " + ROW_ALIGNMENT,
-                    host ? "align the rows" : "align it");
+                    "at an address that is a multiple of " + ROW_ALIGNMENT,
+                    "align the tensor to " + ROW_ALIGNMENT + " bytes");
         }
     }
 

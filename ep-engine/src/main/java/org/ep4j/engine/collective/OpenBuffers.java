@@ -54,7 +54,7 @@ public final class OpenBuffers<B extends SymmetricBuffer> {
         }
         buffer.close();
         throw new EpStateException(collective.backend() + " was closed on " + collective.label(rank) + " while "
-                + buffer + " was made; close the backend after its buffers");
+                + buffer + " was being created; close the backend only after its buffers");
     }
 
     /** Forgets a buffer that is closed. */

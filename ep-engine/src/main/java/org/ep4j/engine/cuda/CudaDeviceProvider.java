@@ -69,7 +69,7 @@ public final class CudaDeviceProvider implements DeviceProvider {
                             ? Check.pass("EP-CUDA-001", "driver for CUDA " + text)
                             : Check.fail(
                                     "EP-CUDA-001",
-                                    "driver for CUDA " + text + ", older than 11.8",
+                                    "the driver supports CUDA " + text + ", ep4j needs 11.8 or newer",
                                     "install driver 520 or newer"));
             checks.add(gpu(driver, errors, request.device(), facts));
         } catch (EpException e) {
@@ -96,8 +96,8 @@ public final class CudaDeviceProvider implements DeviceProvider {
         if (device.ordinal() >= count[0]) {
             return Check.fail(
                     "EP-CUDA-003",
-                    device + " does not exist, this process sees " + count[0] + " GPUs",
-                    "use a lower number, or see CUDA_VISIBLE_DEVICES");
+                    device + " does not exist: this process sees " + count[0] + " GPUs",
+                    "set ep.device to a lower ordinal, or check CUDA_VISIBLE_DEVICES");
         }
         int[] handle = new int[1];
         errors.check(driver.cuDeviceGet(handle, device.ordinal()), "cuDeviceGet");

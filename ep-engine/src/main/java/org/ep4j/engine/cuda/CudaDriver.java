@@ -58,7 +58,7 @@ final class CudaDriver implements GpuDriver {
             throw new EpUnavailableException(
                     named.isBlank()
                             ? "the NVIDIA driver's " + LIBRARY + " cannot be loaded (" + reason
-                                    + "); install the NVIDIA driver, and in a container run it with the NVIDIA runtime"
+                                    + "); install the NVIDIA driver, and start containers with the NVIDIA runtime"
                             : VARIABLE + " is " + named + ", which cannot be loaded (" + reason
                                     + "); correct or unset it",
                     e);

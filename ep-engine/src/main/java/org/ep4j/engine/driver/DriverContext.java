@@ -40,8 +40,8 @@ public final class DriverContext implements AutoCloseable {
         int[] count = new int[1];
         errors.check(driver.deviceCount(count), "counting the GPUs");
         if (ordinal >= count[0]) {
-            throw new EpUnavailableException(this + " does not exist, this process sees " + count[0]
-                    + " GPUs; use a lower number, or see " + driver.visibleVariable());
+            throw new EpUnavailableException(this + " does not exist: this process sees " + count[0]
+                    + " GPUs; set ep.device to a lower ordinal, or check " + driver.visibleVariable());
         }
         int[] found = new int[1];
         errors.check(driver.device(found, ordinal), "looking for " + this);

@@ -109,12 +109,13 @@ public record PeerFacts(String backend) {
         }
         if (!same(from, to, PIDS)) {
             return Optional.of(new NoPath(
-                    "the ranks are in different PID namespaces, across which no memory of another process's GPU is opened",
+                    "the ranks are in different PID namespaces, and a process cannot open GPU memory of a process in"
+                            + " another namespace",
                     "run the ranks of a host in one container, or their containers with --pid=host --ipc=host"));
         }
         if (!same(from, to, USER)) {
             return Optional.of(new NoPath(
-                    "the ranks run as different users, and GPU memory is opened for processes of the same user alone",
+                    "the ranks run as different users, and a process cannot open GPU memory of another user's process",
                     "run all ranks of a machine as the same user"));
         }
         for (RankProfile rank : List.of(from, to)) {

@@ -43,7 +43,7 @@ public interface GpuDevice extends EpDevice {
      * see {@link Publishing}.
      */
     default Optional<String> unfitForRelaxedStores() {
-        return Optional.of("a release of " + id() + " writes no cache back, so there is nothing to save");
+        return Optional.of("a release on " + id() + " writes back no cache, so relaxed stores would save nothing");
     }
 
     /**
@@ -53,7 +53,7 @@ public interface GpuDevice extends EpDevice {
      */
     default GpuModule loadRelaxed(String name, String source) {
         throw new EpUnavailableException(
-                unfitForRelaxedStores().orElse("kernels of " + id() + " have no relaxed stores"));
+                unfitForRelaxedStores().orElse("kernels on " + id() + " cannot publish by relaxed stores"));
     }
 
     /**

@@ -137,8 +137,9 @@ final class Operations {
         long stream = moves ? ownStream.behind(options.stream()) : options.stream();
         boolean capturing = device.isCapturing(stream);
         if (capturing && !options.async()) {
-            throw new EpStateException("the stream 0x" + Long.toHexString(stream)
-                    + " records a graph, in which nothing can be waited for; pass OpOptions.asynchronous()");
+            throw new EpStateException("stream 0x" + Long.toHexString(stream)
+                    + " is being captured into a graph, and a synchronous operation cannot wait during a capture; pass"
+                    + " OpOptions.asynchronous()");
         }
         for (EpEvent before : options.after()) {
             order(stream, before, timeout);

@@ -62,7 +62,8 @@ abstract class PooledHandle {
 
     final void requireOpen() {
         if (closed) {
-            throw new EpStateException("the handle is closed; close it after the last operation that uses it");
+            throw new EpStateException(
+                    "the handle is closed; close a handle only after calling the last operation that uses it");
         }
     }
 }

@@ -53,13 +53,13 @@ public final class HipDevice extends DriverDevice {
     @Override
     public Optional<String> unfitForRelaxedStores() {
         if (HipArchitecture.of(facts().architecture()).isEmpty()) {
-            return Optional.of(
-                    "it is made for " + HipArchitecture.served() + ", and " + id() + " is a " + facts().architecture());
+            return Optional.of("ep4j supports them only on " + HipArchitecture.served() + ", and " + id() + " is a "
+                    + facts().architecture());
         }
         return runtime.sharesUncached(id().ordinal())
                 ? Optional.empty()
                 : Optional.of("symmetric memory of " + id()
-                        + " is fine-grained, since of the GPUs that this process sees none is joined to it by xGMI");
+                        + " is fine-grained, because this process sees no GPU that is connected to it by xGMI");
     }
 
     @Override

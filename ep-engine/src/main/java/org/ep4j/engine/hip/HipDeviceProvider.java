@@ -69,7 +69,7 @@ public final class HipDeviceProvider implements DeviceProvider {
                             ? Check.pass("EP-HIP-001", "HIP " + version)
                             : Check.fail(
                                     "EP-HIP-001",
-                                    "HIP " + version + ", older than " + HipVersion.OLDEST,
+                                    "HIP " + version + ", ep4j needs " + HipVersion.OLDEST + " or newer",
                                     "install ROCm " + HipVersion.OLDEST + " or newer"));
             checks.addAll(gpu(runtime, request.device(), request.deadline(), facts));
         } catch (EpException e) {
@@ -100,8 +100,8 @@ public final class HipDeviceProvider implements DeviceProvider {
         if (device.ordinal() >= count[0]) {
             return List.of(Check.fail(
                     "EP-HIP-003",
-                    device + " does not exist, this process sees " + count[0] + " GPUs",
-                    "use a lower number, or see " + runtime.visibleVariable()));
+                    device + " does not exist: this process sees " + count[0] + " GPUs",
+                    "set ep.device to a lower ordinal, or check " + runtime.visibleVariable()));
         }
         byte[] name = new byte[128];
         errors.check(runtime.hipDeviceGetName(name, name.length, device.ordinal()), "hipDeviceGetName");

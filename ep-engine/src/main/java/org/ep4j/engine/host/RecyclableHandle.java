@@ -39,7 +39,8 @@ abstract class RecyclableHandle<T> {
     /** Refuses a handle that is closed. */
     final synchronized void requireOpen() {
         if (closed) {
-            throw new EpStateException("the handle is closed; close it after the last operation that uses it");
+            throw new EpStateException(
+                    "the handle is closed; close a handle only after calling the last operation that uses it");
         }
     }
 

@@ -199,7 +199,10 @@ public final class ControlSlots {
             posting.owed.clear();
         } catch (EpTimeoutException e) {
             // Another thread has filled the queue meanwhile.
-            LOG.log(System.Logger.Level.DEBUG, "a message to a rank is owed", e);
+            LOG.log(
+                    System.Logger.Level.DEBUG,
+                    "the send queue to rank " + to + " is full; the control message is posted later",
+                    e);
         } catch (EpPeerLostException e) {
             requireAbout(to, e);
             posting.unreachable = true;

@@ -172,7 +172,7 @@ public final class LivenessLocks implements AutoCloseable {
             file.close();
             LOG.log(Level.DEBUG, "{0} is another file, or not locked", path);
         } catch (IOException e) {
-            LOG.log(Level.DEBUG, "not the file of a peer's lock: " + path, e);
+            LOG.log(Level.DEBUG, "cannot open or read the lock file of a peer: " + path, e);
         }
         return Optional.empty();
     }
@@ -224,16 +224,16 @@ public final class LivenessLocks implements AutoCloseable {
      */
     synchronized void reserve(int buffer, int length) {
         if (offset(buffer + 1, 0, length) > MEMORY) {
-            throw new EpResourceException("buffer " + buffer
-                    + " is one more than this group can make, all that were closed" + " among them; join again");
+            throw new EpResourceException("buffer number " + buffer
+                    + " is above the limit of this group, which also counts closed buffers; join a new group");
         }
         own.ifPresent(file -> {
             try {
                 file.write(offset(buffer, 0, length), new byte[2 * copyBytes(length)]);
             } catch (IOException e) {
                 throw new EpResourceException(
-                        "no room for the record of a buffer in the file of this rank's lock, in the folder of shared memory: "
-                                + e + "; free memory there",
+                        "cannot reserve room for the record of buffer " + buffer
+                                + " in this rank's lock file in the shared-memory folder: " + e + "; free space there",
                         e);
             }
         });
@@ -393,8 +393,8 @@ public final class LivenessLocks implements AutoCloseable {
             theirs.values().forEach(LivenessFile.Mapping::close);
             own.get().free(offset, bytes);
             throw new EpResourceException(
-                    "no room for the memory through which the ranks of a buffer agree, in the folder of shared memory: "
-                            + e + "; free memory there",
+                    "cannot allocate or map " + bytes + " bytes of agreement memory for buffer " + buffer
+                            + " in the shared-memory folder: " + e + "; free space there",
                     e);
         }
         return new Shared(buffer, bytes, mine.get(0), theirs);

@@ -43,7 +43,7 @@ final class PmixSession implements WireUp, AutoCloseable {
         this.number = number;
         boolean open = false;
         try {
-            job = timed("PMIx_Init", deadline, "look at whether the launcher still runs", () -> new PmixJob(library));
+            job = timed("PMIx_Init", deadline, "check that the launcher is still running", () -> new PmixJob(library));
             open = true;
         } finally {
             if (!open) {
@@ -53,16 +53,15 @@ final class PmixSession implements WireUp, AutoCloseable {
     }
 
     <T> T ask(Function<PmixJob, T> question, Duration deadline) {
-        return timed(
-                "a question to PMIx", deadline, "look at whether the launcher still runs", () -> question.apply(job));
+        return timed("a PMIx query", deadline, "check that the launcher is still running", () -> question.apply(job));
     }
 
     @Override
     public byte[] share(Optional<byte[]> mine, Duration deadline) {
         String key = "ep4j.rendezvous." + number;
         String remedy =
-                "every process of mpirun or srun must join, equally often; look at the output of the others for what"
-                        + " holds them up";
+                "every process that mpirun or srun started must join the same number of times; check the output of the"
+                        + " other processes for what delays them";
         return timed("PMIx_Fence", deadline, remedy, () -> {
             mine.ifPresent(bytes -> job.put(key, bytes));
             job.fence();

@@ -288,7 +288,7 @@ public final class Recoverer {
 
     private static EpPeerLostException notTakenBack(int rank, String why) {
         return new EpPeerLostException(
-                "rank " + rank + " cannot be taken back: " + why + "; leave it masked, or join a new group",
+                "rank " + rank + " cannot be unmasked: " + why + "; leave it masked, or join a new group",
                 rank,
                 "clear mask");
     }

@@ -184,7 +184,7 @@ public final class Waits {
                 checkMembers(counter, source, expected, phase);
             }
             if (closing) {
-                throw new EpStateException("the buffer was closed while " + phase + " waited for rank " + source);
+                throw new EpStateException("the buffer was closed while " + waiting(source, phase));
             }
             if (round < spins) {
                 Thread.onSpinWait();
@@ -204,7 +204,7 @@ public final class Waits {
         }
         if (Thread.interrupted()) {
             Thread.currentThread().interrupt();
-            throw new EpStateException("interrupted while " + phase + " waited for rank " + source);
+            throw new EpStateException("interrupted while " + waiting(source, phase));
         }
     }
 
@@ -276,6 +276,10 @@ public final class Waits {
         }
     }
 
+    private static String waiting(int source, String phase) {
+        return "this rank waited for rank " + source + " in phase \"" + phase + "\"";
+    }
+
     /** The recoveries of ranks that this one has not masked: nothing of the others ends a wait. */
     private Map<Integer, List<Integer>> recoveries() {
         Map<Integer, List<Integer>> all =
@@ -300,7 +304,7 @@ public final class Waits {
                 .filter(this::isNews)
                 .findFirst()
                 .map(lost -> new EpPeerLostException(
-                        peers.label(lost) + " is lost, as rank " + finder + " has found, during " + during
+                        peers.label(lost) + " is lost, as reported by rank " + finder + ", during " + during
                                 + "; call recover to go on without it",
                         lost,
                         phase));
@@ -316,7 +320,7 @@ public final class Waits {
             checkMembers(counter, source, expected, phase);
             checkOrder(counter, source, expected, phase);
             if (closing) {
-                return new EpStateException("the buffer was closed while " + phase + " waited for rank " + source);
+                return new EpStateException("the buffer was closed while " + waiting(source, phase));
             }
             requireHeard(source);
             return timeout(counter, source, expected, new Deadline(0, timeout), phase);

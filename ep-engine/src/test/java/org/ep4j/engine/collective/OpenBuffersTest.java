@@ -88,7 +88,7 @@ final class OpenBuffersTest {
         Named late = new Named("late");
         assertThatThrownBy(() -> buffers.add(late))
                 .isInstanceOf(EpStateException.class)
-                .hasMessageContainingAll("wires", "rank 0", "while late was made");
+                .hasMessageContainingAll("wires", "rank 0", "while late was being created");
         assertThat(closed).containsExactly("late");
     }
 }

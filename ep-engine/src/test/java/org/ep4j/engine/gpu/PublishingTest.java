@@ -77,7 +77,7 @@ final class PublishingTest {
             List<EpBackend> backends = List.of(mapped(device, Optional.empty()));
             assertThatThrownBy(() -> Publishing.check(device, backends, RELAXED))
                     .isInstanceOf(EpUnavailableException.class)
-                    .hasMessageContaining("cuda:0 writes no cache back");
+                    .hasMessageContaining("cuda:0 writes back no cache");
             assertThatThrownBy(() -> device.loadRelaxed("kernels", "")).isInstanceOf(EpUnavailableException.class);
         }
     }

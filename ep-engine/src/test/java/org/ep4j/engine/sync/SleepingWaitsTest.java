@@ -124,7 +124,10 @@ final class SleepingWaitsTest {
         FutureTask<Long> wait = waiting(Guard.minutes(10));
         awaitSleep();
         waits.close();
-        fails(wait, EpStateException.class, "the buffer was closed while dispatch rows waited for rank 1");
+        fails(
+                wait,
+                EpStateException.class,
+                "the buffer was closed while this rank waited for rank 1 in phase \"dispatch rows\"");
     }
 
     @Test
@@ -132,7 +135,7 @@ final class SleepingWaitsTest {
         FutureTask<Long> wait = waiting(Guard.minutes(10));
         awaitSleep();
         thread.orElseThrow().interrupt();
-        fails(wait, EpStateException.class, "interrupted while dispatch rows waited for rank 1");
+        fails(wait, EpStateException.class, "interrupted while this rank waited for rank 1 in phase \"dispatch rows\"");
     }
 
     @Test

@@ -214,7 +214,7 @@ final class WaitsTest {
     void aLossThatAnotherRankHasFoundEndsAWait() {
         recoveries = Map.of(2, List.of(1));
         assertThatThrownBy(() -> waits.await(Counter.LL_DISPATCH, 1, 6, Deadline.in(Guard.minute()), PHASE))
-                .isInstanceOfSatisfying(EpPeerLostException.class, e -> lost(e, 1, "is lost, as rank 2 has found"));
+                .isInstanceOfSatisfying(EpPeerLostException.class, e -> lost(e, 1, "is lost, as reported by rank 2"));
         assertThat(waits.isAnyLost()).isTrue();
         assertThat(waits.absent()).containsExactly(2);
     }
@@ -235,7 +235,7 @@ final class WaitsTest {
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContaining("has given up and recovers, so dispatch rows cannot end; call recover here too");
         recoveries = Map.of(2, List.of(1));
-        lost(ended(), 1, "is lost, as rank 2 has found, during dispatch rows");
+        lost(ended(), 1, "is lost, as reported by rank 2, during dispatch rows");
     }
 
     @Test

@@ -341,7 +341,7 @@ public final class Soak {
         try {
             Files.deleteIfExists(file);
         } catch (IOException e) {
-            LOG.log(System.Logger.Level.DEBUG, "a file of a process that was killed stays", e);
+            LOG.log(System.Logger.Level.DEBUG, "cannot delete " + file + ", left by a killed process", e);
         }
     }
 

@@ -84,7 +84,8 @@ public record SoakRequest(
             }
         }
         if (rounds.isEmpty() && duration.isEmpty()) {
-            throw new EpArgumentException("rounds", "none", "rounds, a duration, or both", "say when to end");
+            throw new EpArgumentException(
+                    "rounds", "not set", "set if no duration is set", "set rounds, a duration, or both");
         }
         if (rounds.isPresent() && rounds.getAsLong() < 1) {
             throw new EpArgumentException("rounds", rounds.getAsLong(), ">= 1", "ask for at least one round");
