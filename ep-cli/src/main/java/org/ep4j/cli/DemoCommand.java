@@ -32,12 +32,6 @@ import picocli.CommandLine.Spec;
                     + " prefill (high throughput, BF16). Every element is compared with an independent reference."
         })
 final class DemoCommand implements Callable<Integer> {
-    /** Rounds before any is timed: the first ones of a process run in code that is not compiled yet. */
-    private static final int WARM_UP = 10;
-
-    /** Rounds that are timed and not checked, since checking takes the caches from the round after it. */
-    private static final int TIMED = 10;
-
     @Option(
             names = "--ranks",
             paramLabel = "N",
@@ -66,10 +60,18 @@ final class DemoCommand implements Callable<Integer> {
             names = "--iterations",
             paramLabel = "N",
             defaultValue = "3",
-            description = "Checked rounds of each exchange: every element is compared. Before them come " + WARM_UP
-                    + " warm-up rounds and " + TIMED
-                    + " rounds that are timed but not checked. Default: ${DEFAULT-VALUE}.")
+            description = "Checked rounds of each exchange: every element is compared. Default: ${DEFAULT-VALUE}.")
     private int iterations;
+
+    /** The first rounds of a process run in code that is not compiled yet, and checking takes the caches from the round after it. */
+    @Option(
+            names = "--warmup",
+            paramLabel = "N",
+            defaultValue = "10",
+            description =
+                    "Rounds of each exchange before the checked ones: N to warm up, then N that are timed but not checked. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private int warmup;
 
     @Spec
     private CommandSpec spec = CommandSpec.create();
@@ -86,6 +88,7 @@ final class DemoCommand implements Callable<Integer> {
         ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
         PrintWriter out = spec.commandLine().getOut();
         shape.check(ranks, iterations);
+        ModelOptions.range("--warmup", warmup, 0, 1_000_000, "0 times the first round, too");
         ModelOptions.checkTokens("--decode-tokens", decodeTokens);
         ModelOptions.checkTokens("--prefill-tokens", prefillTokens);
         if (launched.isEmpty() && shape.device.onHost()) {
@@ -124,8 +127,8 @@ final class DemoCommand implements Callable<Integer> {
                         new Part(Mode.HT, prefillTokens, Wire.BF16, false)),
                 0,
                 RowLayout.BY_RANK,
-                WARM_UP,
-                TIMED + iterations,
+                warmup,
+                warmup + iterations,
                 true,
                 iterations,
                 false,
@@ -140,8 +143,8 @@ final class DemoCommand implements Callable<Integer> {
         out.println();
         out.print(Wrapped.of(
                 "",
-                "Results for one rank. us: median of " + (TIMED + iterations)
-                        + " calls, each started when nothing else runs, after " + WARM_UP
+                "Results for one rank. us: median of " + (warmup + iterations)
+                        + " calls, each started when nothing else runs, after " + warmup
                         + " warm-up rounds; all elements of the last " + iterations
                         + " are compared. ./ep bench measures calls in a row."));
         out.print(FigureTable.demo(Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())

@@ -155,6 +155,8 @@ final class CommandLineTest {
                 "bench --ranks 2 --ranks 3",
                 "demo --iterations 0",
                 "demo --hidden 8",
+                "demo --warmup -1",
+                "doctor --all --problems",
                 "demo extra",
                 "conformance --ranks 1",
                 "conformance --rule (",
