@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.awt.image.BufferedImage;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
@@ -184,5 +185,23 @@ final class BenchReportTest {
         String table = FigureTable.bench(report().operations());
         assertThat(table.lines().toList()).hasSize(2 + 5);
         assertThat(table).contains("HT dispatch", "LL combine, in place", "0.50");
+    }
+
+    /** Half a second for a round of 2,000 rows: as wide as the tables become. */
+    @Test
+    void theTablesOfSlowMachinesFitIntoTheWidthOfAReport() {
+        List<Figures> demo = List.of(
+                figures(Operations.LL_DISPATCH, 500_000, true),
+                figures(Operations.LL_COMBINE, 500_000, true),
+                figures(Operations.HT_DISPATCH, 500_000, true),
+                figures(Operations.HT_COMBINE, 500_000, true));
+        List<Figures> bench = new ArrayList<>(demo);
+        bench.add(figures(Operations.HT_COMBINE_STAGED, 500_000, true));
+        bench.add(figures(Operations.LL_BY_HT, 500_000, false));
+        assertThat(FigureTable.bench(bench).lines()).allMatch(line -> line.length() <= Wrapped.COLUMNS);
+        assertThat(FigureTable.demo(Map.of("ll", 4096, "ht", 65536), demo)
+                        .indent(2)
+                        .lines())
+                .allMatch(line -> line.length() <= Wrapped.COLUMNS - 10);
     }
 }
