@@ -145,7 +145,8 @@ final class DemoCommand implements Callable<Integer> {
                 "",
                 "Results for one rank. us: median of " + (warmup + iterations)
                         + " calls, each started when nothing else runs, after " + warmup
-                        + " warm-up rounds; all elements of the last " + iterations
+                        + (warmup == 1 ? " warm-up round" : " warm-up rounds") + "; all elements of the last "
+                        + iterations
                         + " are compared. ./ep bench measures calls in a row."));
         out.print(FigureTable.demo(Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())
                 .indent(2));

@@ -114,7 +114,10 @@ public final class DoctorSummary {
         List<Check> checks = examined.checks().stream()
                 .filter(check -> Subject.of(check, examined.hardware()) == subject)
                 .toList();
-        return line(subject.title(), probes, checks, subject.of(examined.hardware()), subject.absence());
+        // The backend of NICs names their ports.
+        boolean named = subject == Subject.RDMA && probes.stream().anyMatch(Probe::usable);
+        String hardware = named ? "" : subject.of(examined.hardware());
+        return line(subject.title(), probes, checks, hardware, subject.absence());
     }
 
     private Line line(String title, List<Probe> probes, List<Check> checks, String hardware, String absence) {
@@ -211,7 +214,7 @@ public final class DoctorSummary {
         Map<String, Set<String>> codes = new LinkedHashMap<>();
         Stream.concat(examined.checks().stream(), applicable().flatMap(probe -> probe.checks().stream()))
                 .filter(check ->
-                        check.status() == Status.NOT_RUN && !check.remedy().isEmpty())
+                        check.status() == Status.NOT_RUN && check.remedy().startsWith("run doctor "))
                 .forEach(check -> codes.computeIfAbsent(check.remedy(), key -> new LinkedHashSet<>())
                         .add(check.code()));
         codes.forEach((remedy, which) ->

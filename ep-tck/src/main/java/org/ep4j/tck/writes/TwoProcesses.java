@@ -118,6 +118,8 @@ public final class TwoProcesses {
     private static TwoRanks authenticated(TwoRanks ranks) {
         EpConfig config = ranks.config().toBuilder()
                 .set(EpKeys.BOOTSTRAP_SECRET, "two processes")
+                // An emulated processor takes long to start a process.
+                .set(EpKeys.SETUP_TIMEOUT, ranks.patience().toSeconds() + "s")
                 .build();
         return new TwoRanks(ranks.provider(), ranks.plan(), config, ranks.patience());
     }
