@@ -162,7 +162,9 @@ final class ProviderTest {
                         profile(0, "a", place, facts("efa", "efa", "rdmap0s6")),
                         profile(1, "b", Locality.UNKNOWN, tcp)))
                 .isInstanceOfSatisfying(
-                        NoPath.class, none -> assertThat(none.reason()).contains("efa here", "tcp there"));
+                        NoPath.class,
+                        none -> assertThat(none.reason())
+                                .contains("the sending rank has efa", "the receiving rank has tcp"));
     }
 
     @Test
