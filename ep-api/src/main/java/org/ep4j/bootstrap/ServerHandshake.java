@@ -262,6 +262,11 @@ final class ServerHandshake implements IoLoop.ChannelHandler {
     private boolean fill() throws IOException {
         while (in.hasRemaining()) {
             int got = channel.read(in);
+            if (got < 0 && progress() == 0) {
+                // Health checks do so, and a rank that tries another address first: nothing was refused.
+                close();
+                return false;
+            }
             if (got < 0) {
                 throw new EOFException(
                         step == Step.PROOF

@@ -16,13 +16,22 @@ final class RankMain {
 
     public static void main(String[] args) throws IOException {
         try (var commands = new BufferedReader(new InputStreamReader(System.in, UTF_8))) {
-            Bootstrap member = Bootstraps.fromEnvironment(System.getenv(), EpConfig.load());
+            Bootstrap member = join();
             System.out.println("joined " + member.rank());
             String line = commands.readLine();
             while (line != null && !line.equals("return")) {
                 System.out.println(answer(member, line));
                 line = commands.readLine();
             }
+        }
+    }
+
+    private static Bootstrap join() {
+        try {
+            return Bootstraps.fromEnvironment(System.getenv(), EpConfig.load());
+        } catch (RuntimeException e) {
+            System.out.println("failed " + e);
+            throw e;
         }
     }
 

@@ -4,13 +4,16 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
@@ -18,6 +21,8 @@ import java.util.concurrent.TimeUnit;
 final class RankProcess implements AutoCloseable {
     private final Process process;
     private final LinkedBlockingQueue<String> output = new LinkedBlockingQueue<>();
+    /** What it logs, which is no answer. */
+    private final List<String> errors = new CopyOnWriteArrayList<>();
 
     RankProcess(TcpSettings settings) {
         this(settings, List.of(), Map.of());
@@ -50,33 +55,39 @@ final class RankProcess implements AutoCloseable {
         builder.environment().remove("TORCHELASTIC_USE_AGENT_STORE");
         builder.environment().remove("EP_BOOTSTRAP_PORT");
         try {
-            process = builder.redirectErrorStream(true).start();
+            process = builder.start();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        Thread reader = new Thread(this::read, "rank-process-" + settings.rank());
+        read(process.getInputStream(), output, "rank-process-" + settings.rank());
+        read(process.getErrorStream(), errors, "rank-process-errors-" + settings.rank());
+    }
+
+    private static void read(InputStream from, Collection<String> to, String name) {
+        Thread reader = new Thread(
+                () -> {
+                    try (var lines = new BufferedReader(new InputStreamReader(from, UTF_8))) {
+                        String line = lines.readLine();
+                        while (line != null) {
+                            to.add(line);
+                            line = lines.readLine();
+                        }
+                    } catch (IOException e) {
+                        to.add("broken " + e.getMessage());
+                    }
+                },
+                name);
         reader.setDaemon(true);
         reader.start();
     }
 
-    private void read() {
-        try (var lines = new BufferedReader(new InputStreamReader(process.getInputStream(), UTF_8))) {
-            String line = lines.readLine();
-            while (line != null) {
-                output.add(line);
-                line = lines.readLine();
-            }
-        } catch (IOException e) {
-            output.add("broken " + e.getMessage());
-        }
-    }
-
-    /** The next line that the process prints; an error when none comes. */
+    /** The next line that the process prints; an error with what it logged when none comes. */
     String next() {
         try {
             String line = output.poll(Ranks.LONG.toSeconds() * 2, TimeUnit.SECONDS);
             if (line == null) {
-                throw new AssertionError("process " + process.pid() + " said nothing; alive: " + process.isAlive());
+                throw new AssertionError("process " + process.pid() + " said nothing; alive: " + process.isAlive()
+                        + "; it logged " + errors);
             }
             return line;
         } catch (InterruptedException e) {
@@ -123,8 +134,8 @@ final class RankProcess implements AutoCloseable {
     int exit(Duration deadline) {
         try {
             if (!process.waitFor(deadline.toMillis(), TimeUnit.MILLISECONDS)) {
-                throw new AssertionError(
-                        "process " + process.pid() + " did not end in " + deadline + "; it said " + output);
+                throw new AssertionError("process " + process.pid() + " did not end in " + deadline + "; it said "
+                        + output + " and logged " + errors);
             }
             return process.exitValue();
         } catch (InterruptedException e) {

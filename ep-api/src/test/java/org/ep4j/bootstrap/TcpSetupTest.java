@@ -314,6 +314,23 @@ class TcpSetupTest {
     }
 
     @Test
+    void aConnectionThatEndsBeforeItsFirstByteIsNotLogged() throws IOException {
+        TcpSettings zero = TcpGroup.settings(0, 1, 0);
+        try (LogCapture log = new LogCapture()) {
+            RendezvousServer server = RendezvousServer.start(zero);
+            TcpGroup.connect(server.port()).close();
+            try (Socket scanner = TcpGroup.connect(server.port())) {
+                scanner.getOutputStream().write(1);
+            }
+            // Connections are served in their order.
+            Guard.until("the one that sent a byte is logged", () -> !log.lines().isEmpty());
+            assertThat(log.lines()).singleElement().asString().contains("ended in its handshake");
+            assertThat(server.handshakes()).isZero();
+            TcpGroup.join(zero, server).close();
+        }
+    }
+
+    @Test
     void aPortIsFreeAgainAtOnceAfterTheGroupEnded() throws IOException {
         int port = TcpGroup.freePort();
         for (int i = 0; i < 20; i++) {
