@@ -48,6 +48,11 @@ public record BackendChoice(List<String> require, List<String> prefer, List<Stri
         return index < 0 ? prefer.size() : index;
     }
 
+    /** Returns true if a backend is required or preferred. */
+    public boolean names(String id) {
+        return require.contains(id) || prefer.contains(id);
+    }
+
     /**
      * Refuses names that no backend has.
      *

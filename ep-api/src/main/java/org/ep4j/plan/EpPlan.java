@@ -127,6 +127,15 @@ public final class EpPlan {
         return kinds.exampleRanks();
     }
 
+    /** Returns true if some rank has the hardware that a backend is for, or the settings name the backend. */
+    public boolean applies(String backend) {
+        return options.backends().names(backend)
+                || profiles.stream()
+                        .anyMatch(profile -> profile.backend(backend)
+                                .filter(RankProfile.BackendProfile::notApplicable)
+                                .isEmpty());
+    }
+
     /** True when a backend connects some ranks by a kind of path. */
     public boolean uses(String backend, PathKind kind) {
         return decisions.stream()

@@ -165,26 +165,13 @@ final class PlanText {
         RankProfile from = plan.profiles().get(path.from());
         RankProfile to = plan.profiles().get(path.to());
         for (Rejection rejection : decision.rejected()) {
-            if (all || named(rejection.backend()) || !appliesNowhere(rejection.backend())) {
+            if (all || plan.applies(rejection.backend())) {
                 line.append("    not taken: ")
                         .append(rejection.describe(from, to))
                         .append('\n');
             }
         }
         return line.toString();
-    }
-
-    /** True where no rank has the hardware that a backend is for. */
-    private boolean appliesNowhere(String backend) {
-        return plan.profiles().stream()
-                .allMatch(profile -> profile.backend(backend)
-                        .filter(RankProfile.BackendProfile::notApplicable)
-                        .isPresent());
-    }
-
-    private boolean named(String backend) {
-        BackendChoice choice = plan.options().backends();
-        return choice.require().contains(backend) || choice.prefer().contains(backend);
     }
 
     private PairPath example(Decision decision) {

@@ -49,7 +49,8 @@ final class PlanCommandTest {
                 .contains("the first two of 4 hosts")
                 .contains("ipc-nvlink", "nvshmem-ibgda")
                 .doesNotContain("ipc-nvlink*", "nvshmem-ibgda*")
-                .contains("not taken: ibrc-multiqp: slower")
+                .contains("not taken: ibrc-multiqp: slower", "for other hardware: ", "rocm")
+                .doesNotContain("not taken: rocm")
                 .contains("mlx5_0:1 PIX 400G", "mlx5_1:1 PIX 400G")
                 .contains("symmetric buffer", "lanes of nvshmem-ibgda", "multiprocessors")
                 .contains("ht dispatch", "ll combine", "mlx5_0:1 of host-0");

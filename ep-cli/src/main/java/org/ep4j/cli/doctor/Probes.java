@@ -162,8 +162,7 @@ final class Probes {
             return List.of(new Probe(
                     "backend", provider.id(), names, new NotApplicable(refused.get()), false, List.of(), Map.of()));
         }
-        boolean asked =
-                choice.require().contains(provider.id()) || choice.prefer().contains(provider.id());
+        boolean asked = choice.names(provider.id());
         List<Probe> probes = devices.stream()
                 .map(device -> probe(
                         "backend", provider.id(), device, asked, provider::probe, () -> described(provider, device)))

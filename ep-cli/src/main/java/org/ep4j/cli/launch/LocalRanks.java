@@ -4,6 +4,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
@@ -16,6 +17,7 @@ import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpException;
@@ -27,6 +29,11 @@ import org.ep4j.EpUnavailableException;
  */
 public final class LocalRanks implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(LocalRanks.class.getName());
+
+    private static final int FIRST_PORT = 20_000;
+
+    private static final int LAST_PORT = 32_000;
+    private static final int PORT_TRIES = 100;
 
     /** Wait for the last output: 2 s in so many pauses, which take longer where this process gets no time to read it. */
     private static final int LAST_PAUSES = 200;
@@ -197,10 +204,20 @@ public final class LocalRanks implements AutoCloseable {
         return HexFormat.of().formatHex(secret);
     }
 
-    /** A port that the system had free a moment ago. */
+    /**
+     * Returns a free port. It is below those that Linux gives to sockets which name no port (from 32768 by default): one of
+     * those could be taken by any connection before rank 0 listens.
+     */
     private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
+        BindException inUse = new BindException("no port was tried");
+        for (int tries = 0; tries < PORT_TRIES; tries++) {
+            int port = ThreadLocalRandom.current().nextInt(FIRST_PORT, LAST_PORT);
+            try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+                return socket.getLocalPort();
+            } catch (BindException e) {
+                inUse = e;
+            }
         }
+        throw inUse;
     }
 }

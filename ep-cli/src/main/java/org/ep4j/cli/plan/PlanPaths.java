@@ -73,7 +73,11 @@ final class PlanPaths {
                     path.lanes(),
                     path.nics(),
                     note(plan, path),
-                    path.rejected()));
+                    path.rejected(),
+                    path.rejected().stream()
+                            .map(PlanReport.Paths::backendOf)
+                            .filter(backend -> !plan.applies(backend))
+                            .toList()));
         }
         return rows;
     }

@@ -82,7 +82,8 @@ public record PlanReport(
      * @param lanes channels
      * @param nics ports of the writing rank of the example
      * @param note what to be careful of; empty when there is nothing
-     * @param rejected every other backend with the reason
+     * @param rejected every other backend with the reason, as {@code id: reason}
+     * @param otherHardware ids of the rejected backends that are for hardware that no rank has
      */
     public record Paths(
             long pairs,
@@ -97,11 +98,18 @@ public record PlanReport(
             int lanes,
             List<String> nics,
             String note,
-            List<String> rejected) {
+            List<String> rejected,
+            List<String> otherHardware) {
         /** Copies the lists. */
         public Paths {
             nics = List.copyOf(nics);
             rejected = List.copyOf(rejected);
+            otherHardware = List.copyOf(otherHardware);
+        }
+
+        /** The backend of a {@link #rejected} reason. */
+        static String backendOf(String rejected) {
+            return rejected.substring(0, rejected.indexOf(':'));
         }
     }
 

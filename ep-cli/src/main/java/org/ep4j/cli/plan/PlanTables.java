@@ -153,7 +153,12 @@ public final class PlanTables {
             if (!group.note().isEmpty()) {
                 line("    note: %s", group.note());
             }
-            group.rejected().forEach(reason -> line("    not taken: %s", reason));
+            group.rejected().stream()
+                    .filter(reason -> !group.otherHardware().contains(Paths.backendOf(reason)))
+                    .forEach(reason -> line("    not taken: %s", reason));
+            if (!group.otherHardware().isEmpty()) {
+                line("    for other hardware: %s", String.join(", ", group.otherHardware()));
+            }
         }
     }
 
