@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.util.HexFormat;
+import java.util.regex.Pattern;
 import javax.crypto.SecretKeyFactory;
 import javax.crypto.spec.PBEKeySpec;
 
@@ -18,6 +19,9 @@ final class Secret {
     /** Iterations of PBKDF2 with HMAC-SHA256: about 0.1 s for the ranks of a job, and for each guess of someone who can reach the port. */
     static final int ITERATIONS = 120_000;
 
+    /** Hexadecimal digits of a key of 256 bits, as {@code openssl rand -hex 32} prints. */
+    private static final Pattern KEY = Pattern.compile("[0-9a-fA-F]{64}");
+
     /** Most iterations that a member does for a server, which may be a false one. */
     static final int MAX_ITERATIONS = 1_000_000;
 
@@ -29,8 +33,9 @@ final class Secret {
         this.iterations = iterations;
     }
 
+    /** A secret as the settings have it. A random key needs no iterations: nobody guesses one of 2^256. */
     static Secret of(String text) {
-        return of(text, ITERATIONS);
+        return of(text, KEY.matcher(text).matches() ? 1 : ITERATIONS);
     }
 
     /** A secret from which keys are derived by another number of iterations. */

@@ -231,7 +231,9 @@ public final class EpKeys {
     public static final ConfigKey<String> BOOTSTRAP_SECRET = ConfigKey.text(
             "ep.bootstrap.secret",
             "",
-            "shared secret of the TCP rendezvous, the same on all ranks; set it in the environment, not on a command line");
+            "shared secret of the TCP rendezvous, the same on all ranks; set it in the environment, not on a command line;"
+                    + " 64 random hexadecimal digits (openssl rand -hex 32) are best: other text costs each rank 0.1 s or more,"
+                    + " which make guesses slow");
 
     /** Host of rank 0. */
     public static final ConfigKey<String> BOOTSTRAP_ADDRESS = ConfigKey.text(

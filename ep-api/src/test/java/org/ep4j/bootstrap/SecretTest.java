@@ -57,6 +57,15 @@ final class SecretTest {
     }
 
     @Test
+    void aRandomKeyIsNotStretched() {
+        String key = "0123456789abcdefABCDEF9876543210".repeat(2);
+        assertThat(Secret.of(key).iterations()).isEqualTo(1);
+        for (String text : List.of(key.substring(1), key + "0", key.substring(1) + "g")) {
+            assertThat(Secret.of(text).iterations()).as(text).isEqualTo(Secret.ITERATIONS);
+        }
+    }
+
+    @Test
     void isNotPrinted() {
         assertThat(Secret.of("hunter2")).hasToString("set");
         assertThat(Secret.NONE).hasToString("none");

@@ -1,10 +1,10 @@
 package org.ep4j.tck.crew;
 
-import java.math.BigInteger;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -75,7 +75,7 @@ public final class ProcessCrew implements RankCrew {
         environment.put(EpKeys.BOOTSTRAP_INTERFACE.environmentName(), "");
         environment.put(
                 EpKeys.SETUP_TIMEOUT.environmentName(), Patience.here(START).toSeconds() + "s");
-        environment.put("EP_BOOTSTRAP_SECRET", new BigInteger(160, new SecureRandom()).toString(36));
+        environment.put(EpKeys.BOOTSTRAP_SECRET.environmentName(), randomKey());
         try (KeptPort port = KeptPort.take()) {
             environment.put("MASTER_PORT", Integer.toString(port.number()));
             for (int rank = 0; rank < size; rank++) {
@@ -91,6 +91,12 @@ public final class ProcessCrew implements RankCrew {
             close();
             throw e;
         }
+    }
+
+    private static String randomKey() {
+        byte[] key = new byte[32];
+        new SecureRandom().nextBytes(key);
+        return HexFormat.of().formatHex(key);
     }
 
     private void awaitReady(int size) {
