@@ -1,6 +1,6 @@
 package org.ep4j;
 
-/** How a combine adds up; the same bits on every backend and in every run. All sums are FP32. */
+/** How a combine sums rows; results are bit-identical on every backend and in every run. All sums are FP32. */
 public enum CombinePrecision {
     /** Every selection's row on the token's rank, in top-k order; rounded to BF16 once. */
     EXACT,

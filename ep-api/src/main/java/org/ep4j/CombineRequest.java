@@ -32,12 +32,12 @@ public record CombineRequest(
         }
     }
 
-    /** Starts a request. */
+    /** Starts a request that sends the rows {@code x} back along the routes of {@code handle}. */
     public static Builder of(Tensor x, DispatchHandle handle) {
         return new Builder(x, handle);
     }
 
-    /** Collects the options. */
+    /** Collects the options of a request. */
     public static final class Builder {
         private final Tensor x;
         private final DispatchHandle handle;
@@ -52,31 +52,31 @@ public record CombineRequest(
             this.handle = handle;
         }
 
-        /** Weights to bring back. */
+        /** Sets the weights to send back with the rows. They do not scale the rows. */
         public Builder weights(Tensor tensor) {
             this.weights = Optional.of(tensor);
             return this;
         }
 
-        /** One more bias. */
+        /** Adds a bias; at most two are allowed. */
         public Builder bias(Tensor tensor) {
             this.bias.add(tensor);
             return this;
         }
 
-        /** How it adds up. */
+        /** Sets how rows are summed. */
         public Builder precision(CombinePrecision how) {
             this.precision = how;
             return this;
         }
 
-        /** Puts the result here. */
+        /** Sets the tensor that receives the result. */
         public Builder out(Tensor tensor) {
             this.out = Optional.of(tensor);
             return this;
         }
 
-        /** How it runs. */
+        /** Sets how the operation runs. */
         public Builder options(OpOptions how) {
             this.options = how;
             return this;

@@ -8,12 +8,15 @@ import java.util.Optional;
  * GPU memory they return at once, and a reader orders its work after the event.
  */
 public interface CombineResult {
-    /** Event that completes when the contents may be read. */
+    /** Event that completes when the tensors of this result may be read. */
     EpEvent event();
 
     /** Combined rows, {@code [T, H]} BF16. */
     Tensor out();
 
-    /** {@code [T, K]} FP32 where weights were given: the weight of each selection, 0 where it is -1 or masked. */
+    /**
+     * Weight of each selection, {@code [T, K]} FP32: 0 if the expert id is -1 or the expert's rank is masked. Empty if
+     * the request had no weights.
+     */
     Optional<Tensor> weights();
 }

@@ -1,6 +1,6 @@
 package org.ep4j;
 
-/** Element type of a {@link Tensor}; sizes in bytes. */
+/** Element type of a {@link Tensor}, with the size of one element in bytes. */
 public enum DataType {
     /** bfloat16: 1 sign, 8 exponent and 7 mantissa bits. */
     BF16(2),
@@ -26,7 +26,7 @@ public enum DataType {
         this.bytes = bytes;
     }
 
-    /** True for 8-bit floats. */
+    /** Returns true for 8-bit floats. */
     public boolean isFp8() {
         return this == FP8_E4M3 || this == FP8_E4M3_FNUZ;
     }

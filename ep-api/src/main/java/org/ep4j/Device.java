@@ -41,7 +41,7 @@ public record Device(String type, int ordinal) {
         }
     }
 
-    /** True for every device but the host's processor. */
+    /** Returns true for every device but the host's processor. */
     public boolean isGpu() {
         return !type.equals(HOST.type);
     }

@@ -1,9 +1,9 @@
 package org.ep4j;
 
-/** Memory that its holder owns. */
+/** An allocation of device memory, freed by {@link #close}. */
 public interface DeviceAllocation extends AutoCloseable {
     /**
-     * The memory.
+     * The allocated memory.
      *
      * @throws EpStateException after {@link #close}
      */

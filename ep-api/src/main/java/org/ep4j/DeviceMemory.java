@@ -25,18 +25,18 @@ public record DeviceMemory(long address, long byteSize, Device device, Optional<
             throw new EpArgumentException(
                     "byteSize",
                     byteSize,
-                    "inside the address space from 0x" + Long.toHexString(address),
+                    "so small that the range from 0x" + Long.toHexString(address) + " ends within 64-bit addresses",
                     "pass the length of the range in bytes");
         }
     }
 
-    /** Memory that somebody else keeps alive. */
+    /** Creates a range without an owner: the caller keeps the memory alive. */
     public DeviceMemory(long address, long byteSize, Device device) {
         this(address, byteSize, device, Optional.empty());
     }
 
     /**
-     * A part of this range.
+     * Returns the {@code bytes} bytes of this range that begin at {@code offset}.
      *
      * @param offset first byte of the part, from the start of this range
      * @param bytes length of the part
@@ -48,7 +48,7 @@ public record DeviceMemory(long address, long byteSize, Device device, Optional<
                     "slice",
                     "[" + offset + ", " + offset + " + " + bytes + ")",
                     "inside [0, " + byteSize + ")",
-                    "take a part that lies inside the memory");
+                    "choose an offset and a length inside the memory");
         }
         return new DeviceMemory(bytes == 0 && address == 0 ? 0 : address + offset, bytes, device, owner);
     }

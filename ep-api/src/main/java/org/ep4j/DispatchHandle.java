@@ -11,12 +11,13 @@ public interface DispatchHandle extends AutoCloseable {
     /** Rows that this rank received, padding included. */
     long rows();
 
-    /** Order of these rows. */
+    /** Order of the rows that this rank received. */
     RowLayout layout();
 
     /**
-     * Gives the memory of the routing back now; otherwise that happens some time after the handle can no longer be
-     * reached. Operations that were called before are not disturbed; later ones are refused. A second call does nothing.
+     * Frees the memory of the routing now; without this call, it is freed some time after the handle becomes
+     * unreachable. Operations that were called before are not disturbed; later ones are refused. A second call does
+     * nothing.
      */
     @Override
     default void close() {}

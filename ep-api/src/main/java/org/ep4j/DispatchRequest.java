@@ -33,13 +33,16 @@ public record DispatchRequest(
         boolean exactCounts,
         Optional<Tensor> out,
         OpOptions options) {
-    /** Checks that routing is given once. */
+    /**
+     * Checks that either {@code topkIds} or {@code cached} gives the routing, and that layout and alignment are
+     * allowed.
+     */
     public DispatchRequest {
         if (topkIds.isPresent() == cached.isPresent()) {
             throw new EpArgumentException(
                     "routing",
                     topkIds.isPresent() ? "top-k ids and a cached handle" : "nothing",
-                    "one of them",
+                    "either top-k ids or a cached handle",
                     "pass topkIds for new routing, or a handle to use its routing again");
         }
         if (cached.isPresent() && cached.get().layout() != layout) {
@@ -47,7 +50,7 @@ public record DispatchRequest(
                     "layout",
                     layout,
                     cached.get().layout() + " of the cached handle",
-                    "leave the layout out, or dispatch with top-k ids for another one");
+                    "omit the layout, or pass topkIds to use another layout");
         }
         if (expertAlignment < 1 || expertAlignment > EpShape.MAX_EXPERT_ALIGNMENT) {
             throw new EpArgumentException(
@@ -58,7 +61,7 @@ public record DispatchRequest(
         }
     }
 
-    /** New routing. */
+    /** Starts a request with new routing. */
     public static Builder of(Tensor x, Tensor topkIds) {
         return new Builder(x, Optional.of(topkIds), Optional.empty());
     }
@@ -68,7 +71,7 @@ public record DispatchRequest(
         return new Builder(x, Optional.empty(), Optional.of(handle)).layout(handle.layout());
     }
 
-    /** Collects the options. */
+    /** Collects the options of a request. */
     public static final class Builder {
         private final Tensor x;
         private final Optional<Tensor> topkIds;
@@ -88,7 +91,7 @@ public record DispatchRequest(
             this.cached = cached;
         }
 
-        /** Scales of FP8 rows. */
+        /** Sets the scales of the FP8 rows to send. */
         public Builder scales(Tensor tensor) {
             this.scales = Optional.of(tensor);
             return this;
@@ -100,19 +103,19 @@ public record DispatchRequest(
             return this;
         }
 
-        /** Order of the rows. */
+        /** Sets the order in which the received rows are delivered. */
         public Builder layout(RowLayout order) {
             this.layout = order;
             return this;
         }
 
-        /** Alignment of each expert's group. */
+        /** Sets the alignment, in rows, of each expert's group of received rows. */
         public Builder expertAlignment(int rows) {
             this.expertAlignment = rows;
             return this;
         }
 
-        /** Zeroes padding rows. */
+        /** Requests that the padding rows of the by-expert layout are filled with zeros. */
         public Builder zeroPadding() {
             this.zeroPadding = true;
             return this;
@@ -124,13 +127,13 @@ public record DispatchRequest(
             return this;
         }
 
-        /** Puts the rows here. */
+        /** Sets the tensor that receives the rows. */
         public Builder out(Tensor tensor) {
             this.out = Optional.of(tensor);
             return this;
         }
 
-        /** How it runs. */
+        /** Sets how the operation runs. */
         public Builder options(OpOptions how) {
             this.options = how;
             return this;

@@ -12,30 +12,34 @@ import java.util.Optional;
  * reader orders its work after the event.
  */
 public interface DispatchResult {
-    /** The routing. */
+    /** Handle with the routing of this dispatch, needed to combine. */
     DispatchHandle handle();
 
-    /** Event that completes when the contents may be read. */
+    /** Event that completes when the tensors of this result may be read. */
     EpEvent event();
 
-    /** Number of rows received, including padding; without exact counts, the worst-case number. */
+    /**
+     * Number of rows received, including padding; if the request asked for {@link DispatchRequest.Builder#worstCase()},
+     * the worst-case number.
+     */
     long rows();
 
-    /** {@code [rows, H]} of the sent type. */
+    /** Received rows, {@code [rows, H]}, of the type that was sent. */
     Tensor x();
 
-    /** {@code [rows, S]} FP32, where the rows are FP8. */
+    /** Scales of the received rows, {@code [rows, S]} FP32; empty unless the rows are FP8. */
     Optional<Tensor> scales();
 
     /**
-     * By-rank layout: {@code [rows, K]} of the sent id type, local expert index, or -1 where the selection is not on this
-     * rank; -1 in rows beyond the valid ones. By-expert layout: empty.
+     * Local expert index of each selection in the by-rank layout, {@code [rows, K]} of the id type that was sent; -1
+     * for selections that are not on this rank (experts of other ranks, ids of -1), and in all rows after the received
+     * ones. Empty in the by-expert layout.
      */
     Optional<Tensor> topkIds();
 
     /**
-     * Where weights were sent. By-rank layout: {@code [rows, K]} FP32, 0 where the id is -1. By-expert layout: {@code
-     * [rows]} FP32, weight of the row's selection, 0 in padding.
+     * Top-k weights of the received rows; empty if the request had no weights. By-rank layout: {@code [rows, K]} FP32,
+     * 0 where the id is -1. By-expert layout: {@code [rows]} FP32, weight of the row's selection, 0 in padding.
      */
     Optional<Tensor> topkWeights();
 
@@ -45,7 +49,10 @@ public interface DispatchResult {
     /** {@code [rows]} INT32: index of the token on its source rank; -1 in padding. */
     Tensor sourceTokens();
 
-    /** {@code [R]} INT32 on the device: rows from each source rank (by-expert layout: selections), no padding. */
+    /**
+     * {@code [R]} INT32 on the device: number of rows from each source rank, without padding; in the by-expert layout,
+     * number of selections.
+     */
     Tensor rowsPerSource();
 
     /** {@code [L]} INT32 on the device: selections of each local expert, not rounded up. */

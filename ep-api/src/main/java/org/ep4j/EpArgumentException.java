@@ -14,12 +14,12 @@ public final class EpArgumentException extends EpException {
     private final String limit;
     private final String fix;
 
-    /** Says what was wrong, the value, the limit and the fix. */
+    /** Creates the exception from the name of the argument, its value, the limit and the fix. */
     public EpArgumentException(String name, Object value, String limit, String fix) {
         this(name, value, limit, fix, null);
     }
 
-    /** As above, with a cause. */
+    /** Creates the exception from name, value, limit and fix, with a cause. */
     public EpArgumentException(String name, Object value, String limit, String fix, @Nullable Throwable cause) {
         super(name + " is " + value + ", must be " + limit + "; " + fix, cause);
         this.name = name;
@@ -28,22 +28,22 @@ public final class EpArgumentException extends EpException {
         this.fix = fix;
     }
 
-    /** Which argument, for example {@code topkIds[3][1]}. */
+    /** Name of the argument, for example {@code topkIds[3][1]}. */
     public String name() {
         return name;
     }
 
-    /** What it was, as text. */
+    /** The refused value, as text. */
     public String value() {
         return value;
     }
 
-    /** What it may be. */
+    /** The values that are allowed, as text. */
     public String limit() {
         return limit;
     }
 
-    /** What to do. */
+    /** How to correct the argument. */
     public String fix() {
         return fix;
     }

@@ -17,20 +17,20 @@ import java.util.Set;
  * is closed while the operation runs stays until then.
  */
 public interface EpBuffer extends AutoCloseable {
-    /** The group. */
+    /** Group whose ranks exchange tokens through this buffer. */
     EpGroup group();
 
     /** Shape with which this buffer was created. */
     EpShape shape();
 
-    /** The placement in use. */
+    /** Assignment of experts to ranks that this buffer uses. */
     ExpertPlacement placement();
 
-    /** What the buffer takes. */
+    /** Memory that the buffer uses on this rank. */
     BufferSize size();
 
     /**
-     * Counts where tokens would go. Local: nothing is sent.
+     * Counts the tokens that would go to each rank, host and expert. Local: nothing is sent.
      *
      * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none
      */
@@ -53,9 +53,9 @@ public interface EpBuffer extends AutoCloseable {
 
     /**
      * Memory that a high-throughput {@link #combine(CombineRequest)} of the by-rank layout reads in place: expert outputs
-     * written here need no copy on the way out, and the dispatched rows stay as they are. The dispatched rows themselves
-     * ({@link DispatchResult#x()} of a by-rank BF16 dispatch) are read in place too. A by-expert combine uses this memory
-     * itself, so its input must lie elsewhere. Write here only between operations.
+     * written here need no copy on the way out, and do not overwrite the dispatched rows. The dispatched rows
+     * themselves ({@link DispatchResult#x()} of a by-rank BF16 dispatch) are read in place too. A by-expert combine
+     * uses this memory itself, so its input must lie elsewhere. Write here only between operations.
      *
      * @return {@code [rows that can be received, H]} BF16
      * @throws EpStateException when the shape leaves high throughput out
@@ -70,11 +70,15 @@ public interface EpBuffer extends AutoCloseable {
      */
     Tensor lowLatencyCombineInput();
 
-    /** Ranks that are left out: their selections count as -1, and they send nothing. */
+    /**
+     * Ranks that operations leave out: selections of the experts of these ranks count as -1, and these ranks send
+     * nothing.
+     */
     Set<Integer> maskedRanks();
 
     /**
-     * Leaves a rank out from the next operation on. All other ranks must do the same before their next operation.
+     * Masks a rank, so that operations from the next one on leave it out. All other ranks must do the same before their
+     * next operation.
      *
      * <p>A rank that has not finished the earlier operations may still write for them. If an operation that this rank has begun has not
      * ended well, this call is a {@linkplain #recover recovery} without the rank, if the buffer can recover, and {@link #clearMask} cannot
@@ -88,8 +92,9 @@ public interface EpBuffer extends AutoCloseable {
     void mask(int rank);
 
     /**
-     * Takes all ranks back in. Collective over all ranks, also those that were masked; needs rank 0. If it fails, the masks
-     * of this rank stay, unless its last step fails, a barrier after all ranks have agreed: then they are cleared.
+     * Unmasks all ranks, so that operations include them again. Collective over all ranks, also those that were masked;
+     * needs rank 0. If it fails, the masks of this rank stay, unless its last step fails, a barrier after all ranks
+     * have agreed: then they are cleared.
      *
      * @throws EpPeerLostException when a masked rank or rank 0 is dead, or a masked rank has no part in the buffer's memory since a
      *     recovery
@@ -97,9 +102,9 @@ public interface EpBuffer extends AutoCloseable {
     void clearMask(Duration deadline);
 
     /**
-     * Recovers after a failed operation: the survivors agree on the lost ranks, mask them, and continue with operation
-     * numbers that are equal on all of them. Collective over the ranks that are alive and not masked. Unfinished
-     * operations are discarded.
+     * Recovers after a failed operation: the survivors agree on the lost ranks, mask these ranks, and continue with
+     * operation numbers that are equal on all survivors. Collective over the ranks that are alive and not masked.
+     * Unfinished operations are discarded.
      *
      * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. The buffer <i>moves</i>: it
      * continues in fresh memory, which such a rank cannot reach when it continues. With the backends of ep4j that is possible if all ranks are in host memory, or all
@@ -119,9 +124,10 @@ public interface EpBuffer extends AutoCloseable {
     Recovery recover(Duration deadline);
 
     /**
-     * Frees the memory; waits for an operation in flight on this rank (which has a deadline), never for other ranks. A
-     * second call does nothing. Results and handles of the buffer are unusable afterwards. If operations on a GPU are queued behind other
-     * work that does not end within 10 s, their memory stays, with a warning in the log, until a later call or the end of the group.
+     * Frees the buffer's memory on this rank; waits for an operation in flight on this rank (which has a deadline),
+     * never for other ranks. A second call does nothing. Results and handles of the buffer are unusable afterwards. If
+     * operations on a GPU are queued behind other work that does not end within 10 s, their memory stays, with a
+     * warning in the log, until a later call or the end of the group.
      */
     @Override
     void close();

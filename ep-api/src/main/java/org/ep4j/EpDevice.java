@@ -15,11 +15,13 @@ public interface EpDevice extends AutoCloseable {
      */
     DeviceAllocation allocate(long bytes);
 
-    /** Copies all remaining bytes of {@code source} to the start of {@code target}; returns when they are there. */
+    /**
+     * Copies all remaining bytes of {@code source} to the start of {@code target}; returns when the copy is complete.
+     */
     void upload(ByteBuffer source, DeviceMemory target);
 
     /**
-     * Copies {@code target.remaining()} bytes from the start of {@code source}; returns when they are there.
+     * Copies {@code target.remaining()} bytes from the start of {@code source}; returns when the copy is complete.
      *
      * @throws EpStateException if the memory is of an allocation or a buffer that is closed
      */
@@ -42,7 +44,9 @@ public interface EpDevice extends AutoCloseable {
      */
     ByteBuffer view(DeviceMemory memory);
 
-    /** An event that completes when the work already queued on {@code stream} is done; on the host it is done at once. */
+    /**
+     * An event that completes when the work already queued on {@code stream} is done; on the host, a completed event.
+     */
     EpEvent record(long stream);
 
     /** Closes the device; allocations are freed by their own {@code close}. */

@@ -10,11 +10,11 @@ import java.util.concurrent.TimeoutException;
 
 /** A point in time that other work can wait for. Safe for use from several threads. */
 public interface EpEvent {
-    /** True when it has come, also by failure. Does not block. */
+    /** Returns true if the event has completed, successfully or by failure. Does not block. */
     boolean isDone();
 
     /**
-     * Waits on the host.
+     * Blocks the calling thread until the event has completed.
      *
      * @throws EpTimeoutException when {@code deadline} passes first
      * @throws EpException what the work behind the event failed with
@@ -26,12 +26,12 @@ public interface EpEvent {
         return 0;
     }
 
-    /** An event that has already come. */
+    /** An event that has already completed. */
     static EpEvent completed() {
         return of(CompletableFuture.completedFuture(null));
     }
 
-    /** The completion of host work, for example of an expert that another thread computes. */
+    /** Returns an event that completes with {@code future}, for example when another thread has computed an expert. */
     static EpEvent of(CompletableFuture<?> future) {
         return new EpEvent() {
             @Override
@@ -46,7 +46,7 @@ public interface EpEvent {
                 } catch (TimeoutException e) {
                     throw new EpTimeoutException(
                             "event not done after " + deadline
-                                    + "; pass a longer deadline or look at the work behind it",
+                                    + "; pass a longer deadline or check the work that completes it",
                             "event",
                             -1,
                             1,

@@ -18,14 +18,17 @@ import org.ep4j.spi.TrafficSource;
  * the same order.
  */
 public interface EpGroup extends AutoCloseable {
-    /** Joins with the environment of a launcher ({@link Bootstraps#fromEnvironment}) and {@link EpConfig#load()}. */
+    /**
+     * Joins a group with the environment of a launcher ({@link Bootstraps#fromEnvironment}) and
+     * {@link EpConfig#load()}.
+     */
     static EpGroup join() {
         EpConfig config = EpConfig.load();
         return join(Bootstraps.fromEnvironment(System.getenv(), config), config);
     }
 
     /**
-     * Joins. Collective over the members of {@code bootstrap}, which the group closes at its end.
+     * Joins a group. Collective over the members of {@code bootstrap}, which the group closes at its end.
      *
      * @throws EpConfigException for an unknown or malformed setting
      * @throws EpMismatchException when ranks have different settings where they must agree
@@ -48,16 +51,16 @@ public interface EpGroup extends AutoCloseable {
     EpPlan plan();
 
     /**
-     * Ranks that this rank knows to be lost: the process died, the connection broke, or it was silent for longer than the
-     * heartbeat timeout.
+     * Ranks that this rank knows to be lost: their process died, their connection broke, or they were silent for longer
+     * than the heartbeat timeout.
      */
     Set<Integer> lostRanks();
 
-    /** What this rank has sent, by id of the backend, as far as backends count it ({@link TrafficSource}). */
+    /** What this rank has sent over each backend that counts its traffic ({@link TrafficSource}), by backend id. */
     Map<String, List<LinkTraffic>> traffic();
 
     /**
-     * Bytes of memory that a buffer of this shape takes on this rank: exact, before anything is allocated.
+     * Exact number of bytes that a buffer of this shape takes on this rank; computed without allocating anything.
      *
      * @throws EpArgumentException when the shape does not fit the group
      * @throws EpUnavailableException when the engine cannot use the paths of the plan together, on all ranks alike
@@ -73,7 +76,7 @@ public interface EpGroup extends AutoCloseable {
     EpBuffer createBuffer(EpShape shape);
 
     /**
-     * Returns when all ranks that are not lost have called it.
+     * Waits until all ranks that are not lost have called this method.
      *
      * @throws EpTimeoutException when a rank does not come
      * @throws EpPeerLostException when a rank has left, or the rank is lost that carries the bootstrap (rank 0 of the TCP

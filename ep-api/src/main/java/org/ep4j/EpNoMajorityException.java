@@ -1,9 +1,10 @@
 package org.ep4j;
 
 /**
- * This rank and those that answer it are not more than half of the members of a buffer that are not proved dead, so they may not
- * continue alone: the others may be alive and do so themselves. {@link EpBuffer#recover} can be called again, for example after
- * the process of a rank that does not answer was ended.
+ * Failure because this rank and the ranks that answer it are no majority: they are at most half of the buffer's members
+ * that are not proved dead. They cannot continue alone, because the other members may be alive and continue without
+ * them. {@link EpBuffer#recover} can be called again, for example after the process of a rank that does not answer was
+ * ended.
  */
 public final class EpNoMajorityException extends EpException {
     private static final long serialVersionUID = 1L;
@@ -12,7 +13,7 @@ public final class EpNoMajorityException extends EpException {
     private final int members;
 
     /**
-     * Too few ranks.
+     * Creates the exception with a message and both numbers of ranks.
      *
      * @param message the whole story, with the ranks that do not answer and why
      * @param reached ranks that would continue, this one among them

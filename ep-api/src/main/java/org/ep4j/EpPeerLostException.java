@@ -11,7 +11,7 @@ public final class EpPeerLostException extends EpException {
     private final String phase;
 
     /**
-     * A lost rank.
+     * Creates the exception for a lost rank.
      *
      * @param message the whole story, with host, path, phase and both counter values
      * @param peer the lost rank

@@ -25,7 +25,7 @@ public record EpShape(
     /** Channels that share one scale in FP8 and LogFMT rows. */
     public static final int SCALE_BLOCK = 128;
 
-    /** Largest K. */
+    /** Largest K, the number of experts that a token selects. */
     public static final int MAX_TOP_K = 32;
 
     /** Largest alignment of an expert's rows in the by-expert layout. */
@@ -34,7 +34,7 @@ public record EpShape(
     /** Largest hidden size, far above any model's; it keeps row sizes inside 32-bit arithmetic. */
     public static final int MAX_HIDDEN = 1 << 20;
 
-    /** Largest number of tokens a rank. */
+    /** Largest number of tokens per rank. */
     public static final int MAX_TOKENS = 1 << 24;
 
     /** Largest number of experts. */
@@ -52,7 +52,7 @@ public record EpShape(
         require("maxLowLatencyTokens", maxLowLatencyTokens, 0, MAX_TOKENS);
         if (maxTokens == 0 && maxLowLatencyTokens == 0) {
             throw new EpArgumentException(
-                    "maxTokens", 0, ">= 1 for one mode at least", "set maxTokens, maxLowLatencyTokens or both");
+                    "maxTokens", 0, ">= 1 if maxLowLatencyTokens is 0", "set maxTokens, maxLowLatencyTokens or both");
         }
         if (maxReceivedTokens < 0) {
             throw new EpArgumentException("maxReceivedTokens", maxReceivedTokens, ">= 0", "0 means ranks * maxTokens");
@@ -75,7 +75,10 @@ public record EpShape(
         }
     }
 
-    /** Starts a shape with both modes left out. */
+    /**
+     * Starts a shape that supports no mode yet: {@link Builder#maxTokens(int)} adds high throughput, and {@link
+     * Builder#maxLowLatencyTokens(int)} adds low latency.
+     */
     public static Builder builder(int hidden, int experts, int topK) {
         return new Builder(hidden, experts, topK);
     }
@@ -86,7 +89,7 @@ public record EpShape(
     }
 
     /**
-     * The placement in a group of {@code ranks}.
+     * Assignment of experts to ranks in a group of {@code ranks} ranks.
      *
      * @throws EpArgumentException when a placement was given for another number of ranks
      */
@@ -99,18 +102,21 @@ public record EpShape(
         return used;
     }
 
-    /** Rows that a rank can receive in a high-throughput dispatch in a group of {@code ranks}. */
+    /** Rows that a rank can receive in a high-throughput dispatch in a group of {@code ranks} ranks. */
     public long receiveCapacity(int ranks) {
         long worst = (long) ranks * maxTokens;
         return maxReceivedTokens == 0 ? worst : Math.min(worst, maxReceivedTokens);
     }
 
-    /** Rows of one expert in the low-latency output in a group of {@code ranks}: {@code ranks * maxLowLatencyTokens}. */
+    /**
+     * Rows of one expert in the low-latency output in a group of {@code ranks} ranks: {@code ranks *
+     * maxLowLatencyTokens}.
+     */
     public long lowLatencyRows(int ranks) {
         return (long) ranks * maxLowLatencyTokens;
     }
 
-    /** Collects the sizes. */
+    /** Collects the sizes of a shape. */
     public static final class Builder {
         private final int hidden;
         private final int experts;
@@ -126,7 +132,7 @@ public record EpShape(
             this.topK = topK;
         }
 
-        /** Allows high-throughput dispatches of up to {@code tokens} a rank. */
+        /** Allows high-throughput dispatches of up to {@code tokens} tokens per rank. */
         public Builder maxTokens(int tokens) {
             this.maxTokens = tokens;
             return this;
@@ -138,13 +144,13 @@ public record EpShape(
             return this;
         }
 
-        /** Allows low-latency dispatches of up to {@code tokens} a rank. */
+        /** Allows low-latency dispatches of up to {@code tokens} tokens per rank. */
         public Builder maxLowLatencyTokens(int tokens) {
             this.maxLowLatencyTokens = tokens;
             return this;
         }
 
-        /** Places the experts; {@link ExpertPlacement#block} otherwise. */
+        /** Sets the placement of the experts; without it, {@link ExpertPlacement#block} is used. */
         public Builder placement(ExpertPlacement map) {
             this.placement = Optional.of(map);
             return this;

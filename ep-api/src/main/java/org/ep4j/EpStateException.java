@@ -2,7 +2,10 @@ package org.ep4j;
 
 import org.jspecify.annotations.Nullable;
 
-/** An object was used when it must not be: closed, stale, from another buffer, or with an operation still pending. */
+/**
+ * An object was used in a state that does not allow it: closed, stale, from another buffer, or with an operation still
+ * pending.
+ */
 public final class EpStateException extends EpException {
     private static final long serialVersionUID = 1L;
 

@@ -13,7 +13,7 @@ public final class EpTimeoutException extends EpException {
     private final long seen;
 
     /**
-     * A wait that ended without its counter.
+     * Creates the exception for a wait whose counter did not reach its value in time.
      *
      * @param message the whole story, with path, host and remedy
      * @param phase what was waited for
@@ -34,7 +34,7 @@ public final class EpTimeoutException extends EpException {
         return phase;
     }
 
-    /** Rank that did not answer, or -1. */
+    /** Rank that did not answer, or -1 if the wait was not for one rank. */
     public int peer() {
         return peer;
     }

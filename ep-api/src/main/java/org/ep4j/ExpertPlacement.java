@@ -54,7 +54,7 @@ public final class ExpertPlacement {
     }
 
     /**
-     * Any placement.
+     * Creates a placement from the rank of every expert.
      *
      * @param ranks size of the group
      * @param owner rank of expert {@code e} at index {@code e}; copied
@@ -88,7 +88,7 @@ public final class ExpertPlacement {
         return owner[expert];
     }
 
-    /** Place of {@code expert} among its rank's experts. */
+    /** Index of {@code expert} among the experts of its rank, from 0. */
     public int localIndex(int expert) {
         return localIndex[expert];
     }

@@ -3,8 +3,8 @@ package org.ep4j;
 import java.util.Optional;
 
 /**
- * What a low-latency combine brings back: {@code out[t] = sum over k of weight[t][k] * row of selection k}, FP32 by fused
- * multiply-add from 0 in top-k order, rounded to BF16 once.
+ * What a low-latency combine brings back: {@code out[t] = sum over k of weight[t][k] * row of selection k}, computed in
+ * FP32 by fused multiply-adds from 0 in top-k order, then rounded to BF16 once.
  *
  * @param x {@code [L, R * maxLowLatencyTokens, H]} BF16, rows where the dispatch put them
  * @param handle routing of the dispatch
@@ -26,19 +26,20 @@ public record LowLatencyCombineRequest(
         Optional<Tensor> waitStats,
         boolean hook,
         OpOptions options) {
-    /** Checks that the hook and asynchronous running are not both asked for. */
+    /** Checks that {@code hook} is not combined with asynchronous running. */
     public LowLatencyCombineRequest {
         if (hook && options.async()) {
-            throw new EpArgumentException("hook", "true with async", "one of them", "the hook already returns early");
+            throw new EpArgumentException(
+                    "hook", "true with async", "false with async", "omit async: with hook the call returns early too");
         }
     }
 
-    /** Starts a request. */
+    /** Starts a request that sends the rows {@code x} back along the routes of {@code handle}. */
     public static Builder of(Tensor x, LowLatencyHandle handle) {
         return new Builder(x, handle);
     }
 
-    /** Collects the options. */
+    /** Collects the options of a request. */
     public static final class Builder {
         private final Tensor x;
         private final LowLatencyHandle handle;
@@ -55,31 +56,31 @@ public record LowLatencyCombineRequest(
             this.handle = handle;
         }
 
-        /** Weights of this rank's tokens. */
+        /** Sets the top-k weights of this rank's tokens. */
         public Builder topkWeights(Tensor tensor) {
             this.topkWeights = Optional.of(tensor);
             return this;
         }
 
-        /** How it adds up. */
+        /** Sets how rows are summed. */
         public Builder precision(CombinePrecision how) {
             this.precision = how;
             return this;
         }
 
-        /** Sends LogFMT rows. */
+        /** Requests that rows are sent in the 10-bit LogFMT format, which rounds them. */
         public Builder logFmt() {
             this.logFmt = true;
             return this;
         }
 
-        /** Puts the result here. */
+        /** Sets the tensor that receives the result. */
         public Builder out(Tensor tensor) {
             this.out = Optional.of(tensor);
             return this;
         }
 
-        /** Adds waiting times here. */
+        /** Sets the tensor to which the time waited for each rank is added, in nanoseconds. */
         public Builder waitStats(Tensor tensor) {
             this.waitStats = Optional.of(tensor);
             return this;
@@ -94,7 +95,7 @@ public record LowLatencyCombineRequest(
             return this;
         }
 
-        /** How it runs. */
+        /** Sets how the operation runs. */
         public Builder options(OpOptions how) {
             this.options = how;
             return this;

@@ -5,11 +5,15 @@ package org.ep4j;
  * {@link LowLatencyDispatchResult}.
  */
 public interface LowLatencyCombineResult {
-    /** Event that completes when the contents may be read; with the hook, when {@link #receive} is done. */
+    /**
+     * Event that completes when the tensors of this result may be read: after {@link #receive} if the request asked for
+     * {@link LowLatencyCombineRequest.Builder#hook()}.
+     */
     EpEvent event();
 
     /**
-     * With the hook: receives. Must be called once on every rank, before the second-next combine.
+     * Receives the rows of a request that asked for {@link LowLatencyCombineRequest.Builder#hook()}. Must be called
+     * once on every rank, before the second-next combine.
      *
      * @throws EpStateException when the request did not ask for the hook, or it was received already
      */

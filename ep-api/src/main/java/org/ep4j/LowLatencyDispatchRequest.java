@@ -28,8 +28,8 @@ public record LowLatencyDispatchRequest(
         boolean hook,
         OpOptions options) {
     /**
-     * What a low-latency dispatch sends and delivers; scales are one for each 128 channels. FP8 is OCP's E4M3 on every device,
-     * gfx942 among them, so ranks of all kinds of GPUs agree.
+     * Format of the rows that a low-latency dispatch sends and delivers. FP8 rows have one scale for each 128 channels.
+     * FP8 is OCP's E4M3 on every device, gfx942 among them, so ranks of all kinds of GPUs agree.
      */
     public enum WireFormat {
         /** The rows as they are. */
@@ -42,19 +42,20 @@ public record LowLatencyDispatchRequest(
         FP8_UE8M0
     }
 
-    /** Checks that the hook and asynchronous running are not both asked for. */
+    /** Checks that {@code hook} is not combined with asynchronous running. */
     public LowLatencyDispatchRequest {
         if (hook && options.async()) {
-            throw new EpArgumentException("hook", "true with async", "one of them", "the hook already returns early");
+            throw new EpArgumentException(
+                    "hook", "true with async", "false with async", "omit async: with hook the call returns early too");
         }
     }
 
-    /** BF16, no options. */
+    /** Starts a request for BF16 rows, without options. */
     public static Builder of(Tensor x, Tensor topkIds) {
         return new Builder(x, topkIds);
     }
 
-    /** Collects the options. */
+    /** Collects the options of a request. */
     public static final class Builder {
         private final Tensor x;
         private final Tensor topkIds;
@@ -72,37 +73,37 @@ public record LowLatencyDispatchRequest(
             this.topkIds = topkIds;
         }
 
-        /** Weights, for a rank-partial combine. */
+        /** Sets the top-k weights, which a combine with {@link CombinePrecision#RANK_PARTIAL} needs. */
         public Builder topkWeights(Tensor tensor) {
             this.topkWeights = Optional.of(tensor);
             return this;
         }
 
-        /** What travels. */
+        /** Sets the format in which rows are sent and delivered. */
         public Builder format(WireFormat what) {
             this.format = what;
             return this;
         }
 
-        /** Puts the rows here. */
+        /** Sets the tensor that receives the rows. */
         public Builder out(Tensor tensor) {
             this.out = Optional.of(tensor);
             return this;
         }
 
-        /** Puts the scales here. */
+        /** Sets the tensor that receives the scales. */
         public Builder outScales(Tensor tensor) {
             this.outScales = Optional.of(tensor);
             return this;
         }
 
-        /** Adds received selections here. */
+        /** Sets the tensor to which the number of received selections of each local expert is added. */
         public Builder cumulativeStats(Tensor tensor) {
             this.cumulativeStats = Optional.of(tensor);
             return this;
         }
 
-        /** Adds waiting times here. */
+        /** Sets the tensor to which the time waited for each rank is added, in nanoseconds. */
         public Builder waitStats(Tensor tensor) {
             this.waitStats = Optional.of(tensor);
             return this;
@@ -117,7 +118,7 @@ public record LowLatencyDispatchRequest(
             return this;
         }
 
-        /** How it runs. */
+        /** Sets how the operation runs. */
         public Builder options(OpOptions how) {
             this.options = how;
             return this;

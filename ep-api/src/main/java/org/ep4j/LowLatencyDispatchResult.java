@@ -11,24 +11,28 @@ import java.util.Optional;
  * particular.
  */
 public interface LowLatencyDispatchResult {
-    /** The routing. */
+    /** Handle with the routing of this dispatch, needed to combine. */
     LowLatencyHandle handle();
 
-    /** Event that completes when the contents may be read; with the hook, when {@link #receive} is done. */
+    /**
+     * Event that completes when the tensors of this result may be read: after {@link #receive} if the request asked for
+     * {@link LowLatencyDispatchRequest.Builder#hook()}.
+     */
     EpEvent event();
 
     /**
-     * With the hook: receives. Must be called once on every rank, before the second-next dispatch.
+     * Receives the rows of a request that asked for {@link LowLatencyDispatchRequest.Builder#hook()}. Must be called
+     * once on every rank, before the second-next dispatch.
      *
      * @throws EpStateException when the request did not ask for the hook, or it was received already
      */
     void receive();
 
-    /** {@code [L, R * maxLowLatencyTokens, H]} BF16 or FP8_E4M3. */
+    /** Received rows, {@code [L, R * maxLowLatencyTokens, H]} BF16 or FP8_E4M3. */
     Tensor x();
 
     /**
-     * FP8: {@code [L, R * maxLowLatencyTokens, S]} FP32, or UE8M0 with S rounded up to a multiple of 4.
+     * Scales of FP8 rows: {@code [L, R * maxLowLatencyTokens, S]} FP32, or UE8M0 with S rounded up to a multiple of 4.
      */
     Optional<Tensor> scales();
 

@@ -14,7 +14,7 @@ import java.util.Optional;
  * @param timeout longest wait; empty for the setting {@code ep.timeout}
  */
 public record OpOptions(List<EpEvent> after, boolean async, long stream, Optional<Duration> timeout) {
-    /** Wait for nothing, return when done, stream 0, default timeout. */
+    /** Options of an operation that waits for no event and returns when it is done: stream 0, default timeout. */
     public static final OpOptions DEFAULT = new OpOptions(List.of(), false, 0, Optional.empty());
 
     /** Copies the events. */
@@ -27,24 +27,24 @@ public record OpOptions(List<EpEvent> after, boolean async, long stream, Optiona
         });
     }
 
-    /** The same, after one more event. */
+    /** Returns a copy for operations that also wait for {@code event} before they read their inputs. */
     public OpOptions after(EpEvent event) {
         List<EpEvent> events = new ArrayList<>(after);
         events.add(event);
         return new OpOptions(events, async, stream, timeout);
     }
 
-    /** The same, returning at once. */
+    /** Returns a copy for operations that return at once. */
     public OpOptions asynchronous() {
         return new OpOptions(after, true, stream, timeout);
     }
 
-    /** The same, on a native stream. */
+    /** Returns a copy for operations on the native stream {@code handle}. */
     public OpOptions onStream(long handle) {
         return new OpOptions(after, async, handle, timeout);
     }
 
-    /** The same, with a deadline of its own. */
+    /** Returns a copy for operations that wait at most {@code longest}. */
     public OpOptions timeout(Duration longest) {
         return new OpOptions(after, async, stream, Optional.of(longest));
     }

@@ -11,7 +11,7 @@ import java.util.List;
  * @param shape sizes of the dimensions, outermost first
  */
 public record Tensor(DeviceMemory memory, DataType type, List<Long> shape) {
-    /** Copies the shape and checks that the memory holds it. */
+    /** Copies the shape and checks that the memory is large enough for it. */
     public Tensor {
         shape = List.copyOf(shape);
         long bytes = bytes(type, shape);
@@ -54,7 +54,7 @@ public record Tensor(DeviceMemory memory, DataType type, List<Long> shape) {
                 throw new EpArgumentException(
                         "shape",
                         shape,
-                        "made of dimensions >= 0, and take less than 2^63 bytes",
+                        "dimensions >= 0 that take less than 2^63 bytes in all",
                         "correct the dimensions");
             }
             bytes *= dim;

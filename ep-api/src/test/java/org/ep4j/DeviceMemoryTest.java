@@ -46,7 +46,7 @@ class DeviceMemoryTest {
                 .hasMessageContaining("address is 0");
         assertThatThrownBy(() -> new DeviceMemory(-16, 17, Device.HOST))
                 .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("inside the address space from 0xfffffffffffffff0");
+                .hasMessageContaining("so small that the range from 0xfffffffffffffff0 ends within 64-bit addresses");
         assertThat(new DeviceMemory(-16, 16, Device.HOST).byteSize()).isEqualTo(16);
     }
 

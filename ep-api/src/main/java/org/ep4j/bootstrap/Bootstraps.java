@@ -12,7 +12,7 @@ import org.ep4j.spi.BootstrapProvider;
 import org.ep4j.spi.NanoClock;
 import org.ep4j.spi.WireUp;
 
-/** Ways to start. */
+/** Factory methods for bootstraps. */
 public final class Bootstraps {
     private Bootstraps() {}
 
@@ -52,11 +52,12 @@ public final class Bootstraps {
     }
 
     /**
-     * Joins over TCP where ranks know their numbers and have a way to pass a few bytes on, but no common address. Rank 0
-     * listens on a port that the system chooses ({@link org.ep4j.config.EpKeys#BOOTSTRAP_PORT} where it is set), on all
-     * addresses of its machine, and tells them, the port and a random secret through {@code wireUp}; that secret counts, and
-     * {@link org.ep4j.config.EpKeys#BOOTSTRAP_SECRET} does not. Everything else is as with {@link #tcp}. Collective over all
-     * ranks.
+     * Joins over TCP if the ranks know their rank numbers but not the address of rank 0, and {@code wireUp} can carry a
+     * few bytes from rank 0 to the others. Rank 0 listens on a port that the system chooses ({@link
+     * org.ep4j.config.EpKeys#BOOTSTRAP_PORT} where it is set), on all addresses of its machine, and sends these
+     * addresses, the port and a random secret to the other ranks through {@code wireUp}. That secret counts, and
+     * {@link org.ep4j.config.EpKeys#BOOTSTRAP_SECRET} does not. Everything else is as with {@link #tcp}. Collective
+     * over all ranks.
      *
      * @param rank this rank, from 0
      * @param size number of ranks
@@ -71,9 +72,9 @@ public final class Bootstraps {
     }
 
     /**
-     * Starts from what a launcher put into the environment: torchrun's variables where all four are set, or the variables of PMIx
-     * ({@code mpirun}, {@code srun}) where the engine is there and neither {@code RANK} nor {@code WORLD_SIZE} is set. {@code
-     * MASTER_ADDR} and {@code MASTER_PORT} alone name no launcher.
+     * Joins the group that a launcher describes in the environment: by torchrun's variables if all four are set, or by
+     * the variables of PMIx ({@code mpirun}, {@code srun}) if ep-engine is on the class path and neither {@code RANK}
+     * nor {@code WORLD_SIZE} is set. {@code MASTER_ADDR} and {@code MASTER_PORT} alone name no launcher.
      *
      * @throws EpUnavailableException when no launcher is recognised; says which variables would be
      */
@@ -89,8 +90,8 @@ public final class Bootstraps {
         throw new EpUnavailableException("no launcher found in the environment (tried " + String.join(", ", tried)
                 + missing(environment) + "); start with ./ep run or torchrun, or set "
                 + String.join(", ", TcpSettings.VARIABLES)
-                + "; or start with mpirun or srun --mpi=pmix, which set PMIX_RANK and PMIX_NAMESPACE, and leave "
-                + TcpSettings.RANK + " and " + TcpSettings.WORLD_SIZE + " unset");
+                + "; or unset " + TcpSettings.RANK + " and " + TcpSettings.WORLD_SIZE
+                + " and start with mpirun or srun --mpi=pmix, which set PMIX_RANK and PMIX_NAMESPACE");
     }
 
     /** A launcher that is half there is the likeliest mistake. */
@@ -100,7 +101,7 @@ public final class Bootstraps {
                 .toList();
         return unset.size() == TcpSettings.VARIABLES.size()
                 ? ""
-                : "; of torchrun's variables only " + String.join(", ", unset)
-                        + (unset.size() == 1 ? " is not set" : " are not set");
+                : "; of torchrun's variables, " + String.join(", ", unset) + (unset.size() == 1 ? " is" : " are")
+                        + " not set";
     }
 }

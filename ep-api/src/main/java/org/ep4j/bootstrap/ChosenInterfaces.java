@@ -69,15 +69,17 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
                 .filter(one -> pattern.matches(one.name()) && !(pattern.negated() && one.isLoopback()))
                 .toList();
         if (chosen.isEmpty()) {
-            String problem = setting + " means no interface of this machine that is up and has an address; it has "
-                    + (machine.isEmpty() ? "none" : names(machine));
+            String problem =
+                    setting + " matches no interface of this machine that is up and has an address; usable interfaces: "
+                            + (machine.isEmpty() ? "none" : names(machine));
             if (required) {
-                throw new EpConfigException(problem + "; name one of them (a name also means longer names, a leading ="
-                        + " requires exact names, a leading ^ means all but these and loopback), or unset the setting");
+                throw new EpConfigException(problem + "; name one of them (a name also matches longer names, a leading"
+                        + " = requires exact names, a leading ^ means all but these and loopback), or"
+                        + " unset the setting");
             }
             LOG.log(
                     Level.WARNING,
-                    "{0}; the rendezvous uses any interface; set {1} to choose",
+                    "{0}; the rendezvous uses any interface; set {1} to choose one",
                     problem,
                     EpKeys.BOOTSTRAP_INTERFACE.environmentName());
             return NONE;
@@ -149,8 +151,8 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
         String where = "rank 0 is at " + address.getHostAddress();
         String here = setting + " means " + names(chosen);
         if (address.isLoopbackAddress()) {
-            return new EpConfigException(
-                    where + ", a loopback address, but " + here + "; " + CHANGE_ADDRESS + " for ranks on one machine");
+            return new EpConfigException(where + ", a loopback address, but " + here + "; " + CHANGE_ADDRESS
+                    + " if all ranks are on one machine");
         }
         if (isOwn(address)) {
             String other = all.stream()
@@ -161,8 +163,9 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
                     + "; " + CHANGE_ADDRESS);
         }
         String family = isOfLink(address) ? "IPv6 link-local" : address instanceof Inet4Address ? "IPv4" : "IPv6";
-        return new EpConfigException(where + ", but " + here + ", without an " + family
-                + " address from which a connection can go there; " + CHANGE_ADDRESS + " or give the interface one");
+        return new EpConfigException(
+                where + ", but " + here + ", and no " + family + " address there can reach rank 0; " + CHANGE_ADDRESS
+                        + ", or give one of these interfaces such an address");
     }
 
     /** The interface's own form of the address, which has the scope that a link-local one needs. */

@@ -45,8 +45,8 @@ final class ClientHandshake {
         byte[] salt = new byte[Secret.SALT_BYTES];
         int iterations = derivation.get(salt).getInt();
         if (iterations < 1 || iterations > Secret.MAX_ITERATIONS) {
-            throw new IOException("it asks for " + iterations + " iterations of PBKDF2, must be in [1, "
-                    + Secret.MAX_ITERATIONS + "]");
+            throw new IOException("the server asks for " + iterations
+                    + " iterations of PBKDF2, but the number must be in [1, " + Secret.MAX_ITERATIONS + "]");
         }
         byte[] key = Secret.connectionKey(keys.key(salt, iterations), hello.salt());
         byte[] proof = Arrays.copyOfRange(answer, Reply.CHALLENGE_BYTES, answer.length);
@@ -63,13 +63,15 @@ final class ClientHandshake {
         byte[] timing = Arrays.copyOfRange(accepted, Proof.BYTES, accepted.length);
         byte[] expected = Proof.of(key, Proof.Purpose.ACCEPTED, said, challenge, timing);
         if (!Proof.same(expected, Arrays.copyOf(accepted, Proof.BYTES))) {
-            throw new IOException("what it said last was changed on the way");
+            throw new IOException("the server's last message was changed in transit");
         }
         ByteBuffer millis = ByteBuffer.wrap(timing);
         int heartbeat = millis.getInt();
         int silence = millis.getInt();
         if (heartbeat < 1 || silence < heartbeat) {
-            throw new IOException("it wants a heartbeat every " + heartbeat + " of " + silence + " ms");
+            throw new IOException(
+                    "the server asks for a heartbeat every " + heartbeat + " ms and a heartbeat timeout of " + silence
+                            + " ms; the heartbeat must be at least 1 ms, and the timeout at least as long");
         }
         return new Connection.Session(
                 Proof.of(key, Proof.Purpose.FROM_MEMBER, said, challenge),
@@ -86,8 +88,8 @@ final class ClientHandshake {
                     + settings.rank() + ": " + reply.text());
         }
         if (reply.type() != type || reply.body().length != length) {
-            throw new IOException(
-                    "it sent " + reply.type() + " with " + reply.body().length + " bytes where " + type + " was due");
+            throw new IOException("the server sent " + reply.type() + " with " + reply.body().length + " bytes where "
+                    + type + " was due");
         }
         return reply.body();
     }

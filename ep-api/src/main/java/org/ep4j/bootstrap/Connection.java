@@ -373,13 +373,13 @@ final class Connection implements IoLoop.ChannelHandler {
         // wait.
         long untaken = silence - (now - takenAt);
         if (quiet <= 0 || untaken <= 0) {
-            String time = " for " + session.silence().toMillis() + " ms";
+            String time = session.silence().toMillis() + " ms";
             end(
                     quiet <= 0
-                            ? "nothing was heard from it" + time
+                            ? "its connection was silent for " + time
                             : outputIsOver
-                                    ? "it did not end its connection" + time
-                                    : "it took nothing of what was sent" + time);
+                                    ? "its connection was not closed within " + time
+                                    : "its connection accepted no data for " + time);
             return NEVER;
         }
         if (outputIsOver) {

@@ -25,7 +25,8 @@ final class Failures {
             case LOST -> gone(failure, scope, phase, " is lost and did not take part in ");
             case HUB_GONE ->
                 new EpPeerLostException(
-                        phase + " cannot go on without rank 0, which carries it: " + failure.text(),
+                        phase + " cannot continue without rank 0, which relays the data of all members: "
+                                + failure.text(),
                         scope.place(0),
                         phase);
             case MISMATCH ->
@@ -44,11 +45,13 @@ final class Failures {
         List<Integer> ranks = failure.ranks();
         String why = failure.text().isEmpty() ? "" : "; " + failure.text();
         String who = ranks.isEmpty()
-                ? "who is missing is not known, since rank 0 did not answer either"
-                : ranks.stream().map(scope::name).collect(Collectors.joining(", ")) + " did not take part";
+                ? "rank 0 did not answer, so it is not known which of the " + scope.size() + " members are missing"
+                : ranks.stream().map(scope::name).collect(Collectors.joining(", ")) + " did not take part (of "
+                        + scope.size() + " members)";
         return new EpTimeoutException(
-                phase + " is not complete after " + deadline.elapsed() + ": " + who + " (of " + scope.size()
-                        + " members)" + why + "; look at the logs of these members, or allow a longer time"
+                phase + " is not complete after " + deadline.elapsed() + ": " + who + why + "; check the logs of "
+                        + (ranks.isEmpty() ? "rank 0 and of the other members" : "these members")
+                        + ", or allow a longer time"
                         + " (ep.setup-timeout, or the deadline of the call)",
                 phase,
                 ranks.size() == 1 ? scope.place(ranks.get(0)) : -1,

@@ -107,7 +107,7 @@ record Frame(Type type, List<byte[]> body) {
             Optional<Type> known = Type.of(number);
             if (length < 0 || length > MAX_BODY || known.isEmpty()) {
                 throw new IOException("received a frame of type " + number + " and length " + length
-                        + ", which the protocol does not have");
+                        + ", which the protocol does not allow");
             }
             type = known.get();
             body = new byte[length];

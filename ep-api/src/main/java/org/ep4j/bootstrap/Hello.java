@@ -49,7 +49,7 @@ record Hello(int version, int rank, int size, boolean secret, byte[] salt, byte[
     static int version(byte[] prefix) throws IOException {
         ByteBuffer buffer = ByteBuffer.wrap(prefix);
         if (buffer.getInt() != MAGIC) {
-            throw new IOException("it does not speak the rendezvous protocol (its first bytes: "
+            throw new IOException("the other side does not speak the rendezvous protocol (its first bytes: "
                     + HexFormat.ofDelimiter(" ").formatHex(prefix) + ")");
         }
         return Short.toUnsignedInt(buffer.getShort());

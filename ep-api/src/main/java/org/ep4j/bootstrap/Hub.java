@@ -94,7 +94,13 @@ final class Hub {
             return;
         }
         if (scope == null || !scope.has(rank) || scope.state(rank) != MemberState.ALIVE) {
-            answer(rank, key, tag, Failure.of(Failure.Kind.MISUSE, "this member is not, or no longer, in the scope"));
+            answer(
+                    rank,
+                    key,
+                    tag,
+                    Failure.of(
+                            Failure.Kind.MISUSE,
+                            "this member does not belong, or no longer belongs, to this group or subgroup"));
             return;
         }
         if (!scope.add(tag, rank, mine)) {

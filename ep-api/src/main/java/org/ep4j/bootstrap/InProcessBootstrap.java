@@ -7,7 +7,10 @@ import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.NanoClock;
 
-/** A member that is a thread (or some threads) of this JVM. {@link Bootstraps#inProcess} makes a set of them. */
+/**
+ * Bootstrap of a member that is a thread (or some threads) of this JVM. {@link Bootstraps#inProcess} makes a set of
+ * them.
+ */
 public final class InProcessBootstrap extends GroupView {
     private final Hub hub;
     private final Membership membership;
@@ -33,9 +36,9 @@ public final class InProcessBootstrap extends GroupView {
     }
 
     /**
-     * Declares this member dead, as a crashed process would be seen: the others see it {@link MemberState#LOST}, and its
-     * own calls, those under way too, end with {@link org.ep4j.EpStateException}. For tests of what survivors do. Does
-     * nothing once the member is closed.
+     * Declares this member dead, as if its process had crashed: the others see it as {@link MemberState#LOST}, and its
+     * own calls, including calls in progress, fail with {@link org.ep4j.EpStateException}. For tests of what survivors
+     * do. Does nothing once the member is closed.
      *
      * @param reason appears in the messages of the others
      */

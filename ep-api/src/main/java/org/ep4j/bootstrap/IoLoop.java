@@ -243,7 +243,7 @@ final class IoLoop implements AutoCloseable {
 
     private static void report(Throwable e) {
         try {
-            LOG.log(Level.WARNING, "the rendezvous goes on after a failure", e);
+            LOG.log(Level.WARNING, "the rendezvous continues after an unexpected failure", e);
         } catch (Throwable again) {
             // Memory is short; the thread has to go on all the same.
             return;

@@ -70,9 +70,9 @@ final class Listener {
 
     /** Agents of torchrun that meet by themselves number ranks in the order in which they came, wherever their store is. */
     private EpUnavailableException elsewhere() {
-        return new EpUnavailableException("torchrun started rank 0 on this machine, which has neither the address of "
+        return new EpUnavailableException("torchrun started rank 0 on this machine, but the other ranks connect to "
                 + TcpSettings.MASTER_ADDR + " = " + settings.host()
-                + ", where the other ranks look for rank 0, nor torchrun's"
+                + "; this machine has neither that address nor torchrun's"
                 + " store on port " + settings.storePort()
                 + "; start torchrun with --rdzv-backend=static --master-addr=HOST"
                 + " --node-rank=N, where N is 0 on HOST, or set " + EpKeys.BOOTSTRAP_ADDRESS.environmentName()
@@ -94,9 +94,10 @@ final class Listener {
             return "set " + TcpSettings.MASTER_ADDR + " to the machine of rank 0";
         }
         return isElsewhere()
-                ? "the address is not of this machine; start rank 0 where " + TcpSettings.MASTER_ADDR
-                        + " says, or set that or " + EpKeys.BOOTSTRAP_ADDRESS.environmentName()
-                        + " to where rank 0 runs"
+                ? "this machine does not have the address; start rank 0 on the machine that " + TcpSettings.MASTER_ADDR
+                        + " names, or set " + TcpSettings.MASTER_ADDR + " or "
+                        + EpKeys.BOOTSTRAP_ADDRESS.environmentName()
+                        + " to the machine on which rank 0 runs"
                 : "another process holds the port; set " + TcpSettings.MASTER_PORT + " or "
                         + EpKeys.BOOTSTRAP_PORT.environmentName() + " to a free one";
     }

@@ -81,7 +81,10 @@ final class Membership implements MemberInbox {
     List<byte[]> gather(Scope scope, String tag, byte[] mine, Deadline deadline) {
         if (mine.length > MAX_BYTES) {
             throw new EpArgumentException(
-                    "mine", mine.length + " bytes", "at most " + MAX_BYTES + " bytes", "send it in several gathers");
+                    "mine",
+                    mine.length + " bytes",
+                    "at most " + MAX_BYTES + " bytes",
+                    "send the data in several gathers");
         }
         checkName("tag", tag);
         Key key = new Key(scope.key(), tag);
@@ -132,7 +135,10 @@ final class Membership implements MemberInbox {
         }
         if (groupRanks.stream().distinct().count() != groupRanks.size() || !groupRanks.contains(rank)) {
             throw new EpArgumentException(
-                    "ranks", members, "distinct, with this member's own rank", "call it only on the members");
+                    "ranks",
+                    members,
+                    "distinct ranks, this member's own among them",
+                    "create a subgroup only on its own members");
         }
         Scope scope = new Scope(parent.childKey(name), parent.childLabel(name), groupRanks);
         checkName("subgroup", scope.key());
@@ -147,7 +153,7 @@ final class Membership implements MemberInbox {
             }
             if (scopes.putIfAbsent(scope.key(), scope) != null) {
                 throw new EpStateException(
-                        "subgroup " + scope.label() + " exists already; give each a name of its own");
+                        "subgroup " + scope.label() + " exists already; give every subgroup a different name");
             }
             groupRanks.forEach(member -> scope.mark(scope.place(member), root.state(member)));
         }

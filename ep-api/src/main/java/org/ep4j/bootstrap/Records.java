@@ -48,8 +48,8 @@ final class Records {
         }
         int length = Short.toUnsignedInt(in.getShort(in.position()));
         if (length == 0 || length > MAX_PAYLOAD) {
-            throw new IOException("record " + number + " has the length " + length + ", must be in [1, " + MAX_PAYLOAD
-                    + "]; it was changed on the way");
+            throw new IOException("the length of record " + number + " is " + length + ", must be in [1, " + MAX_PAYLOAD
+                    + "]; the record was changed in transit");
         }
         if (in.remaining() < HEAD_BYTES + length + TAG_BYTES) {
             return Optional.empty();

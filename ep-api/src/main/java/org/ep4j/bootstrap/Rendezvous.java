@@ -66,8 +66,8 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
         String[] lines = new String(bytes, UTF_8).split("\n", -1);
         if (lines.length != LINES || !lines[0].equals(FORM) || !lines[3].matches("\\d{1,5}")) {
             throw new EpUnavailableException(
-                    "what rank 0 told through the launcher begins with \"" + lines[0] + "\" and has "
-                            + lines.length + " lines, must begin with \"" + FORM + "\" and have " + LINES
+                    "the rendezvous data of rank 0 from the launcher begins with \"" + lines[0] + "\" and has "
+                            + lines.length + " lines, but must begin with \"" + FORM + "\" and have " + LINES
                             + "; run the same ep4j version on all ranks");
         }
         return new Rendezvous(
@@ -87,7 +87,7 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
             } catch (UnknownHostException e) {
                 throw new EpUnavailableException(
                         "the address \"" + address
-                                + "\" that rank 0 told through the launcher is not one; run the same ep4j"
+                                + "\" that rank 0 passed on through the launcher is no IP address; run the same ep4j"
                                 + " version on all ranks",
                         e);
             }

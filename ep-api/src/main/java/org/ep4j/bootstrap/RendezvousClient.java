@@ -135,13 +135,13 @@ final class RendezvousClient {
             pause = Math.min(LONGEST_PAUSE_MILLIS, pause * 2);
         }
         throw new EpTimeoutException(
-                "rank " + settings.rank() + " did not get through to rank 0 at " + settings.host() + ":" + port + " in "
+                "rank " + settings.rank() + " could not connect to rank 0 at " + settings.host() + ":" + port + " in "
                         + deadline.elapsed() + " and " + attempts + " attempts; the last ended with: " + lastError
                         + "; check that rank 0 runs, "
                         + (fixed.isEmpty()
-                                ? "that " + TcpSettings.MASTER_ADDR + " and " + TcpSettings.MASTER_PORT + " are its, "
+                                ? "that " + TcpSettings.MASTER_ADDR + " and " + TcpSettings.MASTER_PORT + " are right, "
                                 : "")
-                        + "and that no firewall is in the way; a group that has formed takes no more ranks",
+                        + "and that no firewall is in the way; a group that has formed accepts no more ranks",
                 "rendezvous connect",
                 0,
                 1,

@@ -198,7 +198,10 @@ final class RendezvousServer {
             thread.setDaemon(true);
             thread.start();
         } catch (OutOfMemoryError e) {
-            LOG.log(Level.WARNING, "close waits for the other ranks, since no thread can be started that would", e);
+            LOG.log(
+                    Level.WARNING,
+                    "no thread could be started to wait for the other ranks, so close() itself waits for them",
+                    e);
             rest.run();
             return;
         }
@@ -317,7 +320,8 @@ final class RendezvousServer {
         }
         for (ServerHandshake one : all) {
             if (one.progress() == least) {
-                one.failed(new IOException("it waited while too many others came"));
+                one.failed(new IOException(
+                        "there were too many handshakes at once, and this one had made the least progress"));
                 return;
             }
         }
@@ -377,7 +381,7 @@ final class RendezvousServer {
             }
             if (hub.formed()) {
                 throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank "
-                        + rank + "; a rank cannot come back, start the whole job again");
+                        + rank + "; a rank cannot come back, so start the whole job again");
             }
             holder = taken.putIfAbsent(rank, handshake);
             if (holder == null) {
@@ -386,8 +390,8 @@ final class RendezvousServer {
             boolean same = holder.isOfSameProcess(handshake);
             if (same && !handshake.isLaterThan(holder)) {
                 // It was on its way for so long that the process has come again.
-                throw new ServerHandshake.RefusedException(
-                        "rank " + rank + " has come again since, by a later attempt of the same process");
+                throw new ServerHandshake.RefusedException("rank " + rank
+                        + " has connected again in the meantime, in a later attempt of the same process");
             }
             if (!same) {
                 throw new ServerHandshake.RefusedException("rank " + rank + " is taken by the process at "
@@ -397,9 +401,9 @@ final class RendezvousServer {
             connection = members.get(rank);
         }
         if (connection == null) {
-            holder.failed(new IOException("the same process came again"));
+            holder.failed(new IOException("the same process connected again"));
         } else {
-            connection.close("the same process came again");
+            connection.close("the same process connected again");
         }
         return false;
     }
@@ -427,7 +431,7 @@ final class RendezvousServer {
             started = true;
         } finally {
             if (!started) {
-                hub.disconnected(rank, "rank 0 ran out of memory when it came in");
+                hub.disconnected(rank, "rank 0 ran out of memory when rank " + rank + " joined");
             }
         }
     }

@@ -79,7 +79,8 @@ record Reply(Type type, byte[] body) {
         try {
             head = Sockets.read(socket, HEAD_BYTES, deadline);
         } catch (EOFException e) {
-            throw new EOFException("it ended the handshake without a word; is it the rendezvous of this job?");
+            throw new EOFException(
+                    "the server closed the connection without a reply; check that it is the rendezvous of this job");
         }
         int version = Hello.version(Arrays.copyOf(head, Hello.PREFIX_BYTES));
         ByteBuffer buffer = ByteBuffer.wrap(head, Hello.PREFIX_BYTES, 3);
@@ -87,9 +88,10 @@ record Reply(Type type, byte[] body) {
         int length = Short.toUnsignedInt(buffer.getShort());
         Optional<Type> type = Type.of(number).filter(t -> t == Type.REFUSED || version == Hello.VERSION);
         if (type.isEmpty() || length > MAX_BODY) {
-            throw new IOException("it sent a reply of protocol version " + version + ", type " + number + ", length "
-                    + length + "; this ep4j speaks version " + Hello.VERSION
-                    + ", run the same ep4j version on all ranks");
+            throw new IOException(
+                    "the server sent a reply of protocol version " + version + ", type " + number + ", length "
+                            + length + "; this ep4j speaks version " + Hello.VERSION
+                            + "; run the same ep4j version on all ranks");
         }
         return new Reply(type.get(), Sockets.read(socket, length, deadline));
     }

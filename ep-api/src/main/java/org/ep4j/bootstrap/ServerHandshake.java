@@ -188,7 +188,8 @@ final class ServerHandshake implements IoLoop.ChannelHandler {
             }
             case IDENTIFIED -> {
                 if (fill()) {
-                    throw new IOException("it sent more than its proof before it was let in");
+                    throw new IOException(
+                            "the client sent more than its proof before rank 0 had accepted the connection");
                 }
                 return false;
             }
@@ -270,8 +271,9 @@ final class ServerHandshake implements IoLoop.ChannelHandler {
             if (got < 0) {
                 throw new EOFException(
                         step == Step.PROOF
-                                ? "it ended its handshake when it had seen rank 0's proof; its secret may be another one"
-                                : "the connection ended in its handshake");
+                                ? "the client ended its handshake after it had received rank 0's proof; the client and rank 0"
+                                        + " may have different secrets"
+                                : "the connection ended during its handshake");
             }
             if (got == 0) {
                 return false;

@@ -13,7 +13,8 @@ final class ServerMember implements Connection.Handler, MemberInbox {
     private static final Logger LOG = System.getLogger(ServerMember.class.getName());
 
     /** A constant, since there may be no memory for another text. */
-    private static final String NOT_QUEUED = "rank 0 could not queue a message to it, probably for want of memory";
+    private static final String NOT_QUEUED =
+            "rank 0 could not queue a message to the lost rank, probably because rank 0 ran out of memory";
 
     private final int rank;
     private final int size;

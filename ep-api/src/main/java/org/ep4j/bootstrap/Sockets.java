@@ -33,7 +33,8 @@ final class Sockets {
         int have = 0;
         while (have < count) {
             if (deadline.passed()) {
-                throw new SocketTimeoutException("got " + have + " of " + count + " bytes in time");
+                throw new SocketTimeoutException(
+                        "only " + have + " of " + count + " bytes arrived before the deadline");
             }
             socket.setSoTimeout(deadline.sleepMillis());
             try {

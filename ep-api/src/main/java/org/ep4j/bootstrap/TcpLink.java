@@ -80,7 +80,10 @@ final class TcpLink implements HubLink {
         connection.send(Wire.leave(scope));
     }
 
-    /** The server ends its side when it has read the farewell; cutting earlier could lose it. */
+    /**
+     * Sends everything that is queued, such as the farewell, and closes the connection when the server has ended its
+     * side, or after 2 seconds. Closing it earlier could lose the farewell.
+     */
     @Override
     public void close() {
         connection.finish();

@@ -70,7 +70,7 @@ record TcpSettings(
         if (silence.compareTo(heartbeat.multipliedBy(2)) < 0) {
             throw new EpConfigException(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.name() + " is " + silence.toMillis()
                     + "ms, must be at least twice " + EpKeys.BOOTSTRAP_HEARTBEAT.name() + " = " + heartbeat.toMillis()
-                    + "ms; lengthen the one or shorten the other");
+                    + "ms; raise the timeout or shorten the heartbeat interval");
         }
     }
 
@@ -156,8 +156,9 @@ record TcpSettings(
         boolean taken = agentStore(environment);
         int last = taken ? 65534 : 65535;
         String fix = taken
-                ? "the port after it is used, since torchrun's agent holds this one; or set "
-                        + EpKeys.BOOTSTRAP_PORT.environmentName()
+                ? "set " + MASTER_PORT
+                        + " to such a port (ep4j uses the port after it, since torchrun's agent listens on "
+                        + MASTER_PORT + " itself), or set " + EpKeys.BOOTSTRAP_PORT.environmentName()
                 : "set it to a free port of the machine of rank 0";
         return number(environment, MASTER_PORT, 1, last, fix) + (taken ? 1 : 0);
     }

@@ -101,10 +101,12 @@ final class Wire {
                 List<Integer> ranks = readRanks(in, size);
                 if (scope.isEmpty() || !Character.isDigit(scope.charAt(0))) {
                     // The group's own scopes are not any member's to define.
-                    throw new IOException("received a subgroup with the key \"" + scope + "\"");
+                    throw new IOException(
+                            "received a subgroup with the key \"" + scope + "\", which must begin with a digit");
                 }
                 if (new HashSet<>(ranks).size() != ranks.size() || !ranks.contains(rank)) {
-                    throw new IOException("received a subgroup with the ranks " + ranks);
+                    throw new IOException("received a subgroup with the ranks " + ranks
+                            + ", which must be distinct and include rank " + rank);
                 }
                 hub.declare(rank, scope, ranks);
             }
@@ -182,7 +184,7 @@ final class Wire {
 
     private static int checked(int value, int max) throws IOException {
         if (value < 0 || value > max) {
-            throw new IOException("received the number " + value + " where [0, " + max + "] is allowed");
+            throw new IOException("received the number " + value + ", which must be in [0, " + max + "]");
         }
         return value;
     }

@@ -41,7 +41,7 @@ public record ConfigKey<T>(
             Pattern.compile("(\\d{1,12}(?:\\.\\d{1,6})?)\\s*(|[KMGT](?:iB)?)", Pattern.CASE_INSENSITIVE);
 
     /**
-     * How values of a variable of other software are read.
+     * How a value of an environment variable of other software is converted into a value of this key.
      *
      * @param text the difference, for people: {@code 1 is `false`}
      * @param reader gives the key's text for the variable's; text that it cannot read stays as it is
@@ -54,7 +54,7 @@ public record ConfigKey<T>(
         readings = Map.copyOf(readings);
     }
 
-    /** A key without variables of other software. */
+    /** Creates a key that is not read from any variable of other software. */
     public ConfigKey(
             String name, String defaultText, String format, String help, Function<String, T> parser, boolean agreed) {
         this(name, defaultText, format, help, parser, agreed, List.of(), Map.of());
@@ -66,7 +66,7 @@ public record ConfigKey<T>(
     }
 
     /**
-     * A key whose value is text that is checked.
+     * A key whose value is text that {@code check} accepts.
      *
      * @param check throws {@link IllegalArgumentException} for text that cannot be meant
      */
@@ -90,7 +90,7 @@ public record ConfigKey<T>(
                 name, Boolean.toString(defaultValue), "true or false", help, ConfigKey::parseFlag, false);
     }
 
-    /** A key whose value is one of some words, in small or capital letters; {@code -} and {@code _} are the same. */
+    /** A key whose value is one of {@code values}; case does not matter, and {@code _} is the same as {@code -}. */
     public static ConfigKey<String> choice(String name, String defaultText, List<String> values, String help) {
         List<String> accepted = List.copyOf(values);
         String format = String.join(", ", accepted.subList(0, accepted.size() - 1)) + " or "
@@ -168,12 +168,12 @@ public record ConfigKey<T>(
                 name, defaultText, "a number of bytes such as 4096, 64MiB or 2GiB", help, ConfigKey::parseBytes, false);
     }
 
-    /** The same key, with a value that all ranks must share. */
+    /** Returns a copy of this key whose value must be the same on all ranks. */
     public ConfigKey<T> agreedByAllRanks() {
         return new ConfigKey<>(name, defaultText, format, help, parser, true, variables, readings);
     }
 
-    /** The same key, also read from an environment variable of other software. */
+    /** Returns a copy of this key that is also read from an environment variable of other software. */
     public ConfigKey<T> orVariable(String variable) {
         List<String> more = new ArrayList<>(variables);
         more.add(variable);
@@ -181,7 +181,8 @@ public record ConfigKey<T>(
     }
 
     /**
-     * The same key, also read from an environment variable of other software that has values of its own.
+     * Returns a copy of this key that is also read from an environment variable of other software; {@code values}
+     * translates the values of this variable.
      *
      * @param values the key's text for each value of the variable, in small letters; one for {@code 0} and {@code 1} at least
      */
@@ -194,7 +195,10 @@ public record ConfigKey<T>(
                         text -> copy.getOrDefault(text.strip().toLowerCase(Locale.ROOT), text)));
     }
 
-    /** The same key, also read from an environment variable of other software, which counts in units of {@code factor}. */
+    /**
+     * Returns a copy of this key that is also read from an environment variable of other software; the value of this
+     * variable is multiplied by {@code factor}.
+     */
     public ConfigKey<T> orVariableTimes(String variable, int factor) {
         return orVariable(variable, new Reading("times " + factor, text -> {
             try {
@@ -205,7 +209,10 @@ public record ConfigKey<T>(
         }));
     }
 
-    /** The same key, also read from an environment variable of other software that has a form of its own. */
+    /**
+     * Returns a copy of this key that is also read from an environment variable of other software; {@code reading}
+     * converts the values of this variable.
+     */
     public ConfigKey<T> orVariable(String variable, Reading reading) {
         Map<String, Reading> more = new HashMap<>(readings);
         more.put(variable, reading);
@@ -218,7 +225,7 @@ public record ConfigKey<T>(
         return reading == null ? value : reading.reader().apply(value);
     }
 
-    /** Name of the environment variable. */
+    /** Name of this key's own environment variable. */
     public String environmentName() {
         return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
     }

@@ -31,7 +31,8 @@ public final class EpConfig {
     }
 
     /**
-     * A resolved setting. {@link #toString} hides the values of keys named {@code *.secret}.
+     * The value of a setting, and where it came from. {@link #toString} hides the values of keys named {@code
+     * *.secret}.
      *
      * @param name of the key
      * @param text the value
@@ -60,12 +61,12 @@ public final class EpConfig {
         this.environment = Map.copyOf(environment);
     }
 
-    /** Only system properties and the environment. */
+    /** Loads a configuration from system properties and environment variables alone. */
     public static EpConfig load() {
         return builder().build();
     }
 
-    /** Starts a configuration over this process's system properties and environment. */
+    /** Starts a configuration whose settings override this process's system properties and environment. */
     public static Builder builder() {
         Map<String, String> properties = new TreeMap<>();
         for (String name : System.getProperties().stringPropertyNames()) {
@@ -74,12 +75,14 @@ public final class EpConfig {
         return new Builder(properties, System.getenv());
     }
 
-    /** Starts a configuration over the given system properties and environment, for tests and tools. */
+    /**
+     * Starts a configuration whose settings override the given system properties and environment, for tests and tools.
+     */
     public static Builder builder(Map<String, String> properties, Map<String, String> environment) {
         return new Builder(properties, environment);
     }
 
-    /** A builder that starts from what was set here. */
+    /** Returns a builder that starts with the settings of this configuration. */
     public Builder toBuilder() {
         Builder builder = new Builder(properties, environment);
         given.forEach(builder::set);
@@ -177,8 +180,8 @@ public final class EpConfig {
     }
 
     /**
-     * A sentence for each variable of the environment that begins with {@code EP_} and is not known, with the nearest name
-     * that is. {@link #check} ignores these variables, since other software uses such names too.
+     * A sentence for each unknown environment variable whose name begins with {@code EP_}, with the nearest known name.
+     * {@link #check} ignores these variables, since other software uses such names too.
      *
      * @param known every key that somebody declared
      */

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
-/** The settings that ep4j itself reads; backends declare their own. */
+/** Settings that apply to all backends. Each backend declares its own. */
 public final class EpKeys {
     /** Device of this rank. */
     public static final ConfigKey<String> DEVICE = ConfigKey.text(
@@ -21,12 +21,12 @@ public final class EpKeys {
     public static final ConfigKey<Duration> SETUP_TIMEOUT = ConfigKey.duration(
             "ep.setup-timeout", "60s", "longest wait for the other ranks while a group or a buffer is set up");
 
-    /** Backends that alone may be used. */
+    /** The only backends that may be used. */
     public static final ConfigKey<String> REQUIRE = ConfigKey.text(
                     "ep.backend.require", "", "comma-separated list of the only backends that may be used")
             .agreedByAllRanks();
 
-    /** Backends to take before others. */
+    /** Backends to prefer. */
     public static final ConfigKey<String> PREFER = ConfigKey.text(
                     "ep.backend.prefer",
                     "",
@@ -38,7 +38,7 @@ public final class EpKeys {
                     "ep.backend.exclude", "", "comma-separated list of backends never to use")
             .agreedByAllRanks();
 
-    /** What paths are chosen for. */
+    /** Message size that paths are chosen for. */
     public static final ConfigKey<String> OBJECTIVE = ConfigKey.choice(
                     "ep.plan.objective",
                     "balanced",
@@ -47,28 +47,30 @@ public final class EpKeys {
                             + " batch of 512 FP8 rows (high-throughput)")
             .agreedByAllRanks();
 
-    /** Whether ranks that can map each other's memory do. */
+    /** Whether ranks that can map each other's memory may use mapped paths. */
     public static final ConfigKey<Boolean> HYBRID = ConfigKey.flag(
                     "ep.plan.hybrid",
                     true,
                     "true: ranks that can map each other's memory, for example in an NVLink domain, may use mapped"
                             + " paths (loads and stores), with posted paths to the other ranks; false: every pair of"
-                            + " ranks that is offered a posted path uses it, in both modes")
+                            + " ranks for which a backend offers a posted path uses that path, in high throughput and in"
+                            + " low latency")
             .orVariable("EP_HYBRID_LL")
             .orVariable("MSCCLPP_EP_HYBRID_LL")
             .agreedByAllRanks();
 
-    /** Whether rows go to a host once. */
+    /** Whether high throughput posts a token only once to each domain of ranks that map each other's memory. */
     public static final ConfigKey<Boolean> RAILS = ConfigKey.flag(
                     "ep.plan.rails",
                     true,
                     "true: high throughput posts a token only once to each domain (ranks that map each other's memory,"
-                            + " such as the ranks of another host): to the rank whose position in that domain is the"
-                            + " sender's position in its own (modulo the size of that domain); this rank forwards it."
-                            + " false: it posts the token to every rank that the token is for")
+                            + " such as the ranks of another host). One rank of that domain receives the token and"
+                            + " forwards it there: the rank whose position in that domain is the sender's position in"
+                            + " the sender's own domain, modulo the size of that domain."
+                            + " false: high throughput posts the token to every rank that the token is for")
             .agreedByAllRanks();
 
-    /** Lanes of a pair over NICs. */
+    /** Number of lanes (queue pairs) between two ranks over NICs. */
     public static final ConfigKey<Integer> LANES = ConfigKey.integer(
                     "ep.lanes",
                     0,
@@ -78,7 +80,7 @@ public final class EpKeys {
                             + " of ports; 0 lets the planner compute it")
             .agreedByAllRanks();
 
-    /** Hosts that are made up on one machine. */
+    /** Number of consecutive ranks that are treated as one host. */
     public static final ConfigKey<Integer> HOST_RANKS = ConfigKey.integer(
                     "ep.host.ranks",
                     0,
@@ -93,42 +95,43 @@ public final class EpKeys {
             "ep.host.rows",
             "auto",
             List.of("auto", "java", "baseline", "avx2", "avx512", "avx512-bf16"),
-            "instructions with which a rank on the host copies, sums and casts rows; results are the same. auto: the widest that the"
-                    + " processor has, or java if ep4j was built without g++; java: no native code; baseline: what every processor has"
-                    + " (SSE2, NEON); a value other than auto and java is refused if the processor or the build lacks it. Plain copies"
-                    + " are the C library's in all but java");
+            "instructions with which a rank on the host copies, sums and casts rows; all give the same results. auto: the widest that"
+                    + " the processor has, or java if ep4j was built without g++; java: no native code; baseline: what every processor has"
+                    + " (SSE2, NEON); a value other than auto and java is refused if the processor or the build lacks it. With all"
+                    + " values but java, plain copies use the C library");
 
-    /** Threshold for non-temporal stores of rows on the host. */
+    /** Number of bytes above which a step of an operation on the host writes rows with non-temporal stores. */
     public static final ConfigKey<Long> HOST_NON_TEMPORAL_BYTES = ConfigKey.bytes(
             "ep.host.non-temporal-bytes",
             "2MiB",
-            "a step of an operation (sending, forwarding, expanding or summing rows) that writes more bytes than this with native code,"
-                    + " on the host, uses non-temporal stores, which go to memory instead of into the caches");
+            "threshold for non-temporal stores (stores that go to memory instead of into the caches): on the host, native code uses them in a"
+                    + " step of an operation (sending, forwarding, expanding or summing rows) that writes more bytes than this threshold");
 
     /** Kernels keep a step of 16 bits below an operation's number, and counters are signed: this leaves room for a million operations. */
     private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);
 
-    /** Number of the first operation of a buffer. */
+    /** Number of a buffer's first operation of each kind, for tests. */
     public static final ConfigKey<Long> FIRST_NUMBER = new ConfigKey<>(
             "ep.test.first-number",
             "1",
             "an integer from 1 to " + LARGEST_FIRST_NUMBER,
-            "for tests: number of a buffer's first operation of each kind, as if so many had run before",
+            "for tests: number of a buffer's first operation of each kind, as if operations with all smaller"
+                    + " numbers had run before",
             EpKeys::parseFirstNumber,
             true);
 
-    /** Host threads that post for a GPU. */
+    /** Number of proxy threads of a GPU (host threads that post to NICs for it). */
     public static final ConfigKey<Integer> PROXY_THREADS = ConfigKey.integer(
                     "ep.proxy.threads",
                     0,
                     0,
                     64,
-                    "proxy threads of a GPU: host threads that post for it on HOST_POSTED paths; 0 uses 8 on Hopper, 1"
+                    "number of proxy threads of a GPU (host threads that post for it on HOST_POSTED paths); 0 uses 8 on Hopper, 1"
                             + " on Blackwell and 4 elsewhere, but at most as many as the rank has hardware threads")
             .orVariable("MSCCLPP_EP_NUM_PROXIES")
             .agreedByAllRanks();
 
-    /** NICs of each GPU. */
+    /** Which NICs each GPU uses. */
     public static final ConfigKey<String> NIC_MAP = ConfigKey.checkedText(
                     "ep.nic.map",
                     "",
@@ -139,7 +142,7 @@ public final class EpKeys {
                     NicMap::parse)
             .orVariable("DEEP_EP_DEVICE_TO_HCA_MAPPING");
 
-    /** NICs that alone may be used. */
+    /** The only NICs that may be used. */
     public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.checkedText(
                     "ep.nic.include",
                     "",
@@ -160,7 +163,7 @@ public final class EpKeys {
             "NICs never to use, written as in ep.nic.include",
             NicPattern::parseExcluded);
 
-    /** Index into the table of global ids. */
+    /** Index of the entry in a port's GID table to send from. */
     public static final ConfigKey<Integer> NIC_GID_INDEX = ConfigKey.integer(
                     "ep.nic.gid-index",
                     -1,
@@ -199,7 +202,7 @@ public final class EpKeys {
     /** Fifos of a GPU in UCCL ({@code ep/include/common.hpp}: kNumProxyThs x kChannelPerProxy), each of which it limits. */
     private static final int UCCL_FIFOS = 32;
 
-    /** Bytes in flight on a NIC. */
+    /** Limit on the bytes that a rank has in flight on a NIC. */
     public static final ConfigKey<Long> NIC_INFLIGHT_BYTES = ConfigKey.bytes(
                     "ep.nic.max-inflight-bytes",
                     "0",
@@ -207,7 +210,7 @@ public final class EpKeys {
                             + " known for the kind of NIC, or sets no limit if none is known")
             .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
 
-    /** Writes of high throughput in flight on a NIC. */
+    /** Limit on the high-throughput writes that a rank has in flight on a NIC. */
     public static final ConfigKey<Integer> NIC_INFLIGHT_WRITES = ConfigKey.integer(
                     "ep.nic.max-inflight-writes",
                     0,
@@ -217,7 +220,7 @@ public final class EpKeys {
                             + " 0 uses the limit known for the kind of NIC, or sets no limit if none is known")
             .orVariableTimes("UCCL_IB_MAX_INFLIGHT_NORMAL", UCCL_FIFOS);
 
-    /** Writes of low latency in flight on a NIC. */
+    /** Limit on the low-latency writes that a rank has in flight on a NIC. */
     public static final ConfigKey<Integer> NIC_INFLIGHT_MESSAGES = ConfigKey.integer(
                     "ep.nic.max-inflight-messages",
                     0,
@@ -232,10 +235,10 @@ public final class EpKeys {
             "ep.bootstrap.secret",
             "",
             "shared secret of the TCP rendezvous, the same on all ranks; set it in the environment, not on a command line;"
-                    + " 64 random hexadecimal digits (openssl rand -hex 32) are best: other text costs each rank 0.1 s or more,"
-                    + " which make guesses slow");
+                    + " 64 random hexadecimal digits (openssl rand -hex 32) are best; from any other text, each rank derives a key"
+                    + " in 0.1 s or more, so that guessing the text is slow");
 
-    /** Host of rank 0. */
+    /** Host name or IP address of rank 0, where its TCP rendezvous listens. */
     public static final ConfigKey<String> BOOTSTRAP_ADDRESS = ConfigKey.text(
             "ep.bootstrap.address",
             "",
@@ -250,8 +253,9 @@ public final class EpKeys {
                     "network interfaces of the TCP rendezvous: name prefixes, separated by commas; a leading = requires"
                             + " exact names, a leading ^ means all interfaces except these and loopback; empty lets the"
                             + " system choose. Rank 0 listens on an address of these interfaces, and the other ranks connect"
-                            + " from one; an address of rank 0 that they do not reach is refused. A value of another variable"
-                            + " is only a preference: it does not change where rank 0 listens, and refuses nothing",
+                            + " from such an address; joining fails on a rank whose interfaces cannot reach the address of rank 0."
+                            + " A value that comes from a variable of other software is only a preference: it does not change where"
+                            + " rank 0 listens, and joining does not fail because of it",
                     InterfacePattern::parse)
             .orVariable("NCCL_SOCKET_IFNAME", InterfacePattern.ofVariables())
             .orVariable("UCCL_SOCKET_IFNAME", InterfacePattern.ofVariables());
@@ -265,44 +269,44 @@ public final class EpKeys {
             "port of the TCP rendezvous on rank 0; 0 means MASTER_PORT, or MASTER_PORT + 1 if torchrun's agent listens"
                     + " on MASTER_PORT; under PMIx, 0 means any free port");
 
-    /** Sign of life on the connections of the TCP rendezvous. */
+    /** Interval of heartbeats on the connections of the TCP rendezvous. */
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT = ConfigKey.duration(
             "ep.bootstrap.heartbeat",
             "1s",
             "idle time after which a heartbeat is sent on a rendezvous connection; rank 0's value applies to all ranks");
 
-    /** Silence after which a member of the TCP rendezvous is lost. */
+    /** Time of silence after which the other side of a TCP rendezvous connection counts as lost. */
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT_TIMEOUT = ConfigKey.duration(
             "ep.bootstrap.heartbeat-timeout",
             "10s",
             "time after which the other side of a rendezvous connection is considered lost if it sends nothing, or accepts nothing"
                     + " of what is sent; at least twice ep.bootstrap.heartbeat; rank 0's value applies to all ranks");
 
-    /** Whether a rank continues without ranks that are lost and not proved dead. */
+    /** Whether {@code EpBuffer.recover} counts lost ranks as dead although nothing proves it. */
     public static final ConfigKey<Boolean> RECOVER_ALONE = ConfigKey.flag(
                     "ep.recover.alone",
                     false,
-                    "true lets EpBuffer.recover count lost ranks as dead although nothing proves it, as after the loss of a whole host;"
-                            + " if their processes live, they may continue on their own too")
+                    "true lets EpBuffer.recover count lost ranks as dead without a proof, for example after the loss of a whole host;"
+                            + " lost ranks that in fact still run may then continue as a second group")
             .agreedByAllRanks();
 
-    /** How long the TCP rendezvous outlives rank 0's bootstrap. */
+    /** Longest time that rank 0 keeps the TCP rendezvous open for other ranks after it has closed its own bootstrap. */
     public static final ConfigKey<Duration> BOOTSTRAP_LINGER = ConfigKey.duration(
             "ep.bootstrap.linger",
             "5s",
             "longest time that rank 0, after it has closed its own bootstrap, keeps serving the ranks that have not"
                     + " closed theirs");
 
-    /** Multiprocessors for high throughput. */
+    /** Number of multiprocessors of a GPU that move rows in high throughput. */
     public static final ConfigKey<Integer> SMS = ConfigKey.integer(
             "ep.gpu.sms",
             0,
             0,
             4096,
-            "number of multiprocessors (SMs) of a GPU that move rows in high throughput; 0 uses a number that"
-                    + " nearly saturates the GPU's links, and leaves the others to computation");
+            "number of multiprocessors (SMs) of a GPU that move rows in high throughput; 0 uses as many as"
+                    + " nearly saturate the GPU's links, and leaves the other SMs to computation");
 
-    /** Multiprocessors for low latency. */
+    /** Number of multiprocessors of a GPU that move rows in low latency. */
     public static final ConfigKey<Integer> LOW_LATENCY_SMS = ConfigKey.integer(
             "ep.gpu.low-latency.sms",
             0,
@@ -312,7 +316,7 @@ public final class EpKeys {
                     + " share if the process has other buffers on the GPU, or if ranks of the group in other processes use the"
                     + " GPU");
 
-    /** Where a GPU's window lies. */
+    /** Kind of memory that NICs read and write for a GPU (its window). */
     public static final ConfigKey<String> WINDOW = ConfigKey.choice(
             "ep.gpu.window",
             "auto",
@@ -322,7 +326,7 @@ public final class EpKeys {
                     + " otherwise pinned host memory; device uses the memory of any GPU, and fails if the NIC cannot"
                     + " register it; host uses pinned host memory");
 
-    /** How a GPU tells others that data is there. */
+    /** How an AMD GPU publishes data to GPUs that it reaches over xGMI. */
     public static final ConfigKey<String> PUBLISH = ConfigKey.choice(
                     "ep.gpu.publish",
                     "release",
@@ -331,7 +335,7 @@ public final class EpKeys {
                             + " caches; relaxed does not, and is refused unless the memory that these GPUs share is uncached")
             .orVariable("UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC", Map.of("1", "relaxed", "0", "release"));
 
-    /** Rings of each proxy thread. */
+    /** Number of rings through which a GPU hands commands to each proxy thread. */
     public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
             "ep.proxy.rings",
             4,
@@ -340,7 +344,7 @@ public final class EpKeys {
             "number of rings through which a GPU hands commands to each proxy thread; all commands for one peer use"
                     + " the same ring");
 
-    /** Commands of a ring. */
+    /** Number of commands that a ring between a GPU and a proxy thread holds. */
     public static final ConfigKey<Integer> PROXY_RING_COMMANDS = ConfigKey.powerOfTwo(
             "ep.proxy.ring-commands",
             2048,
@@ -349,7 +353,7 @@ public final class EpKeys {
             "number of commands (16 bytes each) that a ring holds; if the ring is full, the GPU waits for the proxy"
                     + " thread");
 
-    /** When a proxy thread begins to let others run. */
+    /** How long a proxy thread without work spins before it yields its CPU or sleeps. */
     public static final ConfigKey<Duration> PROXY_IDLE_SPIN = ConfigKey.duration(
             "ep.proxy.idle-spin",
             "50us",
@@ -366,7 +370,7 @@ public final class EpKeys {
         return number;
     }
 
-    /** All of them. */
+    /** All settings of this class, which apply to all backends. Each backend adds its own. */
     public static List<ConfigKey<?>> all() {
         return List.of(
                 DEVICE,

@@ -4,8 +4,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A list of network interfaces as NCCL and UCCL write it: {@code eth,ib} for names that begin so, {@code =eth0} for whole
- * names, {@code ^docker} for all interfaces but those, {@code ^=docker0} for both. An empty list leaves the choice open.
+ * A list of network interfaces as NCCL and UCCL write it: {@code eth,ib} for names with one of these prefixes,
+ * {@code =eth0} for whole names, {@code ^docker} for all names without the prefix, {@code ^=docker0} for all names but
+ * this one. An empty list leaves the choice open.
  *
  * @param negated whether it means every interface but these
  * @param exact whether names are whole names
@@ -37,9 +38,9 @@ public record InterfacePattern(boolean negated, boolean exact, List<String> name
         return new InterfacePattern(list.negated(), list.exact(), names);
     }
 
-    /** How variables of other software are read, which must not stop a job: a mark without a name names nothing. */
+    /** Reading for variables of other software: {@code ^} or {@code =} without a name is ignored, not refused. */
     public static ConfigKey.Reading ofVariables() {
-        return new ConfigKey.Reading("a mark without a name is ignored", text -> {
+        return new ConfigKey.Reading("^ or = without a name is ignored", text -> {
             try {
                 parse(text);
                 return text;
@@ -49,12 +50,12 @@ public record InterfacePattern(boolean negated, boolean exact, List<String> name
         });
     }
 
-    /** True for a list that names nothing. */
+    /** Returns true for a list that names nothing. */
     public boolean isEmpty() {
         return names.isEmpty();
     }
 
-    /** True for an interface that the list means. */
+    /** Returns true if this list selects the interface {@code name}. */
     public boolean matches(String name) {
         return names.stream().anyMatch(item -> exact ? name.equals(item) : name.startsWith(item)) != negated;
     }

@@ -7,7 +7,7 @@ import java.util.Optional;
 public final class NearestName {
     private NearestName() {}
 
-    /** Returns the nearest of the known names; {@code none} where there is none. */
+    /** Returns the nearest of the known names, or the text {@code none} if {@code known} is empty. */
     public static String of(String name, Collection<String> known) {
         String best = "none";
         int bestDistance = Integer.MAX_VALUE;
@@ -21,7 +21,10 @@ public final class NearestName {
         return best;
     }
 
-    /** The nearest of the known names, if it takes at most so many edits (characters added, left out or replaced) to get there. */
+    /**
+     * Returns the nearest of the known names if it is at most {@code edits} edits away (characters added, left out or
+     * replaced).
+     */
     public static Optional<String> within(String name, Collection<String> known, int edits) {
         return Optional.of(of(name, known))
                 .filter(nearest -> known.contains(nearest) && distance(name, nearest) <= edits);

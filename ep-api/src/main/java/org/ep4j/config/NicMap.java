@@ -54,17 +54,17 @@ public record NicMap(Map<String, List<PortName>> entries) {
                 "\"" + part.trim() + "\" is not GPU:NIC or GPU:NIC:PORT; write for example 0:mlx5_0:1,1:mlx5_1:1");
     }
 
-    /** True for a map that names nothing. */
+    /** Returns true for a map that names nothing. */
     public boolean isEmpty() {
         return entries.isEmpty();
     }
 
-    /** NICs of a GPU that is named; empty when it is not. */
+    /** NICs that the map names for a GPU; empty if it does not name the GPU. */
     public List<PortName> of(int gpu) {
         return entries.getOrDefault(Integer.toString(gpu), List.of());
     }
 
-    /** NICs of the GPUs that are not named. */
+    /** NICs of all GPUs that the map does not name. */
     public List<PortName> rest() {
         return entries.getOrDefault(REST, List.of());
     }

@@ -62,8 +62,8 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
             String name =
                     list.negated() && part.trim().startsWith("^") ? part.trim().substring(1) : part.trim();
             if (name.startsWith("^") || name.startsWith("=")) {
-                throw new NicListException(
-                        "\"" + part.trim() + "\" has a mark of its own; write ^ and = once, before the whole list");
+                throw new NicListException("\"" + part.trim()
+                        + "\" begins with ^ or = inside the list; write ^ and = once, before the whole list");
             }
             if (!name.isEmpty()) {
                 PortName port = PortName.parse(name);
@@ -71,7 +71,7 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
             }
         }
         if (items.isEmpty() && !text.isBlank()) {
-            throw new NicListException("no NIC is named; write names such as mlx5_0,mlx5_1:1, or leave it empty");
+            throw new NicListException("no NIC is named; write names such as mlx5_0,mlx5_1:1, or leave the list empty");
         }
         return new NicPattern(list.negated(), list.exact(), items);
     }
@@ -84,13 +84,13 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
     public static NicPattern parseExcluded(String text) {
         NicPattern pattern = parse(text);
         if (pattern.negated()) {
-            throw new NicListException(
-                    "^ excludes all NICs but these; write them as " + EpKeys.NIC_INCLUDE.name() + " without ^");
+            throw new NicListException("^ in an exclude list excludes all NICs but the listed ones; write the list in "
+                    + EpKeys.NIC_INCLUDE.name() + " without ^");
         }
         return pattern;
     }
 
-    /** True for a list that names nothing. */
+    /** Returns true for a list that names nothing. */
     public boolean isEmpty() {
         return items.isEmpty();
     }
@@ -100,7 +100,7 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
         return items.stream().anyMatch(item -> item.matches(port, exact)) != negated;
     }
 
-    /** Items that mean none of these ports. */
+    /** Items that match none of {@code ports}. */
     public List<Item> unknown(Collection<PortName> ports) {
         return items.stream()
                 .filter(item -> ports.stream().noneMatch(port -> item.matches(port, exact)))

@@ -13,7 +13,7 @@ public record PortName(String nic, int port) {
     /** Names may contain colons themselves, as {@code nic@0000:0c:00.0} does. */
     private static final Pattern WITH_PORT = Pattern.compile("(.*\\S)\\s*:\\s*(\\d{1,4})");
 
-    /** White space around the name and the port does not count. */
+    /** Reads {@code name:port} or a name alone; white space around the name and the port is ignored. */
     public static PortName parse(String text) {
         String stripped = text.strip();
         Matcher matcher = WITH_PORT.matcher(stripped);

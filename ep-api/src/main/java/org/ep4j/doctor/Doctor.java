@@ -5,7 +5,7 @@ import java.util.Comparator;
 import java.util.List;
 import org.ep4j.spi.Check;
 
-/** Makes every check of {@link DoctorCode}. Pure: the same input gives the same findings. */
+/** Runs every check of {@link DoctorCode}. Pure: the same input gives the same findings. */
 public final class Doctor {
     private static final List<Examination> ALL = List.of(
             new ReadingChecks(),
@@ -26,8 +26,10 @@ public final class Doctor {
 
     private Doctor() {}
 
-    /** One check for every code, in the order of the codes; what cannot be looked at is {@link Check.Status#NOT_RUN}, and
-     * what the machine lacks {@link Check.Status#NOT_APPLICABLE}. */
+    /**
+     * Runs all checks and returns one result for every code, in the order of the codes: {@link Check.Status#NOT_RUN} if
+     * the check lacks facts, {@link Check.Status#NOT_APPLICABLE} if the machine lacks what it examines.
+     */
     public static List<Check> examine(DoctorInput input) {
         return ALL.stream()
                 .flatMap(examination -> examination.examine(input).stream())

@@ -4,7 +4,8 @@ import java.util.Locale;
 import org.ep4j.spi.Check;
 
 /**
- * Every check that the doctor makes. Codes are stable and never reused; {@code docs/reference/doctor.md} is generated from here.
+ * Every check that the doctor runs. Codes are stable and never reused; {@code docs/reference/doctor.md} is generated
+ * from here.
  *
  * <p>A check that could not run is {@link Check.Status#NOT_RUN}, with a remedy that makes it run (for example, as
  * root). If the machine lacks what the check looks at, it is {@link Check.Status#NOT_APPLICABLE}, without a remedy.
@@ -36,7 +37,7 @@ public enum DoctorCode {
             "links of every GPU to other GPUs and to switches",
             "if the links of a GPU are down, peers reach it over PCIe, and NCCL reports nothing; every step waits for this"
                     + " GPU",
-            "check nvidia-smi nvlink -s or rocm-smi --showtopo, restart the fabric manager, then reset the GPUs",
+            "check the output of nvidia-smi nvlink -s or rocm-smi --showtopo, restart the fabric manager, then reset the GPUs",
             "seen in topology dumps of GB300 machines, where one GPU had no NVLink"),
     /** Channels for memory handles across hosts. */
     IMEX_CHANNELS(
@@ -59,9 +60,9 @@ public enum DoctorCode {
     NIC_SHARED_WHILE_ANOTHER_IDLES(
             "EP-NIC-002",
             "No two GPUs share a NIC while an equally near NIC is idle",
-            "the NICs that are assigned to the GPUs of this host, and which other NICs are at least as near",
-            "only half of the bandwidth is used: on machines with two GPUs and two NICs on each switch, both GPUs used"
-                    + " the first NIC",
+            "the NICs that are assigned to the GPUs of this host, and which other NICs are at least as near to these GPUs",
+            "only half of the bandwidth is used; for example, on machines with two GPUs and two NICs on each switch, both"
+                    + " GPUs used the first NIC",
             "let ep4j assign NICs (leave ep.nic.map empty), or give every GPU its own NIC in ep.nic.map",
             "deepseek-ai/DeepEP pull request 466, llm-d/llm-d pull request 397"),
     /** A NIC is too far for GPUDirect. */
@@ -78,7 +79,7 @@ public enum DoctorCode {
             "EP-NIC-004",
             "Ports are active",
             "state of every port of the NICs that carry traffic",
-            "a rank whose NIC is down cannot join, or the plan moves its traffic to NICs of other ranks",
+            "a rank whose NIC is down cannot join, or the plan moves the rank's traffic to NICs of other ranks",
             "check the cable and the switch, and the output of ibstat or rdma link",
             "deepseek-ai/DeepEP issues 17, 38, 55"),
     /** Ports differ in rate. */
@@ -123,9 +124,9 @@ public enum DoctorCode {
             "EP-NIC-009",
             "The NICs of all GPUs can reach each other",
             "networks of the ports that are assigned to the GPUs of this host, and the routes between them",
-            "through its own NIC, a GPU reaches only GPUs on other hosts whose NIC ports are in the same network, or in"
-                    + " a network to which routers lead; otherwise the pair uses a port farther from one of the two"
-                    + " GPUs, or fails to connect",
+            "two GPUs on different hosts reach each other through their own NICs only if the ports of these NICs are in one"
+                    + " network, or routers join their networks; otherwise the pair uses a port farther from one of the"
+                    + " two GPUs, or fails to connect",
             "add routes between the networks (in the fabric, and on the hosts with ip route or rules by source"
                     + " address), or put all ports into one network",
             "ROCm/rccl issue 1303; NVIDIA/nccl issue 1348"),
@@ -196,7 +197,8 @@ public enum DoctorCode {
             "EP-IBGDA-003",
             "If IBGDA is enabled, NICs support posting from the GPU",
             "NVSHMEM_IB_ENABLE_IBGDA, and the families of the NICs",
-            "\"Unable to dlopen libmlx5dv\" looks harmless but is fatal later: GPUs can post to mlx5 NICs only",
+            "the message \"Unable to dlopen libmlx5dv\" looks harmless, but the job fails later, because GPUs can post to"
+                    + " mlx5 NICs only",
             "use nvshmem-ibgda with NVIDIA NICs only; on this machine use ibrc-multiqp or efa",
             "deepseek-ai/DeepEP issue 759"),
     /** Name of NVSHMEM's transport. */
@@ -213,8 +215,8 @@ public enum DoctorCode {
             "PCIe atomics are available where they are needed",
             "flags of KFD's links between GPU and CPU; AtomicOp bits in the PCI configuration of Broadcom NICs and"
                     + " GPUs",
-            "if a PCIe slot does not forward atomic operations, kernels that wait for the result of one never end",
-            "use a slot that routes AtomicOps, or enable them in the firmware; ibrc-multiqp needs none from a NIC"
+            "if a PCIe slot does not forward atomic operations, kernels that wait for the result of such an operation never end",
+            "use a slot that routes AtomicOps, or enable them in the firmware; ibrc-multiqp needs no atomics from a NIC"
                     + " unless ep.ibrc.counters=atomic",
             "ROCm/mori issue 374; Linux kfd_crat.h; PCI Express base specification, Device Capabilities 2"),
     /** IOMMU. */
@@ -222,7 +224,7 @@ public enum DoctorCode {
             "EP-PCI-002",
             "The IOMMU does not translate between devices",
             "/sys/class/iommu, the types of the IOMMU groups of GPUs and NICs, /proc/cmdline",
-            "with translation, traffic between GPU and NIC goes through the CPU, which is slow or fails",
+            "with translation, traffic between GPU and NIC goes through the CPU: it is slow, or it fails",
             "boot with iommu=pt, or turn the IOMMU off if nothing needs it",
             "NCCL user guide, troubleshooting, GPU Direct"),
     /** Access control services. */
@@ -240,7 +242,7 @@ public enum DoctorCode {
             "NVSHMEM has a version that is known to work",
             "the versions of NVSHMEM that are found",
             "NVSHMEM 3.5 changed the layout of its queue pairs, so kernels that index them themselves, such as"
-                    + " DeepEP's, wait for ever. Before 3.3.9 there is only one queue pair for each peer",
+                    + " DeepEP's, wait for ever. NVSHMEM before 3.3.9 has only one queue pair for each peer",
             "use 3.3.9 to 3.4.x with software that reads NVSHMEM's structures; ep4j does not read them",
             "deepseek-ai/DeepEP issues 707, 764, pull request 564; NVSHMEM release notes"),
     /** HIPRTC. */
@@ -248,8 +250,9 @@ public enum DoctorCode {
             "EP-LIB-002",
             "HIPRTC knows the architecture of the GPUs",
             "the versions of HIPRTC that are found, and the architectures of the GPUs",
-            "if HIPRTC does not know an architecture, it ends its process instead of returning an error; if ep4j is"
-                    + " not sure that HIPRTC knows it, ep4j runs HIPRTC in a separate process (EP-HIP-004)",
+            "if HIPRTC does not know an architecture, it ends the process that called it, instead of returning an"
+                    + " error; if ep4j is not sure that HIPRTC knows the architecture, ep4j runs HIPRTC in a separate"
+                    + " process (EP-HIP-004)",
             "install a ROCm version that knows the GPU, and no older version beside it",
             "measured with HIPRTC 5.2.3, 5.7.1 and 6.4.3"),
     /** NVRTC. */
@@ -257,9 +260,9 @@ public enum DoctorCode {
             "EP-LIB-003",
             "NVRTC knows the architecture of the GPUs",
             "the versions of NVRTC that are found, and the architectures of the GPUs",
-            "for a GPU that NVRTC does not know, ep4j compiles PTX of an older architecture, which the driver"
-                    + " JIT-compiles; kernels that are linked with NVSHMEM cannot be compiled for it",
-            "install an NVRTC that is new enough",
+            "for a GPU that NVRTC does not know, ep4j compiles PTX for an older architecture, and the driver"
+                    + " JIT-compiles this PTX; kernels that are linked with NVSHMEM cannot be compiled for such a GPU",
+            "install an NVRTC version that knows the architecture of the GPUs",
             "measured with NVRTC 11.8, 12.9, 13.0 and 13.3"),
     /** libmlx5. */
     MLX5_VERSION(
@@ -283,7 +286,7 @@ public enum DoctorCode {
             "EP-LIB-006",
             "Every NIC has its user-space driver",
             "libibverbs, and the user-space drivers of the NICs of this machine",
-            "a NIC whose driver is missing, or has another version than the kernel driver, is not listed at all (0"
+            "a NIC whose user-space driver is missing, or has another version than the kernel driver, is not listed at all (0"
                     + " devices)",
             "install the package that contains the driver (ibverbs-providers, rdma-core or the vendor's), in the"
                     + " version of the kernel driver",
@@ -303,10 +306,10 @@ public enum DoctorCode {
             "free bytes and inodes of the folder in which ranks share memory (/dev/shm, or ep.shm.dir; in a recording,"
                     + " the size of /dev/shm), compared with the buffers of all ranks of this host for the shape of"
                     + " ./ep demo",
-            "containers get 64 MiB by default; a buffer that does not fit is refused, or kills the process if its size"
+            "/dev/shm of a container has 64 MiB by default; a buffer that does not fit is refused, or kills the process if its size"
                     + " is not checked",
             "docker run --shm-size or --ipc=host; in Kubernetes an emptyDir with medium Memory at /dev/shm; if inodes"
-                    + " run out, remove files that earlier jobs left in the folder, or run as root mount -o"
+                    + " run out, remove files that earlier jobs left in the folder, or, as root, run: mount -o"
                     + " remount,nr_inodes=1m FOLDER; or set ep.shm.dir to a folder with more room",
             "Docker documentation of --shm-size"),
     /** Huge pages. */
@@ -325,7 +328,7 @@ public enum DoctorCode {
             "versions of NCCL, NCCL_RUNTIME_CONNECT, and the families and ports of the NICs",
             "in one measurement the rate fell from 59 to 37 GB/s with NCCL 2.22, the first version that connects on"
                     + " first use",
-            "set the variables that the detail names on all ranks",
+            "on all ranks, set the variables that the detail names",
             "Infrawaves/DeepEP_ibrc_dual-ports_multiQP README and issue 4"),
     /** Service level or traffic class. */
     TRAFFIC_CLASSES(
@@ -369,12 +372,12 @@ public enum DoctorCode {
         return code;
     }
 
-    /** Condition that holds when the check passes. */
+    /** Condition that is true if the check passes. */
     public String title() {
         return title;
     }
 
-    /** What the check looks at. */
+    /** What the check examines. */
     public String looksAt() {
         return looksAt;
     }

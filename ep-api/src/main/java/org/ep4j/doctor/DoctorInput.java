@@ -17,7 +17,7 @@ import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LibraryFolders;
 
 /**
- * All that the doctor looks at.
+ * Everything that the doctor examines.
  *
  * @param topology the machine
  * @param files its {@code /sys}, {@code /proc}, {@code /dev} and libraries
@@ -50,7 +50,7 @@ public record DoctorInput(
     }
 
     /**
-     * Memory that is going to be wanted.
+     * Shared memory that the ranks of this host will need.
      *
      * @param ranks ranks on this host
      * @param bytesPerRank bytes of symmetric memory of each
@@ -59,19 +59,19 @@ public record DoctorInput(
         /** The lock by which others see that a rank lives, its buffer, and the words by which ranks agree who is in the group. */
         private static final int FILES_PER_RANK = 3;
 
-        /** Of all ranks. */
+        /** Bytes of all ranks together. */
         public long bytes() {
             return ranks * bytesPerRank;
         }
 
-        /** Files of all ranks, and the one by which they meet before they are timed. */
+        /** Number of files of all ranks, plus one for the barrier before measurements. */
         public long files() {
             return (long) ranks * FILES_PER_RANK + 1;
         }
     }
 
     /**
-     * Room in a folder, asked of the running machine.
+     * Free space in a folder of the running machine.
      *
      * @param folder the folder
      * @param bytes size of its file system in bytes; 0 where it sets no limit
@@ -79,12 +79,12 @@ public record DoctorInput(
      * @param freeFiles files that may still be made there; {@link Long#MAX_VALUE} where nothing limits them
      */
     public record Room(String folder, long bytes, long free, long freeFiles) {
-        /** True when the bytes fit. */
+        /** Returns true if the free space is enough for the bytes of {@code need}. */
         public boolean holdsBytesOf(Need need) {
             return bytes == 0 || need.bytesPerRank() <= free / need.ranks();
         }
 
-        /** True when so many files can be made. */
+        /** Returns true if the folder has room for the number of files of {@code need}. */
         public boolean holdsFilesOf(Need need) {
             return need.files() <= freeFiles;
         }

@@ -49,14 +49,14 @@ final class GidChecks implements Examination {
     private static Check index(DoctorInput input) {
         Map<String, NicPort> ports = active(input);
         String foreign = foreign(input);
-        String others = foreign.isEmpty() ? "" : "; of other network namespaces, and not used here: " + foreign;
+        String others = foreign.isEmpty() ? "" : "; ports in other network namespaces, not used here: " + foreign;
         if (ports.isEmpty()) {
             return DoctorCode.GID_INDEX.notApplicable("no active port of a NIC with RDMA" + others);
         }
         if (ports.values().stream()
                 .noneMatch(port -> port.gidsRead() || !port.gids().isEmpty())) {
             return DoctorCode.GID_INDEX.notRun(
-                    "the source does not tell GIDs",
+                    "the topology source does not give GIDs",
                     "run doctor on the machine, or merge the output of ibv_devinfo -v");
         }
         int wanted = input.gidIndex();
@@ -81,8 +81,9 @@ final class GidChecks implements Examination {
             kind.add(text);
         });
         if (!unread.isEmpty()) {
-            weak.add(String.join("; ", unread)
-                    + " (the table cannot be read: look on the machine, or merge the output of ibv_devinfo -v)");
+            weak.add(
+                    String.join("; ", unread)
+                            + " (the GID table cannot be read: run doctor on the machine, or merge the output of ibv_devinfo -v)");
         }
         if (!unusable.isEmpty()) {
             return DoctorCode.GID_INDEX.fail(String.join("; ", unusable) + others);

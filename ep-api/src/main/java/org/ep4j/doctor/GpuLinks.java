@@ -20,7 +20,7 @@ import org.ep4j.topology.Topology;
 /** How many links GPUs have to each other and to their switches. */
 final class GpuLinks {
     /** How the reader of a recording begins what it says where NVLink cannot be told. */
-    private static final String UNTOLD = "/sys does not tell of NVLink";
+    private static final String UNTOLD = "/sys does not describe NVLink";
 
     private final Topology topology;
     private final Map<Gpu, Integer> counts = new LinkedHashMap<>();
@@ -42,13 +42,14 @@ final class GpuLinks {
             return code.notApplicable("fewer than two GPUs");
         }
         if (topology.stated()) {
-            return code.notApplicable("a matrix as text does not tell links");
+            return code.notApplicable("a text matrix does not give the number of links");
         }
         GpuLinks links = new GpuLinks(topology);
         Optional<String> untold =
                 topology.warnings().stream().filter(GpuLinks::untold).findFirst();
         if (untold.isPresent() && links.noneOfNvidia()) {
-            return code.notRun(untold.get(), "run doctor on the machine, or check nvidia-smi nvlink -s there");
+            return code.notRun(
+                    untold.get(), "run doctor on the machine, or check the output of nvidia-smi nvlink -s there");
         }
         List<String> findings = new ArrayList<>();
         links.without().ifPresent(findings::add);
@@ -72,7 +73,7 @@ final class GpuLinks {
                 .collect(Collectors.joining(", "));
         return names.isEmpty() || most() == 0
                 ? Optional.empty()
-                : Optional.of(names + " without any link, others have up to " + most());
+                : Optional.of(names + " without any link; other GPUs have links, up to " + most() + " each");
     }
 
     /** GPUs with fewer links than others on the same switch. */

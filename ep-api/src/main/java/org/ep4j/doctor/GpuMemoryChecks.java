@@ -43,7 +43,7 @@ final class GpuMemoryChecks implements Examination {
         }
         if (memory.possible().isEmpty()) {
             return code.notRun(
-                    "nvidia_peermem is absent, and too little is known of driver and kernel",
+                    "nvidia_peermem is absent, and too little is known of the NVIDIA driver and the kernel to decide about dma-buf",
                     "run doctor on the machine");
         }
         boolean open = memory.openModules();
@@ -53,7 +53,7 @@ final class GpuMemoryChecks implements Examination {
                     "by dma-buf (open kernel modules, Linux " + memory.kernel() + "); nvidia_peermem is absent");
         }
         return code.fail("nvidia_peermem is absent, and dma-buf needs "
-                + (open ? "" : "the open kernel modules (these are not)")
+                + (open ? "" : "NVIDIA's open kernel modules (the loaded modules are not open)")
                 + (open || kernel ? "" : " and ")
                 + (kernel ? "" : "Linux 5.12 or newer (this is " + shown(memory.kernel()) + ")"));
     }
@@ -72,7 +72,7 @@ final class GpuMemoryChecks implements Examination {
         if (kernel.isEmpty()) {
             return code.notRun(
                     "no peer interface of amdgpu, and /boot/config-" + release + " cannot be read",
-                    "look whether the kernel has CONFIG_DMABUF_MOVE_NOTIFY and CONFIG_PCI_P2PDMA");
+                    "check whether the kernel has CONFIG_DMABUF_MOVE_NOTIFY and CONFIG_PCI_P2PDMA");
         }
         List<String> missing = Stream.of("CONFIG_DMABUF_MOVE_NOTIFY", "CONFIG_PCI_P2PDMA")
                 .filter(option -> !kernel.get().contains(option + "=y"))

@@ -60,13 +60,13 @@ final class IbgdaChecks implements Examination {
         return switch (wanted(input)) {
             case "gpu" ->
                 DoctorCode.PEER_MAPPING.fail(
-                        "PeerMappingOverride is off, and NVSHMEM_IBGDA_NIC_HANDLER=gpu leaves no other way");
+                        "PeerMappingOverride is off, and NVSHMEM_IBGDA_NIC_HANDLER=gpu does not let the CPU ring the doorbell instead");
             case "cpu" ->
                 DoctorCode.PEER_MAPPING.pass(
                         "PeerMappingOverride is off; NVSHMEM_IBGDA_NIC_HANDLER=cpu does not need it");
             default ->
                 DoctorCode.PEER_MAPPING.warn(
-                        "PeerMappingOverride is off, so the processor rings the doorbell, which is slower");
+                        "PeerMappingOverride is off, so the CPU rings the doorbell, which is slower");
         };
     }
 
@@ -84,11 +84,11 @@ final class IbgdaChecks implements Examination {
                 .filter(one -> one.number().known() && !one.number().atLeast(3, 4, 5))
                 .findFirst();
         if (old.isPresent() && !input.files().exists("/dev/gdrdrv")) {
-            return DoctorCode.NIC_HANDLER.fail(chosen + ", which makes it the processor; NVSHMEM " + old.get()
-                    + " cannot do that without /dev/gdrdrv");
+            return DoctorCode.NIC_HANDLER.fail(chosen + ": the CPU rings the doorbell; NVSHMEM " + old.get()
+                    + " needs /dev/gdrdrv for this, and /dev/gdrdrv is absent");
         }
-        return DoctorCode.NIC_HANDLER.warn(
-                chosen + ", which makes it the processor: works with ep4j, hangs with kernels that post themselves");
+        return DoctorCode.NIC_HANDLER.warn(chosen
+                + ": the CPU rings the doorbell; ep4j works, but kernels that ring the doorbell themselves hang");
     }
 
     private static Check nics(DoctorInput input) {
@@ -107,6 +107,7 @@ final class IbgdaChecks implements Examination {
         }
         return TRANSPORTS.contains(value.toLowerCase(java.util.Locale.ROOT))
                 ? DoctorCode.REMOTE_TRANSPORT.pass("NVSHMEM_REMOTE_TRANSPORT=" + value)
-                : DoctorCode.REMOTE_TRANSPORT.warn("NVSHMEM_REMOTE_TRANSPORT=" + value + " is none of its transports");
+                : DoctorCode.REMOTE_TRANSPORT.warn(
+                        "NVSHMEM_REMOTE_TRANSPORT=" + value + " is not a transport of NVSHMEM");
     }
 }

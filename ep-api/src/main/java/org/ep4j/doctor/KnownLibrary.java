@@ -2,7 +2,7 @@ package org.ep4j.doctor;
 
 import java.util.List;
 
-/** Libraries whose version matters. */
+/** Libraries whose versions the doctor examines. */
 public enum KnownLibrary {
     /** NVSHMEM's host library. */
     NVSHMEM("libnvshmem_host.so", "nvidia_nvshmem_cu"),
@@ -31,7 +31,7 @@ public enum KnownLibrary {
         this.pythonPackage = pythonPackage;
     }
 
-    /** Name of its file up to the version, {@code libnccl.so}. */
+    /** Name of the library's file up to the version, for example {@code libnccl.so}. */
     public String file() {
         return file;
     }

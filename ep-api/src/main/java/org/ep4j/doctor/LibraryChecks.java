@@ -45,8 +45,9 @@ final class LibraryChecks implements Examination {
         if (found.isEmpty()) {
             return input.nvshmemHome()
                     .map(home -> code.notRun(
-                            "no NVSHMEM was found in " + home, "see EP-NVS-002 of the probe of nvshmem-ibgda"))
-                    .orElseGet(() -> code.notApplicable("no NVSHMEM was found; nvshmem-ibgda alone needs it"));
+                            "no NVSHMEM was found in " + home, "see check EP-NVS-002 of the backend nvshmem-ibgda"))
+                    .orElseGet(
+                            () -> code.notApplicable("no NVSHMEM was found; only the backend nvshmem-ibgda needs it"));
         }
         List<FoundLibrary> known =
                 found.stream().filter(one -> one.number().known()).toList();
@@ -110,7 +111,7 @@ final class LibraryChecks implements Examination {
 
     private static Check twoVersions(DoctorInput input) {
         if (input.libraries().isEmpty()) {
-            return DoctorCode.TWO_VERSIONS.notApplicable("none of the libraries was found");
+            return DoctorCode.TWO_VERSIONS.notApplicable("none of the libraries that doctor looks for was found");
         }
         List<String> findings = new ArrayList<>();
         for (KnownLibrary library : KnownLibrary.all()) {
@@ -151,7 +152,7 @@ final class LibraryChecks implements Examination {
             }
         }
         if (wanted.isEmpty()) {
-            return code.notApplicable("no NIC with RDMA that verbs have a driver for");
+            return code.notApplicable("no NIC with RDMA whose family has a verbs driver");
         }
         if (input.withoutLibraries()) {
             return code.notRun("no folder of libraries can be read", "run doctor on the machine");

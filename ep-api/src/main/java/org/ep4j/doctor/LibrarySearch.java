@@ -18,7 +18,7 @@ public final class LibrarySearch {
 
     private LibrarySearch() {}
 
-    /** All that are found, each file once, links resolved. */
+    /** Finds all known libraries; a file that several links lead to is returned once, under its real path. */
     public static List<FoundLibrary> in(FileTree files, Map<String, String> environment) {
         return in(files, LibraryFolders.existing(files, environment));
     }

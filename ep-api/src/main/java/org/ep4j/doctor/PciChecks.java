@@ -30,7 +30,8 @@ final class PciChecks implements Examination {
                 .toList();
         List<Gpu> gpus = input.gpus(GpuVendor.AMD);
         if (nics.isEmpty() && gpus.isEmpty()) {
-            return DoctorCode.PCIE_ATOMICS.notApplicable("neither AMD GPU nor Broadcom NIC: nothing wants them");
+            return DoctorCode.PCIE_ATOMICS.notApplicable(
+                    "neither AMD GPU nor Broadcom NIC: nothing needs PCIe atomics");
         }
         List<String> missing = new ArrayList<>(gpus.isEmpty() ? List.of() : KfdLinks.withoutAtomics(input.files()));
         List<String> unread = new ArrayList<>();
@@ -69,9 +70,9 @@ final class PciChecks implements Examination {
             return DoctorCode.IOMMU.warn("translates for " + String.join(", ", iommu.translating()));
         }
         if (!iommu.unknown().isEmpty()) {
-            return DoctorCode.IOMMU.warn(
-                    String.join(", ", iommu.units()) + " on, no iommu=pt in /proc/cmdline; the kernel"
-                            + " does not tell what it does to " + String.join(", ", iommu.unknown()));
+            return DoctorCode.IOMMU.warn("IOMMU on (" + String.join(", ", iommu.units())
+                    + "), no iommu=pt in /proc/cmdline; the kernel"
+                    + " does not report whether the IOMMU translates for " + String.join(", ", iommu.unknown()));
         }
         return DoctorCode.IOMMU.pass(iommu.units().isEmpty() ? "no IOMMU is on" : "on, and passes through");
     }

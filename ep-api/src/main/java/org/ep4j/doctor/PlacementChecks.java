@@ -33,7 +33,7 @@ final class PlacementChecks implements Examination {
         if (input.rdmaNics().isEmpty()) {
             return Optional.of("no NIC with RDMA");
         }
-        return usable(input).isEmpty() ? Optional.of("no NIC with RDMA that can be sent from") : Optional.empty();
+        return usable(input).isEmpty() ? Optional.of("no NIC with RDMA from which data can be sent") : Optional.empty();
     }
 
     private static Check oneForAll(DoctorInput input) {
@@ -44,13 +44,13 @@ final class PlacementChecks implements Examination {
         if (input.variable("NVSHMEM_ENABLE_NIC_PE_MAPPING").equals("1") && list.contains(",")) {
             return DoctorCode.ONE_NIC_FOR_ALL.warn(
                     "NVSHMEM_ENABLE_NIC_PE_MAPPING=1 with a list of several NICs: processes that start NVSHMEM by unique id"
-                            + " all take the first of the list",
+                            + " all use the first NIC of the list",
                     "unset NVSHMEM_ENABLE_NIC_PE_MAPPING, or give every process a list with its own NIC alone");
         }
         Map<Integer, Set<String>> nics = assigned(input);
         if (nics.isEmpty()) {
             return DoctorCode.ONE_NIC_FOR_ALL.notRun(
-                    "no NIC is assigned to a GPU", "run doctor where a plan can be made");
+                    "no NIC is assigned to a GPU", "run doctor on a machine with GPUs for which ./ep plan succeeds");
         }
         Set<String> used = new TreeSet<>();
         nics.values().forEach(used::addAll);
@@ -109,7 +109,7 @@ final class PlacementChecks implements Examination {
         Map<Integer, Set<String>> nics = assigned(input);
         if (nics.isEmpty()) {
             return DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.notRun(
-                    "no NIC is assigned to a GPU", "run doctor where a plan can be made");
+                    "no NIC is assigned to a GPU", "run doctor on a machine with GPUs for which ./ep plan succeeds");
         }
         Map<String, List<Integer>> users = new TreeMap<>();
         nics.forEach((gpu, names) -> names.forEach(
@@ -120,11 +120,11 @@ final class PlacementChecks implements Examination {
                 idleAsNear(input, users.keySet(), name, gpus)
                         .ifPresent(idle -> findings.add("GPUs "
                                 + gpus.stream().map(String::valueOf).collect(Collectors.joining(", ")) + " share "
-                                + name + " while " + idle + " is as near and idle"));
+                                + name + " while " + idle + ", which is equally near, is idle"));
             }
         });
         return findings.isEmpty()
-                ? DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.pass("no NIC is idle that is as near as a shared one")
+                ? DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.pass("no idle NIC is as near as a shared one")
                 : DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.warn(
                         String.join("; ", findings), remedy(input, DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES));
     }
@@ -220,8 +220,8 @@ final class PlacementChecks implements Examination {
         });
         if (input.nics().isEmpty() || ofGpus.isEmpty()) {
             return DoctorCode.NIC_NETWORKS.notRun(
-                    "the networks of the NICs of GPUs are not known, or routers join them",
-                    "run doctor where a plan can be made, with /proc/net/route");
+                    "the networks of the GPUs' NICs are not known, or routers join these networks",
+                    "run doctor on a machine that has GPUs and /proc/net/route, and for which ./ep plan succeeds");
         }
         boolean apart = ofGpus.values().stream()
                 .anyMatch(one -> ofGpus.values().stream().anyMatch(other -> Collections.disjoint(one, other)));

@@ -57,7 +57,7 @@ final class PortChecks implements Examination {
         List<String> active = in(ports, NicPort.State.ACTIVE);
         if (active.isEmpty() && down.isEmpty()) {
             return DoctorCode.PORT_DOWN.notRun(
-                    "the source does not tell states of ports",
+                    "the topology source does not give the states of ports",
                     "run doctor on the machine, or merge the output of ibv_devinfo -v");
         }
         if (down.isEmpty()) {
@@ -81,7 +81,7 @@ final class PortChecks implements Examination {
         });
         if (byRate.isEmpty()) {
             return DoctorCode.PORT_RATES.notRun(
-                    "the source does not tell rates of ports",
+                    "the topology source does not give the rates of ports",
                     "run doctor on the machine, or merge the output of ibv_devinfo -v");
         }
         if (byRate.size() == 1) {
@@ -165,7 +165,7 @@ final class PortChecks implements Examination {
                     .map(NicPattern.Item::toString)
                     .toList();
         } catch (NicListException e) {
-            return List.of("what cannot be read");
+            return List.of("entries that cannot be read");
         }
     }
 
@@ -174,9 +174,9 @@ final class PortChecks implements Examination {
         for (Nic nic : input.rdmaNics()) {
             String note = switch (nic.family()) {
                 case RXE -> "RDMA in software, for tests";
-                case SIW -> "iWARP in software: no atomics, connections by rdma_cm only, so verbs paths are out";
+                case SIW -> "iWARP in software: no atomics, connections by rdma_cm only, so verbs paths cannot be used";
                 case CXI -> "no write with immediate data and no verbs: libfabric only";
-                case OTHER_RDMA -> "of a family that is not known: verbs without vendor extensions";
+                case OTHER_RDMA -> "of an unknown family: only verbs without vendor extensions can be used";
                 case MLX5, EFA, BNXT, IONIC, IRDMA, ETHERNET -> "";
             };
             if (!note.isEmpty()) {

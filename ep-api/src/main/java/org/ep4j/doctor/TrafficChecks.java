@@ -29,14 +29,16 @@ final class TrafficChecks implements Examination {
                 .filter(nic -> nic.family() == NicFamily.MLX5)
                 .toList();
         if (nics.isEmpty()) {
-            return code.notApplicable("seen with NVIDIA NICs only, of which there is none");
+            return code.notApplicable(
+                    "lazy connections of NCCL are known to slow down RDMA traffic only on NVIDIA NICs, and this machine has no NVIDIA"
+                            + " NIC");
         }
         List<FoundLibrary> found = input.found(KnownLibrary.NCCL);
         if (found.isEmpty()) {
             return code.notApplicable("no NCCL was found");
         }
         if (nics.stream().allMatch(nic -> nic.id().device() == BLUEFIELD_3)) {
-            return code.notApplicable("BlueField-3 showed no difference between versions of NCCL");
+            return code.notApplicable("in measurements, BlueField-3 showed no difference between versions of NCCL");
         }
         String wanted = dualPort(nics)
                 ? "NCCL_RUNTIME_CONNECT=0"
@@ -100,10 +102,10 @@ final class TrafficChecks implements Examination {
             return code.warn("ep4j and NCCL both use " + String.join(" and ", same));
         }
         return open.isEmpty()
-                ? code.pass("ep4j and NCCL have classes of their own")
+                ? code.pass("ep4j and NCCL use different service levels or traffic classes")
                 : code.notRun(
                         "neither " + String.join(" nor ", open)
-                                + " is set, and what the fabric offers is not known here",
+                                + " is set, and it is not known here which values the fabric offers",
                         code.remedy());
     }
 
@@ -129,7 +131,7 @@ final class TrafficChecks implements Examination {
     private static Check adaptiveRouting(DoctorInput input) {
         DoctorCode code = DoctorCode.ADAPTIVE_ROUTING;
         return layer(input, LinkLayer.INFINIBAND) || layer(input, LinkLayer.ETHERNET)
-                ? code.notRun("a host cannot ask the fabric", code.remedy())
+                ? code.notRun("a host cannot ask the fabric whether adaptive routing is on", code.remedy())
                 : code.notApplicable("neither InfiniBand nor RoCE");
     }
 }

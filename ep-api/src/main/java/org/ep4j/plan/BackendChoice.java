@@ -8,14 +8,14 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 
 /**
- * What the user wants of backends.
+ * Which backends the user requires, prefers and excludes.
  *
  * @param require when not empty, nothing else is used and nothing falls back
  * @param prefer taken in this order where they have a path
  * @param exclude never used
  */
 public record BackendChoice(List<String> require, List<String> prefer, List<String> exclude) {
-    /** Let scores decide. */
+    /** No choice of the user: the planner compares all backends. */
     public static final BackendChoice AUTO = new BackendChoice(List.of(), List.of(), List.of());
 
     /** Copies the lists. */
@@ -25,7 +25,7 @@ public record BackendChoice(List<String> require, List<String> prefer, List<Stri
         exclude = List.copyOf(exclude);
     }
 
-    /** Reads the three settings. */
+    /** Reads {@link EpKeys#REQUIRE}, {@link EpKeys#PREFER} and {@link EpKeys#EXCLUDE}. */
     public static BackendChoice from(EpConfig config) {
         return new BackendChoice(
                 split(config.get(EpKeys.REQUIRE)), split(config.get(EpKeys.PREFER)), split(config.get(EpKeys.EXCLUDE)));
@@ -66,7 +66,7 @@ public record BackendChoice(List<String> require, List<String> prefer, List<Stri
         if (!unknown.isEmpty()) {
             throw new EpUnavailableException("backend " + String.join(", ", unknown)
                     + " is not on the class path, which has: " + (known.isEmpty() ? "none" : String.join(", ", known))
-                    + "; add its artifact, and where jars are merged keep META-INF/services");
+                    + "; add its artifact, and if jars are merged, keep META-INF/services");
         }
     }
 

@@ -88,7 +88,8 @@ final class Chooser {
     private static Optional<String> impossible(PathKind kind, RankProfile from, RankProfile to) {
         boolean writes = from.device().isGpu();
         if (kind != PathKind.MAPPED && writes != to.device().isGpu()) {
-            return Optional.of("one of the two is a GPU and the other is not, which only mapped memory connects");
+            return Optional.of(
+                    "one of the two ranks uses a GPU and the other the host, and only mapped memory connects them");
         }
         return kind == PathKind.DEVICE_POSTED && !writes
                 ? Optional.of("ranks on the host have no GPU that could post")
@@ -137,12 +138,12 @@ final class Chooser {
 
     private String beaten(Scored other, Scored winner) {
         if (comesLast(other) && !comesLast(winner)) {
-            return "maps memory, which is taken last with " + EpKeys.HYBRID.name() + "=false";
+            return "maps memory; with " + EpKeys.HYBRID.name() + "=false, mapped paths are chosen last";
         }
         String why = other.preference() > winner.preference()
                 ? "not preferred"
                 : other.offer().staged() && !winner.offer().staged()
-                        ? "staged through host memory, which is taken last"
+                        ? "staged through host memory (staged paths are chosen last)"
                         : other.micros() > winner.micros() ? "slower" : "no faster";
         return why + ", " + times(other.micros(), winner.micros());
     }

@@ -20,8 +20,8 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.plan.PairKinds.Kind;
 
 /**
- * The agreed table of paths: rank x rank. It holds one decision for each kind of pairs and makes a {@link PairPath} when
- * asked, so that plans of thousands of ranks stay small. Immutable.
+ * Table of the path from every rank to every rank, on which the ranks have agreed. It holds one decision for each kind
+ * of pairs and makes a {@link PairPath} when asked, so that plans of thousands of ranks stay small. Immutable.
  */
 public final class EpPlan {
     private final List<RankProfile> profiles;
@@ -55,7 +55,7 @@ public final class EpPlan {
     }
 
     /**
-     * A plan that was not computed, for tests and tools.
+     * Creates a plan from given paths instead of computing them, for tests and tools.
      *
      * @param profiles what the ranks reported, in rank order
      * @param paths path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; a rank's paths over one
@@ -71,7 +71,7 @@ public final class EpPlan {
         return profiles;
     }
 
-    /** What planning was told besides the profiles. */
+    /** Inputs of planning other than the profiles. */
     public PlanOptions options() {
         return options;
     }
@@ -106,7 +106,7 @@ public final class EpPlan {
     }
 
     /**
-     * The peers of each rank in groups that this plan does not tell apart.
+     * Groups the peers of each rank: the peers of a group have the same label, and this plan treats them alike.
      *
      * @param labels by rank: peers with different labels are not put together
      * @throws IllegalArgumentException when there are not as many labels as ranks
@@ -114,14 +114,15 @@ public final class EpPlan {
     public PeerGroups peerGroups(int[] labels) {
         if (labels.length != ranks()) {
             throw new IllegalArgumentException("labels has length " + labels.length + ", must be " + ranks()
-                    + ", the number of ranks; give one for each");
+                    + ", the number of ranks; give one label for each rank");
         }
         return kinds.peerGroups(labels);
     }
 
     /**
-     * The lowest rank of each set of ranks that have the same kinds of paths to others and from others: what holds for these paths of one
-     * holds for those of all. Few where ranks are many, but all ranks of a plan that was given ({@link #of}).
+     * The lowest rank of each set of ranks that have the same kinds of paths to and from other ranks: what is true of
+     * the paths of the lowest rank is true of the paths of its whole set. Few where ranks are many, but all ranks of a
+     * plan that was given ({@link #of}).
      */
     public List<Integer> exampleRanks() {
         return kinds.exampleRanks();
@@ -136,7 +137,7 @@ public final class EpPlan {
                                 .isEmpty());
     }
 
-    /** True when a backend connects some ranks by a kind of path. */
+    /** Returns true if a backend connects some ranks by a kind of path. */
     public boolean uses(String backend, PathKind kind) {
         return decisions.stream()
                 .anyMatch(decision ->
@@ -152,7 +153,9 @@ public final class EpPlan {
         return found;
     }
 
-    /** Backends by which a rank maps the memory of others, or they map its own. The engine can use one. */
+    /**
+     * Backends by which a rank maps memory of others, or by which others map its memory. The engine can use only one.
+     */
     public Set<String> mappedBy(int rank) {
         PairKinds.Place place = kinds.place(rank);
         return IntStream.concat(Arrays.stream(place.from()), Arrays.stream(place.to()))
@@ -162,7 +165,10 @@ public final class EpPlan {
                 .collect(Collectors.toCollection(TreeSet::new));
     }
 
-    /** One example path for each kind of rank pair, in the order of the lowest ranks. See {@link #kind}. */
+    /**
+     * One example path for each {@linkplain #kind kind} of rank pair: the path of its first pair, in the order of the writing
+     * rank, then of the peer.
+     */
     public List<PairPath> examples() {
         return kindsInOrder().stream()
                 .map(kind -> kinds.kinds().get(kind))
@@ -178,7 +184,7 @@ public final class EpPlan {
         return kinds.index(from, to);
     }
 
-    /** Path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; each is made when asked for. */
+    /** Path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; each path is created on access. */
     public List<PairPath> paths() {
         return new Paths(this);
     }
@@ -219,7 +225,7 @@ public final class EpPlan {
                 : 0;
     }
 
-    /** Ranks that share the operating system of {@code rank}, ascending, itself among them. */
+    /** Ranks that share the operating system of {@code rank}, including {@code rank}, ascending. */
     public List<Integer> hostRanks(int rank) {
         String host = profiles.get(rank).hostId();
         return profiles.stream()
@@ -262,7 +268,7 @@ public final class EpPlan {
         return List.copyOf(ids);
     }
 
-    /** Pairs of different ranks, like ones together, those of the lowest ranks first. */
+    /** Pairs of different ranks, grouped by equal paths; groups are in the order of their first pairs. */
     public List<PairGroup> groups() {
         Map<Decision, PairGroup> groups = new LinkedHashMap<>();
         for (int kind : kindsInOrder()) {
@@ -290,8 +296,8 @@ public final class EpPlan {
     }
 
     /**
-     * Returns the plan as readable text: the ranks with their NICs, then groups of equal rank pairs, each with the
-     * reasons why other backends were rejected.
+     * Returns the plan as readable text: the ranks with their NICs, then groups of rank pairs with equal paths, each
+     * group with the reasons why other backends were rejected.
      */
     public String explain() {
         return new PlanText(this, true).text();
@@ -308,7 +314,7 @@ public final class EpPlan {
     }
 
     /**
-     * Reads {@link #encode}.
+     * Decodes what {@link #encode} returned.
      *
      * @throws EpMismatchException when the bytes are not a plan of this version
      */
@@ -337,7 +343,7 @@ public final class EpPlan {
         return shares;
     }
 
-    /** Kinds of pairs, those of the lowest ranks first. */
+    /** Kinds of pairs, in the order of their first pairs. */
     List<Integer> kindsInOrder() {
         List<Integer> order = new ArrayList<>();
         for (int kind = 0; kind < decisions.size(); kind++) {
@@ -368,7 +374,10 @@ public final class EpPlan {
         return Lanes.count(options.lanes(), options.objective(), Math.max(1, Math.max(nics.size(), back)), ranks());
     }
 
-    /** True for a plan of the same ranks with the same options, paths and NICs that was made in the same way. */
+    /**
+     * Returns true for a plan of the same ranks with the same options, paths and NICs, if both plans were computed or
+     * both were created from given paths.
+     */
     @Override
     public boolean equals(Object other) {
         return other instanceof EpPlan plan
@@ -384,7 +393,7 @@ public final class EpPlan {
         return 31 * profiles.hashCode() + decisions.hashCode();
     }
 
-    /** In short; {@link #explain} says more. */
+    /** A short text; {@link #explain} says more. */
     @Override
     public String toString() {
         return "plan of " + ranks() + " ranks over "

@@ -63,7 +63,7 @@ final class EpPlanCodec {
         } catch (IOException | EpException | IllegalArgumentException e) {
             throw new EpMismatchException(
                     bytes.length + " bytes are not a plan that this ep4j reads (" + e.getMessage()
-                            + "); write and read it with the same version",
+                            + "); write and read the plan with the same ep4j version",
                     e);
         }
     }
@@ -132,7 +132,8 @@ final class EpPlanCodec {
         }
         int count = readCount(in);
         if (count != kinds) {
-            throw new IOException("it decides " + count + " kinds of pairs, its profiles have " + kinds);
+            throw new IOException(
+                    "it has paths for " + count + " kinds of pairs, but its profiles have " + kinds + " kinds");
         }
         List<Decision> decisions = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -212,7 +213,8 @@ final class EpPlanCodec {
 
     private static <T> T pick(List<T> from, int index) throws IOException {
         if (index < 0 || index >= from.size()) {
-            throw new IOException("it refers to entry " + index + " of " + from.size());
+            throw new IOException(
+                    "they refer to entry " + index + ", but the entry must be in [0, " + from.size() + ")");
         }
         return from.get(index);
     }

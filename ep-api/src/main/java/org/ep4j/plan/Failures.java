@@ -61,7 +61,7 @@ final class Failures {
         String shown =
                 byReason.values().stream().limit(SHOWN).map(Failure::text).collect(Collectors.joining("\n  "));
         throw new EpUnavailableException(pairs + " pairs of ranks have no path"
-                + (byReason.size() > SHOWN ? ", the first " + SHOWN + " kinds of them" : "") + ":\n  " + shown
+                + (byReason.size() > SHOWN ? "; the first " + SHOWN + " kinds of such pairs" : "") + ":\n  " + shown
                 + "\nadd a backend that connects them, or correct what the reasons name");
     }
 }

@@ -47,8 +47,8 @@ final class GivenPlan {
     static void checkOrder(List<RankProfile> profiles) {
         for (int i = 0; i < profiles.size(); i++) {
             if (profiles.get(i).rank() != i) {
-                throw new IllegalArgumentException(
-                        "profile " + i + " is that of rank " + profiles.get(i).rank() + ", must be in rank order");
+                throw new IllegalArgumentException("profile " + i + " belongs to rank "
+                        + profiles.get(i).rank() + "; the profiles must be in rank order");
             }
         }
     }

@@ -95,7 +95,7 @@ final class JointChoice {
                 .sorted(Comparator.comparing(Plan::cost, Cost.OF_ALL))
                 .toList();
         if (possible.isEmpty()) {
-            throw new EpUnavailableException("kernels of a GPU post in one way to all of its peers, and "
+            throw new EpUnavailableException("kernels of a GPU must post to all of its peers in the same way, and "
                     + unreachable(PathKind.DEVICE_POSTED) + "; " + unreachable(PathKind.HOST_POSTED)
                     + "; add a backend that connects these pairs, or leave out the GPUs that NICs do not reach");
         }
@@ -275,15 +275,17 @@ final class JointChoice {
         boolean alone = isBetweenGpus(kind)
                 && first(back(kind), one -> one.offer().kind() == way).isEmpty();
         if (alone) {
-            return "GPUs reach each other in the same way, and the way back has no such path";
+            return "two GPUs must use the same kind of path in both directions,"
+                    + " and the opposite direction has no path of this kind";
         }
         if (way == PathKind.MAPPED && plan.taken().get(kind).offer().kind() == PathKind.MAPPED) {
-            return "all peers of a rank map its memory by one backend, and another one costs less over all of them";
+            return "all peers of a rank must map its memory through the same backend, and another backend costs less in total";
         }
         if (way == PathKind.MAPPED || way == plan.way()) {
-            return "does not fit the paths of the other direction or of other peers, which cost less together";
+            return "cannot be combined with the paths chosen for the opposite direction or for other peers;"
+                    + " those paths cost less in total";
         }
-        return "kernels of a GPU post in one way to all of its peers, and "
+        return "kernels of a GPU must post to all of its peers in the same way, and "
                 + possible.stream()
                         .filter(other -> other.way() == way)
                         .findFirst()
@@ -315,7 +317,9 @@ final class JointChoice {
             }
         }
         return first == null
-                ? text(way) + " reaches all peers only if the memory of some rank is mapped by several backends"
+                ? text(way)
+                        + " paths do not reach all peers, and to reach the others by mapped paths, several backends would have"
+                        + " to map the memory of one rank, which is not supported"
                 : text(way) + " does not reach " + profiles.get(first.to()).label() + " from "
                         + profiles.get(first.from()).label()
                         + (missed > 1 ? " (" + missed + " such pairs)" : "");

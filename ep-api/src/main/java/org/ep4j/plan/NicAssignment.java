@@ -273,7 +273,7 @@ final class NicAssignment {
                         move.view.estimate(),
                         left.estimate() / sharing)
                 : "";
-        return "idle (" + move.view.how() + "), better than a shared nearest one (" + left.how() + ")" + figures;
+        return "idle (" + move.view.how() + "), better than sharing the nearest port (" + left.how() + ")" + figures;
     }
 
     private List<PortView> near(int rank) {

@@ -18,8 +18,8 @@ import org.ep4j.config.NicPattern;
 import org.ep4j.topology.Locality;
 
 /**
- * What the user of one rank wants of NICs. Hosts differ, so every rank's own wishes travel in its profile and are applied
- * to that rank.
+ * Which NICs the user of one rank maps, includes and excludes. Hosts differ, so every rank's own wishes travel in its
+ * profile and are applied to that rank.
  *
  * @param map value of {@link EpKeys#NIC_MAP}; empty for none
  * @param include value of {@link EpKeys#NIC_INCLUDE}; empty for all
@@ -30,7 +30,10 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
     /** Every NIC may be used, and the planner assigns them. */
     public static final NicChoice AUTO = new NicChoice("", "", "");
 
-    /** Settings of NICs that travel in {@link RankProfile#settings()} and may differ between ranks. */
+    /**
+     * NIC settings that a rank sends to the other ranks in {@link RankProfile#settings()}; they may differ between
+     * ranks.
+     */
     public static final List<ConfigKey<?>> KEYS = List.of(
             EpKeys.NIC_MAP,
             EpKeys.NIC_INCLUDE,
@@ -41,7 +44,7 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
             EpKeys.NIC_INFLIGHT_MESSAGES);
 
     /**
-     * Checks that all three can be read.
+     * Checks that the map and both lists can be read.
      *
      * @throws EpConfigException naming what is malformed
      */
@@ -66,7 +69,7 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
     }
 
     /**
-     * Reads the three settings.
+     * Reads {@link EpKeys#NIC_MAP}, {@link EpKeys#NIC_INCLUDE} and {@link EpKeys#NIC_EXCLUDE}.
      *
      * @throws EpConfigException naming what is malformed, and the variable that it is from
      */
@@ -89,7 +92,8 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
     }
 
     /**
-     * The machine around a device, with the NICs and ports that a rank on it may use; none where nothing is left.
+     * Returns a copy of {@code locality} with only the NICs and ports that this choice allows for {@code device};
+     * without NICs if the choice leaves none.
      *
      * @param locality all that is there
      * @param device of the rank

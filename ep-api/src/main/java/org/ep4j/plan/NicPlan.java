@@ -101,7 +101,7 @@ final class NicPlan {
             NicShare share = assigned.get(i);
             boolean limited =
                     rules.get(ranks.get(i)).limits() && !share.reason().isEmpty();
-            String reason = share.reason() + (limited ? "; of those that the settings allow" : "");
+            String reason = share.reason() + (limited ? "; chosen among the ports that the settings allow" : "");
             shares.get(ranks.get(i)).put(backend, new NicShare(share.ports(), reason));
         }
     }

@@ -37,7 +37,7 @@ final class NicRules {
         this.wishes = NicWishes.of(choice, gpu);
         if (gpu >= 0 && !map.isEmpty() && wishes.wanted().isEmpty()) {
             throw new EpConfigException(mapText() + " has no NIC for GPU " + gpu + "; add " + gpu
-                    + ":NIC, or *:NIC for all GPUs that it does not name" + there());
+                    + ":NIC, or *:NIC for all GPUs that the map does not name" + there());
         }
         List<NicReach> nics = profile.locality().nics();
         if (nics.stream().anyMatch(nic -> nic.family().rdma())) {
@@ -96,8 +96,8 @@ final class NicRules {
                 .toList();
         String setting = mapText();
         if (named.isEmpty()) {
-            throw new EpConfigException(
-                    setting + " names " + wish + ", and there is no NIC " + wish.nic() + " that it can use" + there());
+            throw new EpConfigException(setting + " names " + wish + ", and there is no NIC " + wish.nic()
+                    + " that this rank can use" + there());
         }
         // One that cannot be used now is left to the reasons of backends: others may need no NIC.
         boolean exists = named.stream()
@@ -129,7 +129,10 @@ final class NicRules {
                 ports.add(nic.name());
             }
         }
-        return "; " + (ports.isEmpty() ? "no NIC there can be used" : "ports that are up: " + String.join(", ", ports))
+        return "; "
+                + (ports.isEmpty()
+                        ? "no NIC of its machine can be used"
+                        : "ports that are up: " + String.join(", ", ports))
                 + profile.locality().butLeftOut();
     }
 }

@@ -6,9 +6,10 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.spi.PathOffer;
 
 /**
- * What a path is to be good at. The cost of an offer is the time of one message: its latency, and its bytes over
- * {@link PathOffer#sharedGigabytesPerSecond}. Offers that take a detour through host memory are compared with each other alone, and
- * taken where there is no other: the detour costs memory and threads that no time of a message shows.
+ * The message size that paths are chosen for. The cost of an offer is the time of one message: its latency, and its
+ * bytes over {@link PathOffer#sharedGigabytesPerSecond}. Offers that take a detour through host memory are compared
+ * with each other alone, and taken where there is no other: the detour costs memory and threads that no time of a
+ * message shows.
  */
 public enum Objective {
     /** One BF16 row of hidden size 7168. */
@@ -31,7 +32,7 @@ public enum Objective {
         this.bytes = bytes;
     }
 
-    /** Name in settings: {@code low-latency}. */
+    /** Name in settings, for example {@code low-latency}. */
     public String text() {
         return text;
     }
@@ -41,7 +42,7 @@ public enum Objective {
         return unit;
     }
 
-    /** Estimated time of the message over a path, in microseconds. */
+    /** Estimated time in microseconds that a message of this objective's size takes over a path. */
     public double micros(PathOffer offer) {
         return offer.latencyMicros() + bytes / (offer.sharedGigabytesPerSecond() * 1e3);
     }

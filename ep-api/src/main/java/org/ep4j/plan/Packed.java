@@ -52,10 +52,11 @@ final class Packed {
                 throw new IOException(String.format(Locale.ROOT, "they begin with %08x, not %08x", foundMagic, magic));
             }
             if (foundFormat != format) {
-                throw new IOException("they have format " + foundFormat + ", this reads " + format);
+                throw new IOException("they have format " + foundFormat + ", but this ep4j reads format " + format);
             }
             if (length < 0 || length > MOST) {
-                throw new IOException("they say that they hold " + length + " bytes");
+                throw new IOException(
+                        "they declare a length of " + length + " bytes, but the length must be in [0, " + MOST + "]");
             }
             int start = bytes.length - head.available();
             if (crc(bytes, start) != crc) {
@@ -63,7 +64,8 @@ final class Packed {
             }
             byte[] body = inflate(bytes, start, length);
             if (body.length != length) {
-                throw new IOException("they say that they hold " + length + " bytes, and hold " + body.length);
+                throw new IOException(
+                        "they declare a length of " + length + " bytes, but unpack to " + body.length + " bytes");
             }
             return body;
         }
@@ -82,7 +84,7 @@ final class Packed {
                 read = inflater.inflate(part);
             }
             if (!inflater.finished() || inflater.getRemaining() > 0) {
-                throw new IOException("they are cut, damaged, or followed by others");
+                throw new IOException("they are cut, damaged, or followed by other bytes");
             }
             return body.toByteArray();
         } catch (DataFormatException e) {

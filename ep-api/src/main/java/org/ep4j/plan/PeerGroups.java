@@ -9,9 +9,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The peers of each rank in groups that its plan does not tell apart: pairs with those of a group are of one kind both ways
- * ({@link EpPlan#kind}), and they have one label. What is added up over all pairs of thousands of ranks takes as many steps as there are
- * such groups. Immutable.
+ * The peers of each rank, in groups that the plan treats alike. The pairs of the rank with all peers of a group are of
+ * the same kind ({@link EpPlan#kind}) in each direction, and the peers of a group have the same label. What is added up
+ * over all pairs of thousands of ranks takes as many steps as there are such groups. Immutable.
  */
 public final class PeerGroups {
     private final RankClasses classes;
@@ -21,11 +21,11 @@ public final class PeerGroups {
     /** By group of ranks. */
     private final List<List<Alike>> members = new ArrayList<>();
 
-    /** Receives the peers of a rank. */
+    /** Receives the peers of a rank, group by group. */
     @FunctionalInterface
     public interface Visitor {
         /**
-         * Receives peers that are alike.
+         * Receives one group: {@code count} peers that are alike, of which {@code example} is one.
          *
          * @param example one of them
          * @param count how many there are
@@ -64,7 +64,7 @@ public final class PeerGroups {
         this.patterns = new GroupPatterns(classes, types);
     }
 
-    /** Visits all peers of a rank, each in one group. */
+    /** Visits the groups of a rank's peers; every peer is in exactly one group. */
     public void forEach(int rank, Visitor visitor) {
         int group = classes.groupOf(rank);
         Map<Member, Integer> examples =

@@ -34,7 +34,7 @@ final class PlanText {
             hosts();
         }
         if (plan.hybrid()) {
-            text.append("hybrid: loads and stores within a domain, NICs beyond it\n");
+            text.append("hybrid: loads and stores within a domain, NICs between domains\n");
         }
         pairs().forEach((decision, shown) ->
                 text.append(String.join(" ", shown)).append(": ").append(path(decision)));
@@ -160,7 +160,7 @@ final class PlanText {
         if (decision.posted()) {
             line.append(", ").append(path.lanes()).append(path.lanes() == 1 ? " lane" : " lanes");
         }
-        line.append(offer.staged() ? ", staged through host memory since nothing better is there" : "");
+        line.append(offer.staged() ? ", staged through host memory since there is no better path" : "");
         line.append('\n');
         RankProfile from = plan.profiles().get(path.from());
         RankProfile to = plan.profiles().get(path.to());
@@ -181,6 +181,6 @@ final class PlanText {
                 return plan.path(example.from(), example.to());
             }
         }
-        throw new IllegalArgumentException("the plan does not hold " + decision);
+        throw new IllegalArgumentException("the plan does not contain " + decision);
     }
 }

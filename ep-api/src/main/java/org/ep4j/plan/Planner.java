@@ -28,7 +28,7 @@ public final class Planner {
     public record Candidate(String id, BiFunction<RankProfile, RankProfile, Offer> offer) {}
 
     /**
-     * Plans for no particular objective.
+     * Computes a plan for {@link Objective#BALANCED}.
      *
      * @param profiles what the ranks reported, in rank order
      * @param candidates backends that are present; their order does not matter
@@ -40,7 +40,7 @@ public final class Planner {
     }
 
     /**
-     * Plans. Offers are asked for once for all pairs of ranks that differ only in names and identity.
+     * Computes a plan. Offers are asked for once for all pairs of ranks that differ only in names and identity.
      *
      * @param profiles what the ranks reported, in rank order
      * @param candidates backends that are present; their order does not matter

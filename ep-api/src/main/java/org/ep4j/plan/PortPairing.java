@@ -11,7 +11,8 @@ import java.util.function.BiPredicate;
 import org.ep4j.topology.NicReach;
 
 /**
- * Ports of two ranks that are connected to each other, by rail: the same seen from both ends. A rail joins ports of one network.
+ * The ports of one rank and the ports of another that they are connected to, in the order of the rails; both ranks
+ * compute the same pairing. A rail joins ports of one network.
  *
  * @param lower ports of the rank with the lower number
  * @param higher ports of the other, as many
@@ -19,7 +20,7 @@ import org.ep4j.topology.NicReach;
  * @param networks networks of the ports that the plan gives them, first of the lower rank, then of the other
  */
 public record PortPairing(List<String> lower, List<String> higher, Meeting meeting, List<String> networks) {
-    /** How networks of two ranks come together. */
+    /** Whether the connected ports of two ranks are in one network. */
     public enum Meeting {
         /** Ports that the plan gives them are in one network, or their networks are unknown. */
         PLANNED,
@@ -39,8 +40,7 @@ public record PortPairing(List<String> lower, List<String> higher, Meeting meeti
     private record Pair(String lower, String higher) {}
 
     /**
-     * Pairs the ports of two ranks, if possible those that are in the same network; the result is the same on both
-     * ranks.
+     * Pairs the ports of two ranks, if possible ports of the same network; the result is the same on both ranks.
      *
      * @param backend what connects the two
      * @param usable whether the backend can use a port of a rank, {@code name:port}, which the plan does not give it

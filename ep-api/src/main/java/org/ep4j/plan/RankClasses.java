@@ -150,8 +150,9 @@ final class RankClasses {
         }
         if (distinct.size() > MOST_COLUMNS) {
             throw new EpUnavailableException("the ranks report " + distinct.size()
-                    + " identity facts that part them in different ways, at most " + MOST_COLUMNS
-                    + " can be planned with; a backend puts into its identity what are facts");
+                    + " identity facts that divide the ranks in different ways, but a plan can use at most "
+                    + MOST_COLUMNS
+                    + "; some backend reports facts as identity facts that it should report as plain facts");
         }
         return List.copyOf(distinct.values());
     }

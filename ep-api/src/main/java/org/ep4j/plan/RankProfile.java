@@ -36,7 +36,7 @@ public record RankProfile(
         Map<String, BackendProfile> backends,
         Map<String, String> settings) {
     /**
-     * One backend on one rank.
+     * What one rank found out about one backend.
      *
      * @param usable true when no check failed
      * @param why why it is not usable, with remedies; empty when it is
@@ -44,7 +44,7 @@ public record RankProfile(
      * @param identity what {@code offer} only compares between two ranks
      */
     public record BackendProfile(boolean usable, String why, Map<String, String> facts, Map<String, String> identity) {
-        /** A profile without identity. */
+        /** Creates a profile of a backend without identity facts. */
         public BackendProfile(boolean usable, String why, Map<String, String> facts) {
             this(usable, why, facts, Map.of());
         }
@@ -57,7 +57,7 @@ public record RankProfile(
             return new BackendProfile(report.usable(), why, facts, report.identity());
         }
 
-        /** True when a check found the device or the machine to be other than what the backend is for. */
+        /** Returns true if a check found that the backend is not made for this device or machine. */
         public boolean notApplicable() {
             return why.contains(" " + Check.Status.NOT_APPLICABLE + ": ");
         }
@@ -69,7 +69,7 @@ public record RankProfile(
         }
     }
 
-    /** A profile of a rank whose machine is not known. */
+    /** Creates a profile of a rank whose machine is not known. */
     public RankProfile(
             int rank,
             String hostId,
@@ -104,7 +104,7 @@ public record RankProfile(
         return Optional.ofNullable(backends.get(id));
     }
 
-    /** Name for messages: {@code rank 3 (host-a, pid 4711, host:0)}. */
+    /** Name for messages, for example {@code rank 3 (host-a, pid 4711, host:0)}. */
     public String label() {
         return "rank " + rank + " (" + hostName + ", pid " + pid + ", " + device + ")";
     }
@@ -120,7 +120,7 @@ public record RankProfile(
     }
 
     /**
-     * Reads {@link #encode}.
+     * Decodes what {@link #encode} returned.
      *
      * @throws EpMismatchException when the bytes are not a profile of this version
      */

@@ -51,8 +51,8 @@ final class RankProfileCodec {
         try (var in = new DataInputStream(new ByteArrayInputStream(bytes))) {
             int format = in.readInt();
             if (format != FORMAT) {
-                throw new EpMismatchException("a rank sent a profile of format " + format + ", this ep4j reads "
-                        + FORMAT + "; run the same ep4j version on all ranks");
+                throw new EpMismatchException("a rank sent a profile of format " + format
+                        + ", but this ep4j reads format " + FORMAT + "; run the same ep4j version on all ranks");
             }
             RankProfile profile = read(in);
             if (in.available() > 0) {
@@ -119,7 +119,7 @@ final class RankProfileCodec {
     static int readCount(DataInputStream in) throws IOException {
         int count = in.readInt();
         if (count < 0 || count > in.available()) {
-            throw new IOException("it says that " + count + " things follow in " + in.available() + " bytes");
+            throw new IOException("it declares " + count + " entries in the " + in.available() + " bytes that follow");
         }
         return count;
     }

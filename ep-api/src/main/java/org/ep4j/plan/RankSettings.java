@@ -10,18 +10,21 @@ import org.ep4j.config.EpConfig.Origin;
 import org.ep4j.config.EpConfig.Resolved;
 import org.ep4j.config.EpKeys;
 
-/** Settings as the profile of a rank carries them: those that all ranks must share, and those of the rank's own NICs. */
+/** Settings in the profile of a rank: settings that all ranks must share, and settings of the rank's own NICs. */
 public final class RankSettings {
     /** Behind the name of a setting: the variable of other software that gave its value. */
     private static final String VARIABLE = "@variable";
 
-    /** Limits of what a rank has in flight on a NIC. */
+    /** Settings that limit what a rank has in flight on a NIC. */
     public static final List<ConfigKey<?>> INFLIGHT =
             List.of(EpKeys.NIC_INFLIGHT_BYTES, EpKeys.NIC_INFLIGHT_WRITES, EpKeys.NIC_INFLIGHT_MESSAGES);
 
     private RankSettings() {}
 
-    /** Name under which settings of a rank hold the variable of other software that gave the value of a key. */
+    /**
+     * Name of an additional entry in a rank's settings: this entry names the variable of other software from which
+     * {@code key} got its value.
+     */
     public static String variableOf(ConfigKey<?> key) {
         return key.name() + VARIABLE;
     }
@@ -60,7 +63,7 @@ public final class RankSettings {
         return own;
     }
 
-    /** True for a setting of a rank's own NICs, which may differ between ranks. */
+    /** Returns true for a setting of a rank's own NICs, which may differ between ranks. */
     public static boolean isOwn(String name) {
         return NicChoice.KEYS.stream().anyMatch(key -> name.equals(key.name()) || name.equals(variableOf(key)));
     }

@@ -15,7 +15,8 @@ public interface Bootstrap extends AutoCloseable {
     int size();
 
     /**
-     * Gives every member the bytes of all. Collective; calls with different tags may overlap, a tag is used once.
+     * Gives every member the bytes of all members. Collective; calls with different tags may overlap, a tag is used
+     * once.
      *
      * @param tag names the exchange; the same on all members, unique in the life of this bootstrap
      * @param mine this member's bytes, at most 16 MiB
@@ -30,31 +31,40 @@ public interface Bootstrap extends AutoCloseable {
      */
     List<byte[]> allGather(String tag, byte[] mine, Duration deadline);
 
-    /** Returns when all members have called it with this tag; throws as {@link #allGather}. */
+    /**
+     * Waits until all members have called this method with {@code tag}; throws the same exceptions as {@link
+     * #allGather}.
+     */
     default void barrier(String tag, Duration deadline) {
         allGather(tag, new byte[0], deadline);
     }
 
-    /** What is known about a member; never goes back to {@link MemberState#ALIVE}. Does not block. */
+    /**
+     * What is known about a member; a member in another state never becomes {@link MemberState#ALIVE} again. Does not
+     * block.
+     */
     MemberState state(int rank);
 
     /**
-     * True if a member that is {@link MemberState#LOST} is known to do nothing any more, and not only to be silent: where members
-     * are threads, one is lost only if it was declared dead.
+     * Returns true if every member that is {@link MemberState#LOST} is certainly dead, not only silent. This is so
+     * where members are threads, because a thread is lost only if it was declared dead.
      */
     default boolean provesLosses() {
         return false;
     }
 
     /**
-     * True if a member is known to do nothing any more: it may neither write nor read memory of others. A member that is only silent
-     * may. Never goes back to false. Does not block.
+     * Returns true if a member is certainly dead: it can neither write nor read memory of others. A member that is only
+     * silent can. Never goes back to false. Does not block.
      */
     default boolean isProvedDead(int rank) {
         return provesLosses() && state(rank) == MemberState.LOST;
     }
 
-    /** Grows whenever some {@link #state} changes; one volatile read, cheap enough for a polling loop. */
+    /**
+     * A number that grows whenever some {@link #state} changes. Any thread may read it; it is one volatile read, cheap enough
+     * for a polling loop.
+     */
     long stateChanges();
 
     /**
@@ -69,7 +79,7 @@ public interface Bootstrap extends AutoCloseable {
      */
     Bootstrap subgroup(String name, List<Integer> ranks);
 
-    /** Leaves in good order: the others see {@link MemberState#LEFT}. A second call does nothing. */
+    /** Leaves the group: the others see {@link MemberState#LEFT}. A second call does nothing. */
     @Override
     void close();
 }

@@ -9,7 +9,7 @@ package org.ep4j.spi;
  * @param remedy what to do; empty when there is nothing to do
  */
 public record Check(String code, Status status, String detail, String remedy) {
-    /** How a check went. */
+    /** Result of a check. */
     public enum Status {
         /** Fine. */
         PASS,
@@ -34,7 +34,7 @@ public record Check(String code, Status status, String detail, String remedy) {
     }
 
     /**
-     * A check that finds the machine, or the device, to be other than what the backend is for.
+     * A check that found that the backend is not made for this machine or device.
      *
      * @param remedy what to use instead; empty when there is nothing
      */

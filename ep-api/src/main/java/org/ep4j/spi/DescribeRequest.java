@@ -6,7 +6,7 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.topology.Locality;
 
 /**
- * What a backend is asked about a machine that is known only by description.
+ * Input of {@link EpBackendProvider#describe}: a rank on a machine that is known only by description.
  *
  * @param device device that the rank would use
  * @param locality the machine around the device
@@ -14,7 +14,7 @@ import org.ep4j.topology.Locality;
  * @param config settings of that rank
  */
 public record DescribeRequest(Device device, Locality locality, String hostId, EpConfig config) {
-    /** A rank without settings. */
+    /** Creates a request for a rank without settings. */
     public DescribeRequest(Device device, Locality locality, String hostId) {
         this(device, locality, hostId, EpConfig.builder(Map.of(), Map.of()).build());
     }

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a backend contributes to the kernels of a GPU, see {@link DevicePosted}: source that is compiled before theirs, and
- * libraries of device code that the result is linked with.
+ * Code that a backend contributes to the kernels of a GPU ({@link DevicePosted}): source that is compiled in front of
+ * the source of the kernels, and libraries of device code that the compiled kernels are linked with.
  *
  * @param version what else decides about the compiled code, such as name and version of the libraries; part of the key under
  *     which it is cached

@@ -4,7 +4,7 @@ import java.util.OptionalLong;
 import org.ep4j.DeviceMemory;
 
 /**
- * Capability of a {@link SymmetricBuffer} whose peers' memory kernels of this rank's GPU write by calls of a device library.
+ * Capability of a {@link SymmetricBuffer}: kernels of this rank's GPU write into the memory of peers by calls of a device library.
  * The backend allocates the memory ({@link EpBackend#allocatesWindow}); on all ranks it has the same layout. The host writes
  * the few words that it sends itself as with any {@link HostPosted} buffer, and sees the counters that kernels advance.
  *
@@ -34,34 +34,35 @@ import org.ep4j.DeviceMemory;
  * from} is then any memory that these can read, shared memory too, and may change once the call has returned.
  */
 public interface DevicePosted extends HostPosted {
-    /** What kernels are compiled and linked with; the same for all buffers of the backend. */
+    /** Source and libraries that kernels are compiled and linked with; the same for all buffers of the backend. */
     DeviceCode code();
 
-    /** The peer in calls of the device library. */
+    /** Number of the peer {@code rank} in calls of the device library. */
     int number(int rank);
 
     /**
-     * What kernels add to an address in {@link SymmetricBuffer#local()} or {@link #counters()} to reach the same place of the
-     * peer's by loads and stores; empty where this GPU does not map it.
+     * Offset that kernels add to an address in {@link SymmetricBuffer#local()} or {@link #counters()} to load and store
+     * at the same place in the peer's memory; empty if this GPU does not map that memory.
      */
     default OptionalLong mapped(int rank) {
         return OptionalLong.empty();
     }
 
     /**
-     * The counters of {@link HostPosted}, beside {@link SymmetricBuffer#local()}: that number {@code c} of rank {@code s} of
-     * the plan's {@code R} is the word at byte {@code (c * R + s) * 64}.
+     * Memory of the counters of {@link HostPosted}; this memory is not part of {@link SymmetricBuffer#local()}. Counter
+     * {@code c} that source rank {@code s} advances is the word at byte {@code (c * R + s) * 64} of this memory, where
+     * {@code R} is the plan's number of ranks.
      */
     DeviceMemory counters();
 
     /**
-     * Makes a loaded module able to call the device library; before any of its kernels is launched, and while no stream of the
-     * calling thread records.
+     * Prepares a loaded module for calls of the device library; called before any of its kernels is launched, and while
+     * no stream of the calling thread captures a graph.
      *
      * @param module the driver's handle
      */
     void attach(long module);
 
-    /** Ends it, before the module is unloaded. */
+    /** Detaches a module from the device library; called before the module is unloaded. */
     void detach(long module);
 }

@@ -8,15 +8,15 @@ public interface DeviceProvider {
     /** Type of the devices that this provider opens, as in {@link Device#type()}, for example {@code host}. */
     String type();
 
-    /** The SPI version that this was compiled against, written as a constant. */
+    /** The SPI version that this provider was compiled against, written as a constant. */
     SpiVersion spiVersion();
 
-    /** Looks whether {@code request.device()} can be used; same rules as {@link EpBackendProvider#probe}. */
+    /** Checks whether {@code request.device()} can be used, by the same rules as {@link EpBackendProvider#probe}. */
     ProbeReport probe(ProbeRequest request);
 
     /**
-     * Number of devices of this type that the process sees, and so the ordinals there are: 0 to one less. Never throws; 0 when
-     * there is none or it cannot be known.
+     * Number of devices of this type that the process sees; their ordinals begin with 0. Never throws; 0 when there is
+     * none or it cannot be known.
      */
     default int count() {
         return 1;

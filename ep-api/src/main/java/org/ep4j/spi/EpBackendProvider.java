@@ -13,10 +13,10 @@ import org.ep4j.plan.RankProfile;
  * Implementations are safe for use from several threads.
  */
 public interface EpBackendProvider {
-    /** Name, {@code [a-z0-9-]{1,64}}, never changed: {@code host-shm}. */
+    /** Name, for example {@code host-shm}. It matches {@code [a-z0-9-]{1,64}} and never changes. */
     String id();
 
-    /** The {@link SpiVersion#CURRENT} of the ep-api that this was compiled against, written as a constant. */
+    /** The {@link SpiVersion#CURRENT} of the ep-api that this provider was compiled against, written as a constant. */
     SpiVersion spiVersion();
 
     /**
@@ -28,14 +28,15 @@ public interface EpBackendProvider {
     }
 
     /**
-     * Looks at this machine for one rank. Never throws, ends within the request's deadline, and changes nothing in the
+     * Probes this machine for one rank. Never throws, ends within the request's deadline, and changes nothing in the
      * process: no environment, no current device, no thread left behind.
      */
     ProbeReport probe(ProbeRequest request);
 
     /**
-     * What {@link #probe} would report on a machine that is known only by description, supposing that the software it needs
-     * is installed there. Pure: it looks at nothing but the request. {@link #offer} understands its facts.
+     * What {@link #probe} would report on a machine that is known only by description, supposing that the software that
+     * the backend needs is installed there. Pure: it uses nothing but the request. {@link #offer} understands its
+     * facts.
      *
      * <p>By default the planner cannot use the backend for a machine that is given only as a description.
      */
@@ -43,7 +44,8 @@ public interface EpBackendProvider {
         return new ProbeReport(
                 List.of(Check.fail(
                         "EP-PLAN-001",
-                        "backend " + id() + " cannot tell from a description whether it would run",
+                        "backend " + id()
+                                + " cannot predict from the description of a machine whether it would run there",
                         "plan on the machine itself, or leave the backend out")),
                 Map.of());
     }

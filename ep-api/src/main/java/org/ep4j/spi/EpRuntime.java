@@ -9,14 +9,16 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.plan.EpPlan;
 
-/** The engine behind {@link EpGroup#join}, found by {@link java.util.ServiceLoader}; ep-engine has the one there is. */
+/**
+ * The engine behind {@link EpGroup#join}, found by {@link java.util.ServiceLoader}; ep-engine contains the only one.
+ */
 public interface EpRuntime {
-    /** Joins; see {@link EpGroup#join(Bootstrap, EpConfig)}. */
+    /** Joins a group; see {@link EpGroup#join(Bootstrap, EpConfig)}. */
     EpGroup join(Bootstrap bootstrap, EpConfig config);
 
     /**
-     * Bytes that a buffer would take on a rank of a group with a plan; see {@link EpGroup#bufferSize}. Ranks that post to
-     * others need more than those that map all memory.
+     * Bytes that a buffer would take on {@code rank} in a group with the given plan; see {@link EpGroup#bufferSize}.
+     * Ranks that post to others need more than those that map all memory.
      *
      * @param rank which of them
      * @throws org.ep4j.EpArgumentException when the shape does not fit such a group
@@ -24,7 +26,7 @@ public interface EpRuntime {
     BufferSize bufferSize(EpShape shape, EpPlan plan, int rank);
 
     /**
-     * As above, where all ranks map each other's memory.
+     * Bytes that a buffer would take on a rank of a group in which all ranks map each other's memory.
      *
      * @param ranks number of ranks
      * @param rank which of them
@@ -44,7 +46,7 @@ public interface EpRuntime {
         if (runtimes.size() != 1) {
             throw new EpUnavailableException(
                     runtimes.size() + " engines found, must be 1; add a backend such as"
-                            + " org.ep4j:backend-host (the engine comes with it), and where jars are merged keep META-INF/services");
+                            + " org.ep4j:backend-host (the engine comes with it), and if jars are merged, keep META-INF/services");
         }
         return runtimes.get(0);
     }

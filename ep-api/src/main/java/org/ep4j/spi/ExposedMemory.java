@@ -4,7 +4,7 @@ import java.util.Optional;
 import org.ep4j.DeviceMemory;
 
 /**
- * Memory that a backend is given to register, in one of the ways that NICs know.
+ * Memory that a backend is to register with NICs: by its address, or as a dma-buf.
  *
  * @param memory the range
  * @param dmaBuf the same range as a file of the kernel; empty where it is registered by its address
@@ -25,7 +25,7 @@ public record ExposedMemory(DeviceMemory memory, Optional<DmaBuf> dmaBuf) {
             this.text = text;
         }
 
-        /** As people know it: {@code dma-buf}. */
+        /** Name for messages, for example {@code dma-buf}. */
         @Override
         public String toString() {
             return text;
@@ -33,7 +33,8 @@ public record ExposedMemory(DeviceMemory memory, Optional<DmaBuf> dmaBuf) {
     }
 
     /**
-     * A dma-buf. It belongs to whoever made it, who closes it when {@link EpBackend#expose} has returned or later.
+     * A dma-buf, and the offset at which the memory begins in it. It belongs to its creator, which closes it when
+     * {@link EpBackend#expose} has returned or later.
      *
      * @param descriptor number of the open file
      * @param offset of the memory's first byte in it
@@ -45,7 +46,7 @@ public record ExposedMemory(DeviceMemory memory, Optional<DmaBuf> dmaBuf) {
         return new ExposedMemory(memory, Optional.empty());
     }
 
-    /** How it is to be registered. */
+    /** How the memory is to be registered. */
     public Kind kind() {
         if (dmaBuf.isPresent()) {
             return Kind.DMA_BUF;

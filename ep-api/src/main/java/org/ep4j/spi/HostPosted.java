@@ -4,7 +4,7 @@ import java.time.Duration;
 import org.ep4j.EpTimeoutException;
 
 /**
- * Capability of a {@link SymmetricBuffer} whose peers' memory this rank writes by posting to a NIC from host threads. The
+ * Capability of a {@link SymmetricBuffer}: host threads of this rank write into the memory of peers by posting to a NIC. The
  * one thing it does is the counted write: any number of {@link #write writes} to a peer, then one {@link #advance advance}
  * of a counter there; whoever {@link #seen sees} the counter advanced on the peer sees the bytes of all writes that were
  * posted to it before. Over how many ports and queue pairs they travel, in which order they arrive and how arrival is
@@ -35,17 +35,18 @@ public interface HostPosted {
     void write(int peer, long target, long source, long bytes);
 
     /**
-     * Posts a write of low latency or of control data; {@link #write} is for high throughput. Limits of writes in flight, see {@link
-     * org.ep4j.plan.offer.FlowLimits}, count the two apart. In all else they are alike, and an {@link #advance} ends both. The default calls
-     * {@link #write}, for backends without limits.
+     * Posts a low-latency write or a write of control data; {@link #write} is for high throughput. Limits of writes in
+     * flight, see {@link org.ep4j.plan.offer.FlowLimits}, count the two apart. In all else they are alike, and an
+     * {@link #advance} ends both. The default calls {@link #write}, for backends without limits.
      */
     default void writeMessage(int peer, long target, long source, long bytes) {
         write(peer, target, source, bytes);
     }
 
     /**
-     * Ends a counted write: after all that was posted to {@code peer} before, sets this rank's counter there to {@code value}.
-     * Nothing that was posted stays behind in this rank when the call returns.
+     * Ends a counted write: posts {@code value} to this rank's counter {@code counter} on {@code peer}, where it
+     * becomes visible after everything that was posted to {@code peer} before. Nothing that was posted stays behind in
+     * this rank when the call returns.
      *
      * @param counter below {@link #COUNTERS}
      * @param value not below the last one
@@ -60,16 +61,16 @@ public interface HostPosted {
     long seen(int counter, int source);
 
     /**
-     * Waits until all writes posted to {@code peer} are complete: their source memory may be reused, and closing this
-     * rank's buffer loses none of them.
+     * Waits until all writes posted to {@code peer} are complete; after that, their source memory may be reused, and
+     * closing this rank's buffer loses none of them.
      *
      * @throws EpTimeoutException at the deadline
      */
     void drain(int peer, Duration deadline);
 
     /**
-     * Returns true if nothing is in flight to {@code peer} from any buffer of the backend, so that later posts arrive
-     * after all earlier ones, and the queue has room for a small write and an advance. Waits for a moment at most (less
+     * Returns true if no buffer of the backend has anything in flight to {@code peer}, and the queue has room for a
+     * small write and an advance. Later posts then arrive after all earlier ones. Waits for a moment at most (less
      * than a millisecond), and not for other threads that use the connection: then false.
      */
     default boolean isIdle(int peer) {

@@ -9,7 +9,7 @@ public interface NanoClock {
     /** The clock of this JVM, {@link System#nanoTime}. */
     NanoClock SYSTEM = System::nanoTime;
 
-    /** Nanoseconds since a fixed point in time, for differences only; it may be negative, and overflow. */
+    /** Nanoseconds since a fixed point in time, for differences only; the value may be negative, and may overflow. */
     long nanoTime();
 
     /**

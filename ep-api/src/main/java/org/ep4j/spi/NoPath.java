@@ -1,7 +1,7 @@
 package org.ep4j.spi;
 
 /**
- * A backend cannot connect a pair of ranks.
+ * Answer of a backend that cannot connect a pair of ranks: the reason and a remedy.
  *
  * @param reason why, with values
  * @param remedy what would make it possible; empty when nothing would

@@ -27,13 +27,13 @@ public record PathOffer(
         String flow,
         int sharers)
         implements Offer {
-    /** A path of which no flow control is told. */
+    /** Creates an offer without a description of flow control, for a pair that shares its bandwidth with no other. */
     public PathOffer(
             PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics, boolean staged) {
         this(kind, gigabytesPerSecond, latencyMicros, nics, staged, "", 1);
     }
 
-    /** A path without a detour. */
+    /** Creates an offer of a path without a detour through host memory. */
     public PathOffer(PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics) {
         this(kind, gigabytesPerSecond, latencyMicros, nics, false, "", 1);
     }
@@ -47,7 +47,7 @@ public record PathOffer(
         }
     }
 
-    /** What the pair gets of the bandwidth when all ranks of the host write to each other. */
+    /** Bandwidth in GB/s that the pair gets when all ranks of the host write to each other. */
     public double sharedGigabytesPerSecond() {
         return gigabytesPerSecond / sharers;
     }
@@ -62,17 +62,17 @@ public record PathOffer(
         return new PathOffer(kind, gigabytesPerSecond, latencyMicros, other, staged, flow, sharers);
     }
 
-    /** The same path with bytes that take a detour through host memory. */
+    /** Returns a copy of this offer whose bytes take a detour through host memory. */
     public PathOffer throughHostMemory() {
         return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, true, flow, sharers);
     }
 
-    /** The same path with what is told of its flow control. */
+    /** Returns a copy of this offer with a description of its flow control. */
     public PathOffer withFlow(String text) {
         return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, staged, text, sharers);
     }
 
-    /** The same path, whose bandwidth so many pairs share. */
+    /** Returns a copy of this offer whose bandwidth is shared by {@code pairs} pairs. */
     public PathOffer withSharers(int pairs) {
         return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, staged, flow, pairs);
     }

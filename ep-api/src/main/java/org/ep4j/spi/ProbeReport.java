@@ -18,12 +18,12 @@ public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<Str
     public static final String FOLDER = "folder";
 
     /**
-     * Name of the fact that says in a few words through what a usable backend exchanges, such as {@code TCP by libfabric 1.17}, for
-     * people; may be missing, and is not sent to other ranks.
+     * Name of the fact that briefly describes, for people, how a usable backend exchanges data, such as
+     * {@code TCP by libfabric 1.17}; may be missing, and is not sent to other ranks.
      */
     public static final String SUMMARY = "summary";
 
-    /** Name of the fact of a device that says how ranks on it copy and sum rows, for people; may be missing. */
+    /** Name of the fact that describes, for people, how the ranks on a device copy and sum rows; may be missing. */
     public static final String ROWS = "rows";
 
     /** Creates a report without identity facts. */
@@ -41,19 +41,19 @@ public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<Str
         identity = java.util.Collections.unmodifiableMap(new TreeMap<>(identity));
     }
 
-    /** True when the backend can be used: no check failed, and all apply. */
+    /** Returns true if the backend can be used: no check failed, and all apply. */
     public boolean usable() {
         return failures().isEmpty();
     }
 
-    /** Checks that make the backend unusable: those that failed, and those that found it not applicable. */
+    /** Checks that make the backend unusable: checks that failed, and checks that found it not applicable. */
     public List<Check> failures() {
         return checks.stream()
                 .filter(check -> check.status() == Check.Status.FAIL || check.status() == Check.Status.NOT_APPLICABLE)
                 .toList();
     }
 
-    /** The check that finds the machine or the device to be other than what the backend is for, if there is one. */
+    /** The check that found that the backend is not made for this machine or device, if there is one. */
     public Optional<Check> notApplicable() {
         return checks.stream()
                 .filter(check -> check.status() == Check.Status.NOT_APPLICABLE)

@@ -5,7 +5,7 @@ import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
 
 /**
- * What a probe is asked.
+ * Input of a probe.
  *
  * @param device device that this rank would use
  * @param config resolved settings

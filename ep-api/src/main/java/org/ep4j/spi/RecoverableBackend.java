@@ -5,8 +5,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A backend that can make a buffer reachable among some of its ranks, after others were lost. {@link org.ep4j.EpBuffer#recover}
- * uses it to move a buffer into fresh memory, where a lost rank that still runs can neither write nor read.
+ * A backend that can make a buffer reachable among the surviving ranks after other ranks were lost. {@link
+ * org.ep4j.EpBuffer#recover} uses it to move a buffer into fresh memory, where a lost rank that still runs can neither
+ * write nor read.
  */
 public interface RecoverableBackend extends EpBackend {
     /**

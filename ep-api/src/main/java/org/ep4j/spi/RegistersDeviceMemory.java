@@ -8,13 +8,13 @@ import java.util.Optional;
  */
 public interface RegistersDeviceMemory {
     /**
-     * Why this rank's NICs cannot register memory of its GPU in this way, with what to do about it; empty where nothing is
-     * known against it. Registers nothing.
+     * Why this rank's NICs cannot register memory of its GPU in the way that {@code kind} names, and what to do about
+     * it; empty if no reason is known. Registers nothing.
      */
     Optional<String> refusal(ExposedMemory.Kind kind);
 
     /**
-     * Registers all of {@code memory} as {@link EpBackend#expose} would, and lets it go again.
+     * Registers all of {@code memory} as {@link EpBackend#expose} would, and deregisters it again.
      *
      * @throws org.ep4j.EpException when that fails, naming call, error number and what to do
      */

@@ -10,7 +10,9 @@ public record SpiVersion(int major, int minor) {
     /** The SPI of this ep-api. */
     public static final SpiVersion CURRENT = new SpiVersion(1, 0);
 
-    /** True when an ep-api of this version can run a provider of {@code provider}. */
+    /**
+     * Returns true if an ep-api of this version can run a provider that was compiled against version {@code provider}.
+     */
     public boolean runs(SpiVersion provider) {
         return major == provider.major && provider.minor <= minor;
     }

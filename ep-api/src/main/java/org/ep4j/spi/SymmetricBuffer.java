@@ -15,14 +15,14 @@ public interface SymmetricBuffer extends AutoCloseable {
      */
     DeviceMemory local();
 
-    /** The buffer seen as {@code capability}, or empty when the backend does not have it. */
+    /** The buffer seen as {@code capability}, or empty if the buffer lacks this capability. */
     default <C> Optional<C> as(Class<C> capability) {
         return capability.isInstance(this) ? Optional.of(capability.cast(this)) : Optional.empty();
     }
 
     /**
-     * Unmaps or deregisters this rank's memory; a local call that needs no other rank, and waits for other ranks a
-     * moment at most. A second call does nothing.
+     * Unmaps or deregisters this rank's memory. The call is local: it needs no call or answer of another rank, and
+     * waits for other ranks only for a moment, if at all. A second call does nothing.
      */
     @Override
     void close();

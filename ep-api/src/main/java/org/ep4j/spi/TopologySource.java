@@ -11,8 +11,8 @@ public interface TopologySource {
     String id();
 
     /**
-     * Adds what it knows. Never throws: on trouble it gives the topology back with a warning. A library that is not there,
-     * where the machine has no device of its vendor, is no trouble.
+     * Adds what this source knows to a topology. Never throws: on trouble it gives the topology back with a warning. A
+     * library that is not there, where the machine has no device of its vendor, is no trouble.
      *
      * @param topology the running machine, as it is known so far
      */

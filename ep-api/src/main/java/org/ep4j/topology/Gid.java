@@ -12,7 +12,7 @@ package org.ep4j.topology;
  *     somebody else
  */
 public record Gid(int index, String address, String type, String netdev, String network, boolean foreign) {
-    /** An entry of this namespace, on an unknown network. */
+    /** An entry of this process's network namespace, on an unknown network. */
     public Gid(int index, String address, String type, String netdev) {
         this(index, address, type, netdev, "", false);
     }

@@ -25,7 +25,7 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
         /** It will. */
         FINE("fine"),
         /** It will where the fabric routes IPv6; no IPv4 address is on the port. */
-        IPV6("an IPv6 address, for the port has no IPv4 address"),
+        IPV6("an IPv6 address, because the port has no IPv4 address"),
         /** It will inside one Ethernet segment only: RoCE v1 cannot be routed. */
         ROCE_V1("of type RoCE v1, which does not pass routers"),
         /** It will where that namespace lets it: packets carry an address of another network namespace. */
@@ -43,7 +43,7 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
             this.text = text;
         }
 
-        /** True when a connection from it can come about. */
+        /** Returns true if connections from this entry can succeed. */
         public boolean usable() {
             return this == FINE || this == IPV6 || this == ROCE_V1;
         }
@@ -54,7 +54,7 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
         }
     }
 
-    /** By the rules. */
+    /** Chooses an entry by NCCL's rules for the port's link layer. */
     public static GidChoice of(NicPort port) {
         return switch (port.linkLayer()) {
             case INFINIBAND -> infiniBand(port);
@@ -64,8 +64,8 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
     }
 
     /**
-     * By the rules, unless {@code index} is 0 or more: then that entry, with what is to be said of it. InfiniBand's tables have
-     * one entry as a rule, so one that is not in use is not taken there.
+     * Chooses entry {@code index}, with its verdict; if {@code index} is negative, chooses an entry by NCCL's rules.
+     * InfiniBand's tables have one entry as a rule, so one that is not in use is not taken there.
      */
     public static GidChoice of(NicPort port, int index) {
         if (index < 0) {

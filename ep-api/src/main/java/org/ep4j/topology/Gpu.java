@@ -32,7 +32,7 @@ public record Gpu(
         String clique,
         String card)
         implements Part {
-    /** A GPU that is not divided. */
+    /** A GPU that is not divided into partitions. */
     public Gpu(
             int host,
             int index,
@@ -48,7 +48,7 @@ public record Gpu(
         this(host, index, name, address, id, vendor, architecture, model, numa, gpuDirect, clique, "");
     }
 
-    /** The same as a partition. */
+    /** Returns a copy of this GPU as a partition of the card {@code whole}. */
     public Gpu partitionOf(String whole) {
         return new Gpu(host, index, name, address, id, vendor, architecture, model, numa, gpuDirect, clique, whole);
     }

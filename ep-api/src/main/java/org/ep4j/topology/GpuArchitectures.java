@@ -31,7 +31,7 @@ public final class GpuArchitectures {
 
     private GpuArchitectures() {}
 
-    /** Architecture of a GPU as {@link Gpu#architecture} has it; empty when unknown. */
+    /** Architecture of a GPU, written as in {@link Gpu#architecture}; empty if unknown. */
     public static String of(PciId id) {
         return switch (id.vendor()) {
             case NVIDIA -> nvidia(id.device());

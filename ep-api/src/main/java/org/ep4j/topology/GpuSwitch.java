@@ -1,8 +1,8 @@
 package org.ep4j.topology;
 
 /**
- * What joins several GPUs: the switches of one NVLink domain, merged into one; or the fabric inside an AMD package, which its
- * partitions share, and with it the links to other packages.
+ * What joins several GPUs: the switches of one NVLink domain, merged into one; or the fabric inside an AMD package.
+ * The partitions of a package share its fabric, and also its links to other packages.
  *
  * @param host index of the host that named it; in a domain of several hosts, the first
  * @param name such as {@code NVSwitch} or {@code package 0000:05:00.0}

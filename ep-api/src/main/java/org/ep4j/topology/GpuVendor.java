@@ -15,7 +15,7 @@ public enum GpuVendor {
         this.deviceType = deviceType;
     }
 
-    /** Type of the {@link org.ep4j.Device} that runs it, empty when there is none. */
+    /** Type of {@link org.ep4j.Device} for GPUs of this vendor; empty if ep4j has none. */
     public String deviceType() {
         return deviceType;
     }

@@ -1,7 +1,7 @@
 package org.ep4j.topology;
 
 /**
- * A link between two neighbouring parts; parallel links of one type are one link with their sum.
+ * A link between two neighbouring parts; parallel links of one type are one link with the sum of their bandwidths.
  *
  * @param type kind of link
  * @param gigabytesPerSecond bandwidth of all of them together, one direction, in 1e9 bytes a second

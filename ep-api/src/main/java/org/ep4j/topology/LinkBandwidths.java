@@ -1,16 +1,16 @@
 package org.ep4j.topology;
 
 /**
- * What links of a known kind carry, one direction, in 1e9 bytes a second. The figures are those that NCCL and RCCL plan
- * with ({@code graph/topo.h}, {@code graph/topo.cc}): what is reached in practice, not the rate of the wire.
+ * Bandwidths of links of known kinds, in one direction, in 1e9 bytes a second. The figures are those that NCCL and RCCL
+ * plan with ({@code graph/topo.h}, {@code graph/topo.cc}): what is reached in practice, not the rate of the wire.
  */
 public final class LinkBandwidths {
-    /** Stands for links that are never the narrowest, such as those inside a processor. */
+    /** Bandwidth that stands for links that are never the narrowest, such as links inside a processor. */
     public static final double UNLIMITED = 5000;
 
     /**
-     * Between partitions of one AMD package. It is what Linux reports ({@code kfd_crat.c}, {@code mem_bw}) for them and for no
-     * other pairs; nothing measured is known.
+     * Bandwidth between partitions of one AMD package. It is what Linux reports ({@code kfd_crat.c}, {@code mem_bw})
+     * for them and for no other pairs; nothing measured is known.
      */
     public static final double INSIDE_PACKAGE = 819.2;
 
@@ -19,7 +19,7 @@ public final class LinkBandwidths {
     private LinkBandwidths() {}
 
     /**
-     * A PCIe link.
+     * Bandwidth of a PCIe link.
      *
      * @param gigatransfers rate of a lane in GT/s: 8 for the third generation; 0 or less when unknown, which counts as 8
      * @param lanes number of lanes; 0 or less when unknown, which counts as 16
@@ -32,7 +32,7 @@ public final class LinkBandwidths {
     }
 
     /**
-     * One NVLink.
+     * Bandwidth of one NVLink.
      *
      * @param computeCapability major times ten plus minor: 90 for Hopper; -1 when unknown
      */
@@ -50,7 +50,7 @@ public final class LinkBandwidths {
     }
 
     /**
-     * One xGMI link between GPUs.
+     * Bandwidth of one xGMI link between GPUs.
      *
      * @param architecture such as {@code gfx942}; empty when unknown
      */
@@ -61,7 +61,7 @@ public final class LinkBandwidths {
         return architecture.equals("gfx90a") ? 36 : 24;
     }
 
-    /** Between two processors (NUMA nodes) of a kind. */
+    /** Bandwidth between two processors (NUMA nodes) of a kind. */
     public static double processors(Processor kind) {
         return switch (kind.architecture()) {
             case "ppc64" -> 32;

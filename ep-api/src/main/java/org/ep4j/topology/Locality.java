@@ -40,7 +40,7 @@ public record Locality(
     /** Nothing known, as on machines whose topology cannot be read. */
     public static final Locality UNKNOWN = new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), List.of());
 
-    /** On a host whose processors are not known. */
+    /** Creates a locality on a host whose processors are not known. */
     public Locality(
             int gpu,
             GpuVendor vendor,
@@ -52,7 +52,7 @@ public record Locality(
         this(gpu, vendor, architecture, numa, gpus, peers, nics, 0);
     }
 
-    /** Of a GPU that is not divided. */
+    /** Creates a locality of a GPU that is not divided into partitions. */
     public Locality(
             int gpu,
             GpuVendor vendor,
@@ -71,7 +71,7 @@ public record Locality(
         nics = List.copyOf(nics);
     }
 
-    /** RDMA ports that cannot be sent from, with the reasons, for people; empty without any. */
+    /** RDMA ports from which this process cannot send, with the reasons, for people; empty if there are none. */
     public String leftOut() {
         Map<PortObstacle, List<String>> ports = new EnumMap<>(PortObstacle.class);
         for (NicReach nic : nics) {
@@ -86,7 +86,7 @@ public record Locality(
                 .collect(Collectors.joining(", "));
     }
 
-    /** {@link #leftOut} as the end of a message, {@code ; not usable: ...}; empty without any. */
+    /** {@link #leftOut} as the end of a message, {@code ; not usable: ...}; empty if no port is left out. */
     public String butLeftOut() {
         String ports = leftOut();
         return ports.isEmpty() ? "" : "; not usable: " + ports;
@@ -99,7 +99,10 @@ public record Locality(
                 : String.join(", ", names.subList(0, NAMED)) + " and " + (names.size() - NAMED) + " more";
     }
 
-    /** The same without ports that cannot be sent from, which differ between hosts that are alike in all else. */
+    /**
+     * Returns a copy without ports from which this process cannot send, since such ports may differ between hosts that
+     * are otherwise alike.
+     */
     public Locality usable() {
         return withNics(nics.stream()
                 .filter(nic -> !nic.ports().isEmpty() || nic.leftOut().isEmpty())
@@ -107,12 +110,12 @@ public record Locality(
                 .toList());
     }
 
-    /** The same with other NICs. */
+    /** Returns a copy with other NICs. */
     public Locality withNics(List<NicReach> other) {
         return new Locality(gpu, vendor, architecture, numa, gpus, peers, other, processors, card);
     }
 
-    /** The other GPU with an index, when it can be reached. */
+    /** The other GPU whose index is {@code index}; empty if it cannot be reached. */
     public Optional<GpuPeer> peer(int index) {
         for (GpuPeer peer : peers) {
             if (peer.gpu() == index) {
@@ -122,13 +125,15 @@ public record Locality(
         return Optional.empty();
     }
 
-    /** Around a GPU, where no setting names the GIDs to send from. */
+    /**
+     * The machine around a GPU; the GIDs to send from are chosen by the rules of {@link GidChoice}, not by a setting.
+     */
     public static Locality of(Topology topology, Gpu gpu) {
         return of(topology, gpu, -1);
     }
 
     /**
-     * Around a GPU.
+     * The machine around a GPU.
      *
      * @param gidIndex entry of the tables of GIDs that ports are to send from; -1 for each port's own
      */
@@ -200,7 +205,10 @@ public record Locality(
         return cards;
     }
 
-    /** How many ranks the GPU is divided into that is the {@code card} of the device or of peers: 1 where it is not. */
+    /**
+     * Number of partitions of the GPU whose first partition has the index {@code ofCard}; if this device is one of
+     * them, it is counted too. 1 if the GPU is not divided.
+     */
     public int partitions(int ofCard) {
         return (int) peers.stream().filter(peer -> peer.card() == ofCard).count() + (card == ofCard ? 1 : 0);
     }
@@ -212,7 +220,9 @@ public record Locality(
                 .sum();
     }
 
-    /** The same with no more than so many processors, as a process may be kept to fewer than its host has. */
+    /**
+     * Returns a copy with at most {@code limit} processors, since a process may be limited to fewer than its host has.
+     */
     public Locality within(int limit) {
         return new Locality(
                 gpu,
@@ -226,13 +236,17 @@ public record Locality(
                 card);
     }
 
-    /** Around the processor, where no setting names the GIDs to send from. */
+    /**
+     * The machine around the processor; the GIDs to send from are chosen by the rules of {@link GidChoice}, not by a
+     * setting.
+     */
     public static Locality ofHost(Topology topology, int host, int numa) {
         return ofHost(topology, host, numa, -1);
     }
 
     /**
-     * Around the processor: NICs of its NUMA node are near, others far; all are near when {@code numa} is -1.
+     * The machine around the processor: NICs of its NUMA node are near, others far; all are near when {@code numa} is
+     * -1.
      *
      * @param gidIndex entry of the tables of GIDs that ports are to send from; -1 for each port's own
      */

@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A network device as verbs or libfabric name it. The ports of a card are often devices of their own: these have an equal
- * {@link #card}.
+ * A network device, named as verbs or libfabric name it. The ports of a card are often devices of their own: these have
+ * an equal {@link #card}.
  *
  * @param host index of its host
  * @param name {@code mlx5_0}, {@code rdmap79s0}, {@code eth0}; {@code nic@0000:0c:00.0} where the source gives no name
@@ -38,7 +38,7 @@ public record Nic(
         String guid,
         boolean listed)
         implements Part {
-    /** A device that is no virtual function, of unknown GUID. */
+    /** A device of unknown GUID that is not a virtual function. */
     public Nic(
             int host,
             String name,
@@ -94,7 +94,10 @@ public record Nic(
         return compute && (family.rdma() || !NicFamilies.virtual(name));
     }
 
-    /** True for a device that sends through the same ports: the same, or a virtual function of one physical function. */
+    /**
+     * Returns true if {@code other} sends through the same ports: it is the same device, or shares a physical function
+     * with it.
+     */
     public boolean sharesPorts(Nic other) {
         if (host != other.host()) {
             return false;
@@ -105,21 +108,21 @@ public record Nic(
                 || (other.physical().isPresent() && other.physical().equals(address));
     }
 
-    /** The same device with other ports. */
+    /** Returns a copy with other ports. */
     public Nic withPorts(List<NicPort> others) {
         return new Nic(
                 host, name, address, physical, id, family, driver, card, numa, gpuDirect, compute, others, guid,
                 listed);
     }
 
-    /** The same device of a node GUID. */
+    /** Returns a copy with a node GUID. */
     public Nic withGuid(String nodeGuid) {
         return new Nic(
                 host, name, address, physical, id, family, driver, card, numa, gpuDirect, compute, ports, nodeGuid,
                 listed);
     }
 
-    /** The same device, under another name, where a list of all devices lacks it. */
+    /** Returns a copy under another name, with {@link #listed} false. */
     public Nic unlisted(String other) {
         return new Nic(
                 host, other, address, physical, id, family, driver, card, numa, gpuDirect, compute, ports, guid, false);

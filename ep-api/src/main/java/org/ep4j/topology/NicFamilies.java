@@ -62,7 +62,10 @@ public final class NicFamilies {
 
     private NicFamilies() {}
 
-    /** True for the name of a network interface that leads to no network of its own: loopback, and what containers make. */
+    /**
+     * Returns true for the name of a network interface that leads to no network of its own: loopback, and
+     * interfaces that software for containers and virtual machines creates.
+     */
     public static boolean virtual(String netdev) {
         return netdev.equals("lo") || VIRTUAL.stream().anyMatch(netdev::startsWith);
     }
@@ -79,14 +82,17 @@ public final class NicFamilies {
     }
 
     /**
-     * False for ConnectX devices that manage the NVLink switches of a machine (HGX B200: subsystem 15b3:0087). They are
-     * InfiniBand devices with active ports, but no traffic of applications may use them.
+     * Returns false for ConnectX devices that manage the NVLink switches of a machine (HGX B200: subsystem 15b3:0087).
+     * They are InfiniBand devices with active ports, but no traffic of applications may use them.
      */
     public static boolean compute(PciId id) {
         return !(id.vendor() == MELLANOX && id.subVendor() == MELLANOX && id.subDevice() == 0x0087);
     }
 
-    /** By the name that the kernel driver gives a device, where a description has neither driver nor PCI ids. */
+    /**
+     * The family of a NIC by the name that its kernel driver gives it, for descriptions with neither driver nor PCI
+     * ids.
+     */
     public static NicFamily named(String name) {
         Matcher driver = KERNEL_NAME.matcher(name);
         return switch (driver.matches() ? driver.group(1) : "") {

@@ -25,12 +25,12 @@ public enum NicFamily {
     /** No RDMA: sockets only. */
     ETHERNET;
 
-    /** True when it moves bytes without the peer's processor. */
+    /** Returns true if NICs of this family move bytes without the peer's processor. */
     public boolean rdma() {
         return this != ETHERNET;
     }
 
-    /** For people. */
+    /** Name for people. */
     public String told() {
         return switch (this) {
             case EFA -> "EFA";
@@ -41,7 +41,7 @@ public enum NicFamily {
         };
     }
 
-    /** True when the work is done by the kernel in software, which cannot reach GPU memory. */
+    /** Returns true if the work is done by the kernel in software, which cannot reach GPU memory. */
     public boolean software() {
         return this == RXE || this == SIW;
     }

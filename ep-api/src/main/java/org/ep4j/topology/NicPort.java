@@ -39,7 +39,7 @@ public record NicPort(
         UNKNOWN
     }
 
-    /** What is below verbs. */
+    /** Link layer below verbs. */
     public enum LinkLayer {
         /** InfiniBand. */
         INFINIBAND,
@@ -54,7 +54,7 @@ public record NicPort(
         gids = List.copyOf(gids);
     }
 
-    /** A port of an unknown network, whose table of GIDs may hold more than what is known of it. */
+    /** Creates a port on an unknown network; the GID table of the port may have more entries than {@code gids}. */
     public NicPort(
             int number,
             State state,
@@ -91,7 +91,10 @@ public record NicPort(
         };
     }
 
-    /** What a process reaches from it without a router, by the entry of the table of GIDs that a setting names, or by its choice. */
+    /**
+     * Network that this port reaches without a router. For an Ethernet port whose GID table entry {@code gidIndex} is
+     * known, it is the network of this entry; otherwise it is {@link #network()}.
+     */
     public String network(int gidIndex) {
         return gids.stream()
                 .filter(gid -> gidIndex >= 0 && gid.index() == gidIndex && linkLayer == LinkLayer.ETHERNET)
@@ -105,12 +108,12 @@ public record NicPort(
         return new NicPort(number, State.UNKNOWN, LinkLayer.UNSPECIFIED, gigabitsPerSecond, 0, 0, "", List.of());
     }
 
-    /** The same port with another rate. */
+    /** Returns a copy with another rate. */
     public NicPort withRate(double gigabits) {
         return new NicPort(number, state, linkLayer, gigabits, activeMtu, lid, netdev, gids, gidsRead, network);
     }
 
-    /** The same port with the network interface that its packets take, and what follows from it. */
+    /** Returns a copy with the network interface that its packets use, and the MTU and network of that interface. */
     public NicPort on(String interfaceName, int mtu, String reaches) {
         return new NicPort(
                 number, state, linkLayer, gigabitsPerSecond, mtu, lid, interfaceName, gids, gidsRead, reaches);

@@ -7,14 +7,14 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * A NIC of the same machine, seen from one device.
+ * How a GPU (or the host device) can use one NIC of its machine.
  *
- * @param name name of the device
+ * @param name name of the NIC
  * @param family what it is
- * @param card equal for devices of one physical card
- * @param function equal for devices that send through the same physical ports, as virtual functions do: the first of them
+ * @param card equal for NICs of one physical card
+ * @param function equal for NICs that send through the same physical ports, as virtual functions do: the first of them
  * @param distance how near it is
- * @param gpuDirect whether it can reach memory of the device, as far as source and distance tell
+ * @param gpuDirect whether it can reach memory of the GPU or host, as far as source and distance tell
  * @param ports ports of it that the process can send from, as far as the source tells; port 1 of unknown rate where the source
  *     lists none
  * @param leftOut the others, by number
@@ -34,7 +34,7 @@ public record NicReach(
         leftOut = Collections.unmodifiableMap(new TreeMap<>(leftOut));
     }
 
-    /** A device with ports of its own, all of which can be sent from. */
+    /** Creates the way to a NIC with ports of its own; processes can send from all of them. */
     public NicReach(
             String name,
             NicFamily family,
@@ -45,13 +45,13 @@ public record NicReach(
         this(name, family, card, name, distance, gpuDirect, ports, Map.of());
     }
 
-    /** The same with fewer ports. */
+    /** Returns a copy with fewer ports. */
     public NicReach withPorts(List<Port> fewer, Map<Integer, PortObstacle> fewerLeftOut) {
         return new NicReach(name, family, card, function, distance, gpuDirect, fewer, fewerLeftOut);
     }
 
     /**
-     * A port.
+     * A NIC port that processes can send from.
      *
      * @param number from 1
      * @param linkLayer what is below verbs

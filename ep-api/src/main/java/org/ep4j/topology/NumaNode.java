@@ -9,7 +9,7 @@ package org.ep4j.topology;
  * @param processors hardware threads of its cores; 0 when unknown or none
  */
 public record NumaNode(int host, int number, Processor processor, int processors) implements Part {
-    /** A node of which no more is known. */
+    /** Creates a node with an unknown number of hardware threads. */
     public NumaNode(int host, int number, Processor processor) {
         this(host, number, processor, 0);
     }

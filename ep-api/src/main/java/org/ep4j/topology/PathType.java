@@ -26,12 +26,15 @@ public enum PathType {
     /** Between NUMA nodes. */
     SYS;
 
-    /** True when a NIC may reach GPU memory well at this distance, by NCCL's default {@code NCCL_NET_GDR_LEVEL}. */
+    /**
+     * Returns true if a NIC at this distance should access GPU memory directly, by NCCL's default {@code
+     * NCCL_NET_GDR_LEVEL}.
+     */
     public boolean gpuDirect() {
         return compareTo(P2C) <= 0;
     }
 
-    /** The farther of two. */
+    /** The farther of two path types. */
     public PathType max(PathType other) {
         return compareTo(other) >= 0 ? this : other;
     }

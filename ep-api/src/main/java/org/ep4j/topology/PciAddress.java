@@ -36,7 +36,7 @@ public record PciAddress(long domain, int bus, int device, int function) impleme
                 Integer.parseInt(form.group(4), 16)));
     }
 
-    /** The same device, function 0: equal for the ports of one card. */
+    /** Address of function 0 of the same device, which is equal for all ports of one card. */
     public PciAddress card() {
         return new PciAddress(domain, bus, device, 0);
     }

@@ -3,7 +3,7 @@ package org.ep4j.topology;
 import java.util.Locale;
 
 /**
- * PCI ids of a device; -1 stands for one that is not known.
+ * PCI ids of a device; an id of -1 is unknown.
  *
  * @param vendor vendor id
  * @param device device id

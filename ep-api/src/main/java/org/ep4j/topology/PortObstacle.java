@@ -1,6 +1,6 @@
 package org.ep4j.topology;
 
-/** Why a process cannot send from a port of a NIC; the text is for people, behind the name of the port. */
+/** Why a process cannot send from a port of a NIC; in messages, the text follows the name of the port. */
 public enum PortObstacle {
     /** The link is down. */
     DOWN("down"),
@@ -9,7 +9,7 @@ public enum PortObstacle {
     /** Its table of GIDs is empty, or the entry that a setting names is. */
     NO_GID("no GID to send from"),
     /** Connections from link-local GIDs fail or time out: they are made from the MAC address, and are not routed. */
-    LINK_LOCAL("link-local GIDs alone, for the network interface has no address"),
+    LINK_LOCAL("only link-local GIDs, because the network interface has no address"),
     /** The output of {@code ibv_devinfo}, which lists every device that a process can open, lacks the device. */
     NOT_LISTED("ibv_devinfo does not list the device");
 

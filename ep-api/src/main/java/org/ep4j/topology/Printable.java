@@ -3,30 +3,33 @@ package org.ep4j.topology;
 import java.util.Locale;
 
 /**
- * Text from files and arguments, made fit for terminals and messages: control characters, lone surrogates, and characters that are
- * not seen, end lines or change the direction of text are written as {@code \}{@code u009b}.
+ * Text from files and arguments, made fit for terminals and messages: control characters, lone surrogates, invisible
+ * characters, and characters that end lines or change the direction of text are written as {@code \}{@code u009b}.
  */
 public final class Printable {
     private static final int SHOWN = 80;
 
     private Printable() {}
 
-    /** The same with escapes; line feeds and tabs stay. */
+    /** Returns the text with escapes; line feeds and tabs stay. */
     public static String text(String text) {
         return escaped(text, true);
     }
 
-    /** The same with escapes, also of line feeds and tabs. */
+    /** Returns the text with escapes, also for line feeds and tabs. */
     public static String line(String text) {
         return escaped(text, false);
     }
 
-    /** As {@link #line(String)}; what is longer than {@code most} characters is cut. */
+    /** As {@link #line(String)}, but cuts text that is longer than {@code most} characters. */
     public static String line(String text, int most) {
         return escaped(text.length() > most ? text.substring(0, most) + "..." : text, false);
     }
 
-    /** A piece of a file or an argument for a message: on one line, in quotation marks, and of 80 characters at most. */
+    /**
+     * Quotes text of a file or an argument for a message: one line in quotation marks, with at most 80 characters of
+     * the text.
+     */
     public static String quote(String text) {
         return "\"" + line(text, SHOWN) + "\"";
     }

@@ -51,7 +51,7 @@ public final class Topology {
         return new Builder(source);
     }
 
-    /** Where it was read, for messages. */
+    /** Name of the source, for messages. */
     public String source() {
         return source;
     }
@@ -81,27 +81,27 @@ public final class Topology {
         return only(NumaNode.class);
     }
 
-    /** What was odd in the source and how it was taken, for people. */
+    /** Warnings for people: what was odd in the source, and how it was interpreted. */
     public List<String> warnings() {
         return warnings;
     }
 
-    /** What the source does not say and was supposed, for people. */
+    /** Assumptions for people: what the source does not say and was assumed. */
     public List<String> assumptions() {
         return assumptions;
     }
 
-    /** True when the source gives distances and no links. */
+    /** Returns true if the source gives distances and no links. */
     public boolean stated() {
         return !stated.isEmpty();
     }
 
-    /** Parts that a link connects with this one, in no order that matters. */
+    /** Parts that a link connects with this one, in no particular order. */
     public Set<Part> neighbours(Part part) {
         return graph.adjacentNodes(part);
     }
 
-    /** Links between two neighbours, one of each type; empty when they are none. */
+    /** Links between two neighbours, one of each type; empty if they are not neighbours. */
     public List<Link> links(Part a, Part b) {
         return graph.edgeValue(a, b).orElse(List.of());
     }
@@ -130,9 +130,9 @@ public final class Topology {
     }
 
     /**
-     * NICs of the same host that are nearest to a device, in the order of the source: several when they are equally near and
-     * equally wide. NICs that carry no traffic of applications or cannot be opened do not count, nor do interfaces of containers
-     * and virtual machines, and NICs without RDMA only where the host has no other.
+     * NICs of the same host that are nearest to a device, in the order of the source: several if they are equally near
+     * and have the same bandwidth. NICs that carry no traffic of applications or cannot be opened do not count, nor do
+     * interfaces of containers and virtual machines, and NICs without RDMA only where the host has no other.
      */
     public List<Nic> nearestNics(Part from) {
         Map<Part, Distance> reach = distances(from);
@@ -180,7 +180,7 @@ public final class Topology {
                         && port.obstacle(-1).isEmpty());
     }
 
-    /** True for a NIC with ports, all of which belong to other network namespaces. */
+    /** Returns true for a NIC with ports, all of which belong to other network namespaces. */
     public boolean isForeign(Nic nic, int gidIndex) {
         return !nic.ports().isEmpty()
                 && nic.ports().stream()
@@ -193,7 +193,7 @@ public final class Topology {
         return reach.getOrDefault(nic, DistanceSearch.SELF);
     }
 
-    /** All of one kind, in the order of the source. */
+    /** All parts of one kind, in the order of the source. */
     public <T extends Part> List<T> only(Class<T> kind) {
         return parts.stream().filter(kind::isInstance).map(kind::cast).toList();
     }
@@ -222,7 +222,7 @@ public final class Topology {
             this.source = source;
         }
 
-        /** Adds the next host and gives its index. */
+        /** Adds the next host and returns its index. */
         public int host(String name) {
             hosts.add(new Host(hosts.size(), name));
             return hosts.size() - 1;
@@ -257,14 +257,17 @@ public final class Topology {
             return this;
         }
 
-        /** States the distance of two devices, in both directions. */
+        /** Sets the distance between two devices, for both directions. */
         public Builder state(Part a, Part b, Distance distance) {
             stated.computeIfAbsent(a, from -> new HashMap<>()).put(b, distance);
             stated.computeIfAbsent(b, from -> new HashMap<>()).put(a, distance);
             return this;
         }
 
-        /** Adds something that was odd, made printable. Only the first hundred are kept, and 1,000 characters of each. */
+        /**
+         * Adds a warning, with unprintable characters escaped. Only the first hundred are kept, and 1,000 characters of
+         * each.
+         */
         public Builder warn(String warning) {
             if (warnings.size() < WARNINGS) {
                 warnings.add(Printable.line(warning, WARNING));
@@ -273,8 +276,8 @@ public final class Topology {
         }
 
         /**
-         * Adds a warning that names everything it is about; where one would be too long, several, each with the place of its names
-         * and their number.
+         * Adds a warning about all {@code names}. A warning that would be too long is divided into several, each of
+         * which gives the positions of its names and the number of all names.
          *
          * @param beginning what comes before the names
          * @param names no warning is added where there are none
@@ -295,13 +298,13 @@ public final class Topology {
             return this;
         }
 
-        /** Adds something that the source does not say and was supposed. */
+        /** Adds an assumption: something that the source does not say. */
         public Builder assume(String assumption) {
             assumptions.add(assumption);
             return this;
         }
 
-        /** Drops what was supposed, where another source tells: texts that end so. */
+        /** Drops the assumptions whose text ends with {@code ending}, for use when another source has the facts. */
         public Builder withoutAssumptions(String ending) {
             assumptions.removeIf(text -> text.endsWith(ending));
             return this;

@@ -7,12 +7,12 @@ import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 
-/** Topologies made from others, by readers that add to what another source told. */
+/** Copies topologies with changes, for readers that complete or correct a topology from another source. */
 public final class TopologyCopy {
     private TopologyCopy() {}
 
     /**
-     * A builder with everything of a topology.
+     * Returns a builder with all parts, links and distances of a topology.
      *
      * @param topology where to copy from
      * @param source name of the copy for messages
@@ -24,7 +24,7 @@ public final class TopologyCopy {
     }
 
     /**
-     * As {@link #of(Topology, String, UnaryOperator)}.
+     * As {@link #of(Topology, String, UnaryOperator)}, but also changes the names of hosts.
      *
      * @param host what becomes of the name of every host
      */
@@ -34,7 +34,7 @@ public final class TopologyCopy {
     }
 
     /**
-     * A builder with some parts of a topology.
+     * Returns a builder with some parts of a topology, and their links and distances.
      *
      * @param topology where to copy from
      * @param source name of the copy for messages

@@ -2,16 +2,16 @@ package org.ep4j.topology;
 
 import org.ep4j.EpException;
 
-/** A description of a machine that cannot be understood; the message names source, line and reason. */
+/** Failure because the description of a machine cannot be understood; the message names source, line and reason. */
 public final class TopologyException extends EpException {
     private static final long serialVersionUID = 1L;
 
-    /** With what cannot be understood, where, and why. */
+    /** Creates the exception with a message that names source, line and reason. */
     public TopologyException(String message) {
         super(message);
     }
 
-    /** With the failure below it. */
+    /** Creates the exception with a message and a cause. */
     public TopologyException(String message, Throwable cause) {
         super(message, cause);
     }

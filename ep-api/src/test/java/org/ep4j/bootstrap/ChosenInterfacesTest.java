@@ -121,10 +121,10 @@ final class ChosenInterfacesTest {
                 .hasMessageContainingAll("10.0.1.5, an address of interface eth0", "EP_BOOTSTRAP_ADDRESS");
         assertThatThrownBy(() -> reachable(required("eth1"), true, "fd00:1::9"))
                 .isInstanceOf(EpConfigException.class)
-                .hasMessageContainingAll("without an IPv6 address", "eth1 (10.0.2.5, 10.0.3.5)");
+                .hasMessageContainingAll("no IPv6 address there", "eth1 (10.0.2.5, 10.0.3.5)");
         assertThatThrownBy(() -> reachable(required("ib0"), true, "10.0.1.9"))
                 .isInstanceOf(EpConfigException.class)
-                .hasMessageContaining("without an IPv4 address");
+                .hasMessageContaining("no IPv4 address there");
         assertThatThrownBy(() -> reachable(required("lo"), true, "10.0.1.9"))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContaining("lo (127.0.0.1, 0:0:0:0:0:0:0:1)");
@@ -228,7 +228,7 @@ final class ChosenInterfacesTest {
                 .hasMessageContaining("EP_BOOTSTRAP_INTERFACE = \"lo\" means lo (127.0.0.1");
         assertThatThrownBy(() -> Bootstraps.tcp(0, 2, "192.0.2.77", 29500, config("EP_BOOTSTRAP_INTERFACE", "lo")))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("the address is not of this machine");
+                .hasMessageContaining("this machine does not have the address");
         assertThatThrownBy(() -> Bootstraps.tcp(0, 2, "127.0.0.1", 29500, config("EP_BOOTSTRAP_INTERFACE", "=none")))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContainingAll("=none", "lo (127.0.0.1");

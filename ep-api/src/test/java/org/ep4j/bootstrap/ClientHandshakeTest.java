@@ -106,7 +106,7 @@ final class ClientHandshakeTest {
             CompletableFuture<Connection.Session> session = ask(member);
             try (Served server = new Served()) {
                 server.accept(timing(1000, 10_000), timing(1000, 10_000_000));
-                assertThatThrownBy(() -> Ranks.get(session)).hasMessageContaining("was changed on the way");
+                assertThatThrownBy(() -> Ranks.get(session)).hasMessageContaining("was changed in transit");
             }
         }
     }

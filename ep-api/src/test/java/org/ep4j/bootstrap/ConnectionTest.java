@@ -151,7 +151,7 @@ final class ConnectionTest {
         leftLoop.execute(() -> Deadline.in(Duration.ofDays(1), leftClock).awaitThroughInterrupts(never));
         rightClock.advance(SILENCE);
         Guard.until("the right end notices", () -> !right.ended.isEmpty());
-        assertThat(right.ended).containsExactly("nothing was heard from it for " + SILENCE.toMillis() + " ms");
+        assertThat(right.ended).containsExactly("its connection was silent for " + SILENCE.toMillis() + " ms");
         never.countDown();
     }
 
@@ -180,7 +180,9 @@ final class ConnectionTest {
             }
         }));
         Guard.until("both have ended", () -> !right.ended.isEmpty() && !left.ended.isEmpty());
-        assertThat(left.ended).containsExactly("rank 0 could not queue a message to it, probably for want of memory");
+        assertThat(left.ended)
+                .containsExactly(
+                        "rank 0 could not queue a message to the lost rank, probably because rank 0 ran out of memory");
     }
 
     /** It sends heartbeats, but does not react to the end of what it receives. */
@@ -215,7 +217,7 @@ final class ConnectionTest {
                 }
                 Guard.until("it has ended", () -> !end.ended.isEmpty());
                 assertThat(end.ended)
-                        .containsExactly("it did not end its connection for " + SILENCE.toMillis() + " ms");
+                        .containsExactly("its connection was not closed within " + SILENCE.toMillis() + " ms");
             }
         }
     }

@@ -54,7 +54,7 @@ final class RecordsTest {
                 got.add(Arrays.toString(one.get()));
             }
         } catch (IOException e) {
-            assertThat(e.getMessage()).containsAnyOf("not authentic", "changed on the way");
+            assertThat(e.getMessage()).containsAnyOf("not authentic", "changed in transit");
             return got;
         }
         got.add(in.hasRemaining() ? "waits for more" : "end");

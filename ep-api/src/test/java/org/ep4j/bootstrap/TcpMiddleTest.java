@@ -71,7 +71,7 @@ final class TcpMiddleTest {
             assertThat(middle.acted()).as("%s: %s", act, both).isTrue();
             assertThat(both)
                     .as(act.toString())
-                    .containsAnyOf("is not authentic", "was changed on the way", "nothing was heard");
+                    .containsAnyOf("is not authentic", "was changed in transit", "connection was silent");
             group.forEach(Bootstrap::close);
         } finally {
             server.abandon();

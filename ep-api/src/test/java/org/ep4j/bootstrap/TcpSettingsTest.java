@@ -147,7 +147,7 @@ class TcpSettingsTest {
         assertThatThrownBy(() -> Bootstraps.fromEnvironment(environment, DEFAULTS))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("tried tcp")
-                .hasMessageContaining("only " + missing + " is not set")
+                .hasMessageContaining("variables, " + missing + " is not set")
                 .hasMessageContaining("MASTER_PORT")
                 .hasMessageContaining("mpirun or srun --mpi=pmix");
     }

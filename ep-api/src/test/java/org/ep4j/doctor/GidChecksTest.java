@@ -83,7 +83,7 @@ final class GidChecksTest {
         assertThat(check.status()).isEqualTo(Status.PASS);
         assertThat(check.detail())
                 .startsWith("bnxt_re0:1 GID index 3")
-                .endsWith("; of other network namespaces, and not used here: bnxt_re1:1");
+                .endsWith("; ports in other network namespaces, not used here: bnxt_re1:1");
         assertThat(beside.check(DoctorCode.IPV6_ONLY).status()).isEqualTo(Status.PASS);
 
         FakeSystem alone = FakeSystem.plain(root)
@@ -94,7 +94,7 @@ final class GidChecksTest {
         assertThat(alone.check(DoctorCode.GID_INDEX).status()).isEqualTo(Status.NOT_APPLICABLE);
         assertThat(alone.check(DoctorCode.GID_INDEX).detail())
                 .isEqualTo(
-                        "no active port of a NIC with RDMA; of other network namespaces, and not used here: bnxt_re1:1");
+                        "no active port of a NIC with RDMA; ports in other network namespaces, not used here: bnxt_re1:1");
         assertThat(alone.check(DoctorCode.IPV6_ONLY).status()).isEqualTo(Status.NOT_APPLICABLE);
     }
 
@@ -120,7 +120,7 @@ final class GidChecksTest {
         assertThat(check.status()).isEqualTo(Status.PASS);
         assertThat(check.detail())
                 .startsWith("mlx5_0:1 GID index 3")
-                .endsWith("; of other network namespaces, and not used here: mlx5_0:2");
+                .endsWith("; ports in other network namespaces, not used here: mlx5_0:2");
     }
 
     /** A container without an interface of any NIC may send from its host's interface, where the settings name the entry. */

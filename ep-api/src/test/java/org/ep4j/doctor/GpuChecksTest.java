@@ -82,7 +82,7 @@ final class GpuChecksTest {
                 Optional.empty()));
         Check links = of(checks, DoctorCode.GPU_LINKS);
         assertThat(links.status()).isEqualTo(Status.NOT_RUN);
-        assertThat(links.detail()).contains("does not tell of NVLink");
+        assertThat(links.detail()).contains("does not describe NVLink");
         assertThat(links.remedy()).contains("run doctor on the machine");
         assertThat(of(checks, DoctorCode.MACHINE_READ).status()).isEqualTo(Status.PASS);
     }

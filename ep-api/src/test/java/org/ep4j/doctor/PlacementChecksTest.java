@@ -73,7 +73,7 @@ final class PlacementChecksTest {
         pair.nics.put(1, List.of("mlx5_0:1"));
         Check check = pair.check(DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES);
         assertThat(check.status()).isEqualTo(Status.WARN);
-        assertThat(check.detail()).contains("GPUs 0, 1 share mlx5_0", "mlx5_1 is as near");
+        assertThat(check.detail()).contains("GPUs 0, 1 share mlx5_0", "mlx5_1, which is equally near, is idle");
     }
 
     @Test

@@ -44,7 +44,7 @@ class EpPlanTest {
                         rank 1 (name-h0, pid 11, host:0) nics mlx5_0:1 mlx5_1:1: given
                         rank 2 (name-h1, pid 12, host:0) nics mlx5_0:1 mlx5_1:1: given
                         rank 3 (name-h1, pid 13, host:0) nics mlx5_0:1 mlx5_1:1: given
-                        hybrid: loads and stores within a domain, NICs beyond it
+                        hybrid: loads and stores within a domain, NICs between domains
                         0->1 1->0 2->3 3->2: host-shm       MAPPED        path est. 12 GB/s, 0.6 us
                             not taken: efa: no NIC
                         0->2 0->3 1->2 1->3 2->0 2->1 3->0 3->1: ibrc-multiqp   HOST_POSTED   path est. 50 GB/s, 5.3 us, 2 lanes
@@ -88,6 +88,6 @@ class EpPlanTest {
                 List.of(good.profiles().get(1), good.profiles().get(0));
         assertThatThrownBy(() -> EpPlan.of(reversed, good.paths()))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("profile 0 is that of rank 1");
+                .hasMessageContaining("profile 0 belongs to rank 1");
     }
 }

@@ -169,7 +169,7 @@ final class JointChoiceTest {
         assertThat(plan.path(0, 1).rejected())
                 .anyMatch(
                         why -> why.equals(
-                                "gin: kernels of a GPU post in one way to all of its peers, and device-posted does not"
+                                "gin: kernels of a GPU must post to all of its peers in the same way, and device-posted does not"
                                         + " reach rank 2 (host-2, pid 1, cuda:0) from rank 0 (host-0, pid 1, cuda:0) (6 such pairs)"));
     }
 
@@ -187,7 +187,7 @@ final class JointChoiceTest {
         assertThat(plan.backends()).containsExactly("rdma");
         assertThat(plan.path(0, 1).rejected())
                 .anyMatch(why -> why.startsWith(
-                        "gin: kernels of a GPU post in one way to all of its peers, and device-posted would"
+                        "gin: kernels of a GPU must post to all of its peers in the same way, and device-posted would"
                                 + " take 35.0 us a row against 10.0 us on average"));
     }
 
@@ -200,8 +200,8 @@ final class JointChoiceTest {
                         : Map.of("rdma", path(PathKind.HOST_POSTED, 10)));
         assertThat(plan.backends()).containsExactly("rdma");
         assertThat(plan.path(0, 1).rejected())
-                .anyMatch(why ->
-                        why.contains("map: GPUs reach each other in the same way, and the way back has no such path"));
+                .anyMatch(why -> why.contains("map: two GPUs must use the same kind of path in both directions,"
+                        + " and the opposite direction has no path of this kind"));
     }
 
     /** As GPUs of two sockets: those of one map each other over PCIe, all of them map memory of the host. */
@@ -214,7 +214,8 @@ final class JointChoiceTest {
                         : Map.of("rdma", path(PathKind.MAPPED, 4), "gin", path(PathKind.HOST_POSTED, 30)));
         assertThat(plan.backends()).containsExactly("rdma");
         assertThat(plan.path(0, 1).rejected())
-                .anyMatch(why -> why.startsWith("map: all peers of a rank map its memory by one backend"));
+                .anyMatch(
+                        why -> why.startsWith("map: all peers of a rank must map its memory through the same backend"));
     }
 
     @Test
@@ -239,7 +240,7 @@ final class JointChoiceTest {
                         candidates((from, to) -> Map.of("rdma", path(PathKind.HOST_POSTED, 10))),
                         BackendChoice.AUTO))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("one of the two is a GPU and the other is not");
+                .hasMessageContaining("one of the two ranks uses a GPU and the other the host");
         assertThatThrownBy(() -> Planner.plan(
                         List.of(rank(0, "host:0"), rank(1, "host:0")),
                         candidates((from, to) -> Map.of("gin", path(PathKind.DEVICE_POSTED, 10))),

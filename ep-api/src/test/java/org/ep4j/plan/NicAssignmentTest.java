@@ -252,7 +252,7 @@ class NicAssignmentTest {
         assertThat(reasons(seekers))
                 .containsExactly(
                         "nearest (PIX)",
-                        "idle (PXB), better than a shared nearest one (PIX): 48.0 GB/s against a share of 24.0");
+                        "idle (PXB), better than sharing the nearest port (PIX): 48.0 GB/s against a share of 24.0");
     }
 
     @Test

@@ -58,7 +58,7 @@ class NicWishesTest {
     void reasonsSayWhenSettingsLeftSomeNicsOut() {
         EpPlan plan = plan(Map.of("ep.nic.include", "mlx5_1"));
         assertThat(plan.nics(2)).containsExactly("mlx5_1:1");
-        assertThat(plan.nicReason(2)).contains("of those that the settings allow");
+        assertThat(plan.nicReason(2)).contains("chosen among the ports that the settings allow");
         assertThat(plan.nicReason(0)).doesNotContain("settings");
     }
 
@@ -114,7 +114,7 @@ class NicWishesTest {
         assertThat(rules.locality().leftOut()).isEqualTo("mlx5_1:1 (down)");
         assertThatThrownBy(() -> new NicRules(profile, new NicChoice("0:mlx5_1:3", "", "")))
                 .hasMessageContaining("names mlx5_1:3, which does not exist; ports that are up: mlx5_0:1; not usable:"
-                        + " mlx5_1:1 (down), mlx5_1:2 (link-local");
+                        + " mlx5_1:1 (down), mlx5_1:2 (only link-local GIDs");
     }
 
     @Test

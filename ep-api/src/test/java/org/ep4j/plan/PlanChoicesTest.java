@@ -61,10 +61,10 @@ class PlanChoicesTest {
         assertThat(other.path(0, 1).rejected())
                 .singleElement()
                 .asString()
-                .startsWith("ipc: staged through host memory, which is taken last");
+                .startsWith("ipc: staged through host memory (staged paths are chosen last)");
         EpPlan alone = plan(Objective.BALANCED, "", staged);
         assertThat(alone.path(0, 1).backend()).isEqualTo("ipc");
-        assertThat(alone.explain()).contains("staged through host memory since nothing better is there");
+        assertThat(alone.explain()).contains("staged through host memory since there is no better path");
         assertThat(plan(Objective.BALANCED, "ipc", staged, WIDE).path(0, 1).backend())
                 .isEqualTo("ipc");
     }
@@ -89,7 +89,7 @@ class PlanChoicesTest {
         assertThat(posted.hybrid()).isFalse();
         assertThat(posted.groups()).allMatch(group -> group.example().offer().kind() == PathKind.HOST_POSTED);
         assertThat(posted.path(0, 1).rejected())
-                .containsExactly("ipc: maps memory, which is taken last with ep.plan.hybrid=false");
+                .containsExactly("ipc: maps memory; with ep.plan.hybrid=false, mapped paths are chosen last");
         assertThat(EpPlan.decode(posted.encode())).isEqualTo(posted);
         assertThat(posted).isNotEqualTo(hybrid);
         // Where nothing is posted there is no choice.
@@ -205,7 +205,7 @@ class PlanChoicesTest {
                                 + " 24-31), name-h4 (ranks 32-39), name-h5 (ranks 40-47), name-h6 (ranks 48-55), name-h7"
                                 + " (ranks 56-63), ... name-h30 (ranks 240-247)",
                         "name-h31 (ranks 248-250)",
-                        "hybrid: loads and stores within a domain, NICs beyond it",
+                        "hybrid: loads and stores within a domain, NICs between domains",
                         "0->1 0->2 0->3 0->4 0->5 0->6 0->7 1->0 and 1734 more: ipc            MAPPED        path est. 300 GB/s,"
                                 + " 1.0 us",
                         "    not taken: rdma: slower, 5.4 us a row against 1.0 us",

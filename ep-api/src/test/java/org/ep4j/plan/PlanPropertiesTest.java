@@ -264,7 +264,7 @@ class PlanPropertiesTest {
         assertThatThrownBy(() -> EpPlan.decode(bytes))
                 .isInstanceOf(EpMismatchException.class)
                 .hasMessageContaining("are not a plan that this ep4j reads")
-                .hasMessageContaining("same version");
+                .hasMessageContaining("with the same ep4j version");
     }
 
     @Property(tries = 100)

@@ -41,25 +41,28 @@ import picocli.CommandLine.Spec;
                     + " between the processes that the launcher started.",
             "In every measured round, all ranks start together with new data and new random routing; the round ends"
                     + " when its slowest rank is done. In the same rounds, every rank also copies, sums and casts the"
-                    + " same number of rows within its own memory, in several ways; the fastest of these times is the"
-                    + " ceiling. GB are 1e9 bytes; logical bytes include rows that a rank sends to itself, wire bytes"
-                    + " do not.",
+                    + " same number of rows within its own memory, in several ways; the shortest of these times is"
+                    + " called the ceiling. GB are 1e9 bytes; logical bytes include rows that a rank sends to itself,"
+                    + " wire bytes do not.",
             "On GPUs, GPU events measure the time, rounds cycle through four sets of data and routing, and the ceiling"
                     + " is the time of a kernel that moves the same rows between addresses that are known in advance."
         })
 final class BenchCommand implements Callable<Integer> {
     private static final String LEGEND =
-            "HT: high throughput; LL: low latency. Times of a round are those of its slowest rank, in microseconds; MB, rows and"
-                    + " rates are averages over ranks. slowest: the largest median of one rank's own times (the rank). ceiling: the same copies,"
-                    + " sums and casts of rows by every rank at once, in the same rounds, without a peer to wait for; ratio ="
-                    + " ceiling / median. in place: combine reads the rows from EpBuffer.combineInput() or"
-                    + " lowLatencyCombineInput(); staged: from memory outside the buffer.";
+            "HT: high throughput; LL: low latency. The time of a round is the time of its slowest rank, in microseconds;"
+                    + " MB, rows and rates are averages over ranks. slowest: the largest median of any rank, with that"
+                    + " rank in parentheses. ceiling: time of the same copies, sums and casts within each rank's own"
+                    + " memory, by all ranks at once, in the same rounds; ratio = ceiling / median. in place: combine"
+                    + " reads the rows from EpBuffer.combineInput() or lowLatencyCombineInput(). staged: combine"
+                    + " reads the rows from memory outside the buffer.";
 
     private static final String GPU_LEGEND =
-            "Times in microseconds. GPU: median of all ranks and rounds, from events on the stream; slowest: median over rounds"
-                    + " of the slowest rank; call: until the host saw the end; host: until an asynchronous call returned; queued:"
-                    + " one of 8 operations of few tokens, queued back to back, a combine with its dispatch. ceiling: the same"
-                    + " rows to or from known places, as many multiprocessors, the same routing; ratio = slowest / ceiling.";
+            "Times in microseconds. GPU: median over all ranks and rounds, measured with events on the stream. slowest:"
+                    + " the time of the slowest rank of each round, median over rounds. call: from the call until the host"
+                    + " saw that the operation had ended. host: from an asynchronous call until it returned. queued: time"
+                    + " per operation when 8 operations of few tokens are queued back to back, where the time of a combine"
+                    + " includes its dispatch. ceiling: time of a kernel that moves the same rows, with the same routing,"
+                    + " between addresses known in advance, on the same number of multiprocessors; ratio = slowest / ceiling.";
 
     /** Row orders, as they are written on the command line. */
     enum LayoutChoice {
@@ -119,9 +122,9 @@ final class BenchCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "40",
             description =
-                    "Warm-up rounds, not measured. If all ranks run on the host device of one machine, 150 short rounds"
-                            + " of at most 2 tokens for each warm-up round come first, for at most 4 s per mode, so"
-                            + " that the JVM has compiled the code. Default: ${DEFAULT-VALUE}.")
+                    "Warm-up rounds, not measured. Where all ranks run on the host device of one machine, short rounds of"
+                            + " 1 or 2 tokens come first, so that the JVM has compiled the code: 150 short rounds"
+                            + " for each warm-up round, but for at most 4 s per mode. Default: ${DEFAULT-VALUE}.")
     private int warmup;
 
     @Option(
@@ -137,8 +140,8 @@ final class BenchCommand implements Callable<Integer> {
             defaultValue = "true",
             fallbackValue = "true",
             description =
-                    "Compare every element with the reference: on the host those of the last round, on GPUs those of a"
-                            + " separate round before the measurement, of at most 256 tokens per rank. On by default.")
+                    "Compare every element with the reference: on the host in the last round, on GPUs in a separate round of"
+                            + " at most 256 tokens per rank before the measurement. On by default.")
     private boolean validate;
 
     @Option(
@@ -214,7 +217,7 @@ final class BenchCommand implements Callable<Integer> {
         if (host.busy()) {
             out.print(Wrapped.line(String.format(
                     Locale.ROOT,
-                    "The machine was busy before the start (load average %.1f on %d cores): repeat this on an idle one.",
+                    "The machine was busy before the start (load average %.1f on %d cores): repeat this on an idle machine.",
                     host.loadAverage(),
                     host.cores())));
         }
@@ -298,7 +301,7 @@ final class BenchCommand implements Callable<Integer> {
         out.print(Wrapped.of("", GPU_LEGEND));
         out.println(String.format(
                 Locale.ROOT,
-                "A kernel that does nothing takes %.1f us between the same events.",
+                "For comparison, a kernel that does nothing takes %.1f us, measured with events in the same way.",
                 first.operations().stream()
                         .mapToDouble(GpuFigures::emptyMicros)
                         .min()
@@ -321,7 +324,8 @@ final class BenchCommand implements Callable<Integer> {
         ModelOptions.checkTokens("--tokens", tokens);
         traffic.check();
         if (warmup < 0) {
-            throw new EpArgumentException("--warmup", warmup, ">= 0", "0 counts the first round, too");
+            throw new EpArgumentException(
+                    "--warmup", warmup, ">= 0", "0 means no warm-up: the first round is measured too");
         }
         if (!(skew >= 0 && skew <= 10)) {
             throw new EpArgumentException("--skew", skew, "in [0, 10]", "0 is uniform, 1 is Zipf's law");

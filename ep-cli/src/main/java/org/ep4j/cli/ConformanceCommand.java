@@ -29,12 +29,12 @@ import picocli.CommandLine.Spec;
         name = "conformance",
         description = {
             "Check a backend against every rule of the conformance kit.",
-            "Each rule runs with ranks as threads and with ranks as processes; under torchrun, mpirun or srun it runs"
-                    + " only with the processes that the launcher started, and rules that kill ranks are left out. The"
-                    + " result of a rule is PASS, FAIL, UNSUPPORTED (the backend does not declare the capability),"
-                    + " NOT_APPLICABLE (the rule does not concern this backend or mode), UNAVAILABLE (this machine"
-                    + " lacks what the backend needs) or UNTESTED (not possible in this run; the reason is given)."
-                    + " EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure.",
+            "Each rule runs with ranks as threads and with ranks as processes. Under torchrun, mpirun or srun, the"
+                    + " ranks are always the processes that the launcher started, and rules that kill ranks are left"
+                    + " out. The result of a rule is PASS, FAIL, UNSUPPORTED (the backend does not declare the"
+                    + " capability), NOT_APPLICABLE (the rule does not concern this backend or mode), UNAVAILABLE"
+                    + " (this machine lacks what the backend needs) or UNTESTED (not possible in this run; the reason"
+                    + " is given). EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure.",
             "Problems that concern every rule are reported once, before any rule runs: invalid settings, and ranks"
                     + " between which the backend has no path, for example because they are threads."
         },
@@ -80,9 +80,9 @@ final class ConformanceCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "1",
             description =
-                    "How many rules run at the same time, each with its own rank processes; more is faster if rules"
-                            + " wait for devices, and slower if there are more ranks than CPUs. Rules whose ranks are"
-                            + " threads always run one after another. Default: ${DEFAULT-VALUE}.")
+                    "How many rules run at the same time, each with its own rank processes; a larger number is faster"
+                            + " if rules wait for devices, and slower if there are more ranks than CPUs. Rules whose"
+                            + " ranks are threads always run one after another. Default: ${DEFAULT-VALUE}.")
     private int jobs = 1;
 
     @Option(
@@ -125,7 +125,7 @@ final class ConformanceCommand implements Callable<Integer> {
                         "--mode",
                         mode,
                         "processes under a launcher",
-                        "leave it out, or start one process without a launcher");
+                        "leave --mode out, or start one process without a launcher");
             }
             mode = ModeChoice.PROCESSES;
             if (jobs != 1) {
@@ -133,11 +133,11 @@ final class ConformanceCommand implements Callable<Integer> {
                         "--jobs",
                         jobs,
                         "1 under a launcher, whose ranks run one rule after another",
-                        "leave it out, or start one process without a launcher");
+                        "leave --jobs out, or start one process without a launcher");
             }
         }
         if (jobs < 1) {
-            throw new EpArgumentException("--jobs", jobs, ">= 1", "say how many rules may run at once");
+            throw new EpArgumentException("--jobs", jobs, ">= 1", "give the number of rules that may run at once");
         }
         TckSubject subject = tested.subject();
         ConformanceRequest request = new ConformanceRequest(
@@ -148,8 +148,8 @@ final class ConformanceCommand implements Callable<Integer> {
             throw new EpArgumentException(
                     "--rule",
                     rule.orElse(""),
-                    "a regular expression that some rule id matches",
-                    "leave it out for all");
+                    "a regular expression that matches at least one rule id",
+                    "leave --rule out to run all rules");
         }
         out.println("conformance of " + subject.backend() + " on " + request.device() + ": " + total + " checks, "
                 + ranks + " ranks");

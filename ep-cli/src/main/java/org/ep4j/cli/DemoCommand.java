@@ -28,8 +28,9 @@ import picocli.CommandLine.Spec;
             "Exchange tokens between rank processes, and check every element that arrives. By default the command"
                     + " starts the ranks on this machine; under torchrun, mpirun or srun, the processes that the"
                     + " launcher started are the ranks.",
-            "It runs two exchanges with the shape of DeepSeek-V3: decode (low latency, FP8 dispatch, BF16 combine) and"
-                    + " prefill (high throughput, BF16). Every element is compared with an independent reference."
+            "The command runs two exchanges with the shape of DeepSeek-V3: decode (low latency, FP8 dispatch, BF16"
+                    + " combine) and prefill (high throughput, BF16). Every element is compared with an independent"
+                    + " reference."
         })
 final class DemoCommand implements Callable<Integer> {
     @Option(
@@ -88,7 +89,7 @@ final class DemoCommand implements Callable<Integer> {
         ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
         PrintWriter out = spec.commandLine().getOut();
         shape.check(ranks, iterations);
-        ModelOptions.range("--warmup", warmup, 0, 1_000_000, "0 times the first round, too");
+        ModelOptions.range("--warmup", warmup, 0, 1_000_000, "0 means no warm-up: the first round is measured too");
         ModelOptions.checkTokens("--decode-tokens", decodeTokens);
         ModelOptions.checkTokens("--prefill-tokens", prefillTokens);
         if (launched.isEmpty() && shape.device.onHost()) {
@@ -143,11 +144,11 @@ final class DemoCommand implements Callable<Integer> {
         out.println();
         out.print(Wrapped.of(
                 "",
-                "Results for one rank. us: median of " + (warmup + iterations)
-                        + " calls, each started when nothing else runs, after " + warmup
-                        + (warmup == 1 ? " warm-up round" : " warm-up rounds") + "; all elements of the last "
-                        + iterations
-                        + " are compared. ./ep bench measures calls in a row."));
+                "Results for one rank. us: median time of a call in microseconds, over " + (warmup + iterations)
+                        + " calls that followed " + warmup
+                        + (warmup == 1 ? " warm-up round" : " warm-up rounds")
+                        + ". Each call started when nothing else was running; ./ep bench measures calls in a row. Every element that the"
+                        + " last " + iterations + " calls delivered is compared with its expected value."));
         out.print(FigureTable.demo(Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())
                 .indent(2));
         boolean valid = outcome.figures().stream().allMatch(Figures::valid);

@@ -22,15 +22,16 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "doctor",
         description = {
-            "Probe every device and backend, and check for conditions that make transports slow or make them fail. It prints one line"
-                    + " for each part of the machine, and each problem with its fix; --all prints every check.",
+            "Probe every device and backend, and check for conditions that make transports slow or make them fail."
+                    + " The command prints one line for each part of the machine, and every problem with its fix."
+                    + " With --all, it prints every check.",
             "Every check has a code; ./ep help CODE explains it. NOT RUN means that a check could"
                     + " not run here; some checks need root."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
-            "0:nothing to mend; not counted are backends for hardware that is not here, and backends that are neither named by the"
-                    + " settings nor needed",
+            "0:nothing to mend; a backend does not count if its hardware is not here, or if neither the settings name it"
+                    + " nor a plan for this machine uses it",
             "1:a check warned or failed, or no device can be used",
             "2:wrong usage, or a recording that cannot be understood",
             "3:a file cannot be written",
@@ -42,7 +43,7 @@ final class DoctorCommand implements Callable<Integer> {
     @Option(names = "--all", description = "Print every check.")
     private boolean all;
 
-    @Option(names = "--problems", description = "Print only checks with warnings or failures, in the form of --all.")
+    @Option(names = "--problems", description = "Print only checks with warnings or failures, in the format of --all.")
     private boolean problems;
 
     @Option(
@@ -50,7 +51,8 @@ final class DoctorCommand implements Callable<Integer> {
             paramLabel = "OUT",
             arity = "0..1",
             fallbackValue = STDOUT,
-            description = "Write everything as JSON to this file; without a file, print it instead of the text.")
+            description = "Write everything as JSON to this file;"
+                    + " without a file name, print the JSON instead of the text.")
     private Optional<String> json = Optional.empty();
 
     @Option(
@@ -63,8 +65,8 @@ final class DoctorCommand implements Callable<Integer> {
     @Option(
             names = "--env",
             paramLabel = "FILE",
-            description = "With --root: environment variables of a process of that machine, as NAME=VALUE lines or a"
-                    + " copy of /proc/PID/environ; without --env, none is set.")
+            description = "With --root: file with the environment variables of a process of the recorded machine, as"
+                    + " NAME=VALUE lines or a copy of /proc/PID/environ; without --env, no variable counts as set.")
     private Optional<Path> environment = Optional.empty();
 
     @Spec
@@ -79,8 +81,8 @@ final class DoctorCommand implements Callable<Integer> {
         if (environment.isPresent() && root.isEmpty()) {
             throw new ParameterException(
                     spec.commandLine(),
-                    "--env " + environment.get() + " belongs to a recording: give --root DIR too, or set the variables"
-                            + " of this process");
+                    "--env " + environment.get() + " needs --root DIR, the recording that the variables belong to; to"
+                            + " examine this machine, set the variables in the environment of this process");
         }
         if (all && problems) {
             throw new ParameterException(

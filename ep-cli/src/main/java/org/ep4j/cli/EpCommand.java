@@ -53,8 +53,8 @@ final class EpCommand implements Runnable {
             the outputs of the experts back and sums them (combine). This command runs both on this machine,
             measures them, and shows which hardware they can use.
 
-              ./ep demo      exchanges tokens between 4 processes, and compares every element
-              ./ep doctor    says what works on this machine, what is to be mended, and how
+              ./ep demo      exchanges tokens between 4 processes, and checks every element that arrives
+              ./ep doctor    shows what works on this machine, what needs fixing, and how to fix it
               ./ep bench     measures every operation, and compares it with plain copies and sums of its rows
               ./ep topo      shows GPUs, NICs and PCIe switches, and which NIC is near which GPU
               ./ep plan      shows how ranks would reach each other, here or on a cluster that you describe

@@ -25,11 +25,11 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "fifo",
         description = {
-            "Measure the command queues (rings) from a GPU to the host's proxy threads, which in production post the"
-                    + " commands to NICs: commands per second, and the round trip from a command to its answer. The"
-                    + " consumers are ep4j's proxy threads and, in the same run, the same loop in C++ (built with g++)."
-                    + " Nothing is posted to a NIC.",
-            "The sum over all fields of the consumed commands is compared with that of the queued commands."
+            "Measure the command queues (rings) from a GPU to proxy threads on the host: commands per second, and the"
+                    + " round trip from a command to its answer. In production, proxy threads post the commands to"
+                    + " NICs; here, nothing is posted to a NIC. The consumers are ep4j's proxy threads and, in the"
+                    + " same run, the same loop in C++ (built with g++).",
+            "The sum over all fields of the consumed commands is compared with the sum over the queued commands."
         })
 final class FifoCommand implements Callable<Integer> {
     private static final int LARGEST = 1 << 30;
@@ -38,9 +38,8 @@ final class FifoCommand implements Callable<Integer> {
             names = "--device",
             paramLabel = "DEVICE",
             defaultValue = "cuda",
-            description =
-                    "GPU that puts commands into the rings: cuda or cuda:N; with host, host threads do this instead."
-                            + " Default: ${DEFAULT-VALUE}.")
+            description = "What puts commands into the rings: a GPU (cuda or cuda:N), or threads on the host (host)."
+                    + " Default: ${DEFAULT-VALUE}.")
     private String device = "";
 
     @Option(
@@ -70,8 +69,9 @@ final class FifoCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "0",
             description =
-                    "GPU threads per ring, at most 1024; with --device host, host threads for all rings together. 0"
-                            + " means 256 on a GPU, and 1 on the host. Default: ${DEFAULT-VALUE}.")
+                    "Number of threads that put commands into the rings: on a GPU, threads per ring, at most 1024;"
+                            + " with --device host, threads for all rings together. 0 means 256 on a GPU, and 1 on"
+                            + " the host. Default: ${DEFAULT-VALUE}.")
     private int producers;
 
     @Option(
@@ -99,8 +99,9 @@ final class FifoCommand implements Callable<Integer> {
             names = "--garbage",
             paramLabel = "MB/S",
             defaultValue = "0",
-            description = "Megabytes per second that a thread allocates during the measurement, so that the garbage"
-                    + " collector (EP_JAVA_OPTS=-XX:+UseZGC) has work. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Megabytes per second that an extra thread allocates during the measurement, so that the garbage"
+                            + " collector has work (EP_JAVA_OPTS=-XX:+UseZGC chooses another collector). Default: ${DEFAULT-VALUE}.")
     private int garbage;
 
     @Option(
@@ -149,7 +150,7 @@ final class FifoCommand implements Callable<Integer> {
             ModelOptions.range("--threads", count, 1, 256, "name numbers in this range");
         }
         ModelOptions.range("--rings", rings, 1, 64, "name a number in this range");
-        ModelOptions.range("--producers", producers, 0, 1024, "a block of a GPU has no more threads");
+        ModelOptions.range("--producers", producers, 0, 1024, "a GPU block has at most 1024 threads");
         ModelOptions.range("--commands", commands, 1, LARGEST, "measure at least one");
         ModelOptions.range("--repeats", repeats, 1, LARGEST, "measure at least once");
         ModelOptions.range("--pings", pings, 1, 10_000_000, "measure at least one");

@@ -38,7 +38,7 @@ final class GpuBenchOptions {
             paramLabel = "T",
             split = ",",
             description = "GPU: numbers of tokens per rank, each measured separately. In high throughput they replace"
-                    + " --tokens. In low latency those up to " + MOST_LOW_LATENCY_TOKENS + " replace --ll-tokens.")
+                    + " --tokens. In low latency, numbers up to " + MOST_LOW_LATENCY_TOKENS + " replace --ll-tokens.")
     List<Integer> sweep = new ArrayList<>();
 
     @Option(
@@ -65,17 +65,23 @@ final class GpuBenchOptions {
             description = "GPU: whether ranks are processes, or threads of this process. Default: ${DEFAULT-VALUE}.")
     Kind ranksAs = Kind.PROCESSES;
 
-    @Option(names = "--plot-sweep", paramLabel = "FILE", description = "GPU: draw times over --sweep to this PNG file.")
+    @Option(
+            names = "--plot-sweep",
+            paramLabel = "FILE",
+            description = "GPU: write a plot of time over tokens per rank (from --sweep) to this PNG file.")
     Optional<Path> plotSweep = Optional.empty();
 
-    @Option(names = "--plot-sms", paramLabel = "FILE", description = "GPU: draw bandwidth over --sms to this PNG file.")
+    @Option(
+            names = "--plot-sms",
+            paramLabel = "FILE",
+            description = "GPU: write a plot of bandwidth over multiprocessors (from --sms) to this PNG file.")
     Optional<Path> plotSms = Optional.empty();
 
     @Option(
             names = "--from",
             paramLabel = "FILE",
-            description = "GPU: measure nothing; read the results from this file, written by --json of an earlier run,"
-                    + " and draw them.")
+            description = "GPU: measure nothing, but draw the results in this file, which an earlier run wrote"
+                    + " with --json.")
     Optional<Path> from = Optional.empty();
 
     /** Made by picocli, too. */
@@ -102,11 +108,14 @@ final class GpuBenchOptions {
     void check() {
         if (from.isPresent() && plotSweep.isEmpty() && plotSms.isEmpty()) {
             throw new EpArgumentException(
-                    "--from", from.get(), "with --plot-sweep or --plot-sms", "name the picture to draw");
+                    "--from",
+                    from.get(),
+                    "used with --plot-sweep or --plot-sms",
+                    "add one of them, with the PNG file to draw");
         }
         sweep.forEach(t -> ModelOptions.checkTokens("--sweep", t));
-        sms.forEach(n -> ModelOptions.range("--sms", n, 0, 4096, "0 takes the engine's default"));
-        ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 takes the engine's default");
+        sms.forEach(n -> ModelOptions.range("--sms", n, 0, 4096, "0 selects the engine's default"));
+        ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 selects the engine's default");
     }
 
     /** What to measure of the chosen modes. */
@@ -117,7 +126,10 @@ final class GpuBenchOptions {
                 .toList();
         if (all.isEmpty()) {
             throw new EpArgumentException(
-                    "--ops", operations, "operations of mode " + mode, "leave --mode out, or name others");
+                    "--ops",
+                    operations,
+                    "operations of mode " + mode,
+                    "leave --mode out, or name operations of this mode");
         }
         return all;
     }

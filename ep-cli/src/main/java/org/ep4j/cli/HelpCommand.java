@@ -32,9 +32,9 @@ import picocli.CommandLine.Spec;
         name = "help",
         description = {
             "Explain a command, a setting, or a check of doctor.",
-            "TOPIC is a command (bench), the word settings (lists every setting), a setting or the beginning of several (ep.timeout,"
-                    + " EP_TIMEOUT, ep.nic), a variable of other software (NCCL_IB_HCA), or the code of a check (EP-MEM-001)."
-                    + " Without TOPIC, this prints the same as ./ep --help."
+            "TOPIC is a command (bench), the word \"settings\" (lists every setting), a setting or a prefix of"
+                    + " several settings (ep.timeout, EP_TIMEOUT, ep.nic), a variable of other software (NCCL_IB_HCA),"
+                    + " or the code of a check (EP-MEM-001). Without TOPIC, the command prints the same as ./ep --help."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {"0:success", "2:wrong usage, or there is no such topic", "5:an error inside ep4j"})
@@ -47,7 +47,7 @@ final class HelpCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "TOPIC",
             arity = "0..1",
-            description = "A command, the word settings, a setting, a variable, or the code of a check.")
+            description = "A command, the word \"settings\", a setting, a variable, or the code of a check.")
     private Optional<String> topic = Optional.empty();
 
     @Spec
@@ -81,8 +81,8 @@ final class HelpCommand implements Callable<Integer> {
         StringBuilder text = new StringBuilder();
         text.append(Wrapped.of(
                 "",
-                "ep4j reads a setting from -Dep.NAME=VALUE (EP_JAVA_OPTS), else from its environment variable: ep.nic.gid-index is"
-                        + " EP_NIC_GID_INDEX. ./ep help NAME explains one setting."));
+                "ep4j reads a setting from -Dep.NAME=VALUE (EP_JAVA_OPTS), else from its environment variable, for"
+                        + " example ep.nic.gid-index from EP_NIC_GID_INDEX. ./ep help NAME explains one setting."));
         text.append(System.lineSeparator());
         for (ConfigKey<?> key : settings()) {
             String name = key.name() + (key.defaultText().isEmpty() ? "" : " (" + key.defaultText() + ")");
@@ -140,7 +140,7 @@ final class HelpCommand implements Callable<Integer> {
         });
         text.append(Wrapped.of("    variable: ", String.join(", else ", variables)));
         if (key.agreed()) {
-            text.append(Wrapped.of("    ", "It must be the same on all ranks."));
+            text.append(Wrapped.of("    ", "This setting must have the same value on all ranks."));
         }
         return text.toString();
     }
@@ -154,16 +154,14 @@ final class HelpCommand implements Callable<Integer> {
                         + Wrapped.of("    if it fails: ", one.why())
                         + Wrapped.of("    remedy:      ", one.remedy())
                         + Wrapped.of("    source:      ", one.source()))
-                .or(
-                        () -> probeChecks().stream()
-                                .filter(line ->
-                                        line.substring(0, line.indexOf(' ')).equalsIgnoreCase(name))
-                                .findFirst()
-                                .map(
-                                        line -> Wrapped.of("", line.replaceFirst(" ", ": "))
-                                                + Wrapped.of(
-                                                        "    ",
-                                                        "A check of a device or a backend: ./ep doctor --all prints what it found here, and what to do.")));
+                .or(() -> probeChecks().stream()
+                        .filter(line -> line.substring(0, line.indexOf(' ')).equalsIgnoreCase(name))
+                        .findFirst()
+                        .map(line -> Wrapped.of("", line.replaceFirst(" ", ": "))
+                                + Wrapped.of(
+                                        "    ",
+                                        "A check of a device or a backend: ./ep doctor --all prints the result of the check"
+                                                + " on this machine, and how to fix a failure.")));
     }
 
     private static List<String> probeChecks() {
@@ -191,7 +189,7 @@ final class HelpCommand implements Callable<Integer> {
                     + NearestName.of(
                             key, settings().stream().map(ConfigKey::name).toList());
         } else if (upper.contains("_")) {
-            answer += "./ep plan --from-env says what variables of other software do here";
+            answer += "./ep plan --from-env shows what effect variables of other software have here";
         } else {
             answer += "the nearest command is "
                     + NearestName.of(name, commands().keySet())

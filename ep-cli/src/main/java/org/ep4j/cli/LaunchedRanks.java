@@ -138,7 +138,7 @@ final class LaunchedRanks implements AutoCloseable {
         boolean said = command.commandLine().getParseResult().hasMatchedOption("--ranks");
         if (said && option != size()) {
             throw new EpArgumentException(
-                    "--ranks", option, "" + size() + ", since so many were launched", "leave it out under a launcher");
+                    "--ranks", option, size() + ", the number of launched ranks", "leave --ranks out under a launcher");
         }
         return size();
     }
@@ -293,7 +293,7 @@ final class LaunchedRanks implements AutoCloseable {
             }
         } catch (EpException e) {
             System.getLogger(LaunchedRanks.class.getName())
-                    .log(System.Logger.Level.DEBUG, "the other ranks have gone already", e);
+                    .log(System.Logger.Level.DEBUG, "the other ranks have already ended", e);
         } finally {
             base.close();
         }

@@ -32,7 +32,12 @@ final class ModelOptions {
 
     /** Refuses what no exchange can run with. */
     void check() {
-        range("--topk", topK, 1, Math.min(EpShape.MAX_TOP_K, experts), "a token goes to different experts, at most 32");
+        range(
+                "--topk",
+                topK,
+                1,
+                Math.min(EpShape.MAX_TOP_K, experts),
+                "the experts of a token are distinct: give at most the number in --experts, and at most 32");
         EpShape.builder(hidden, experts, topK).maxTokens(1).build();
     }
 

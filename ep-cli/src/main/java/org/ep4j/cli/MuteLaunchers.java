@@ -44,18 +44,18 @@ final class MuteLaunchers {
     }
 
     private static String reason(Map<String, String> environment, String size) {
-        String own = ", or unset " + size + " for ranks of every process's own";
+        String own = ", or unset " + size + " to let every process start ranks of its own";
         List<String> strays =
                 HIDE_PMIX.stream().filter(environment::containsKey).toList();
         if (strays.isEmpty() || !environment.keySet().containsAll(PMIX)) {
-            return "neither PMIx nor torchrun's variables tell it how to meet the others; start them with srun --mpi=pmix"
-                    + " (srun --mpi=list tells whether Slurm has it), with mpirun of Open MPI or with torchrun's variables"
-                    + own;
+            return "it cannot find the other processes: it has neither PMIx nor all of torchrun's variables; start all"
+                    + " processes with srun --mpi=pmix (srun --mpi=list shows whether Slurm has it), with mpirun of Open"
+                    + " MPI or with torchrun's variables" + own;
         }
         String missing =
                 TORCHRUN.stream().filter(name -> !environment.containsKey(name)).collect(Collectors.joining(", "));
-        return "PMIx, by which it could meet the others, is not used where " + String.join(" or ", strays)
-                + " is set, and torchrun's variables lack " + missing + "; unset " + String.join(", ", strays)
-                + ", or set all four" + own;
+        return "it cannot find the other processes: its environment has " + String.join(", ", strays)
+                + ", so PMIx is not used, but some of torchrun's variables are missing: " + missing + "; unset "
+                + String.join(", ", strays) + ", or set " + String.join(", ", TORCHRUN) + own;
     }
 }

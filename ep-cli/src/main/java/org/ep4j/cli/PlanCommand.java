@@ -35,9 +35,9 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "plan",
         description = {
-            "Show what ep4j would do on this machine, or on a cluster of machines that are given as descriptions.",
-            "For every pair of ranks it shows the backend, the NICs, and why better paths are not available. It also"
-                    + " shows the buffers, queue pairs and threads that are needed, and the predicted time of a"
+            "Show what ep4j would do on this machine, or on the machines that --file describes.",
+            "For every pair of ranks, the output shows the backend, the NICs, and why better paths are not available."
+                    + " It also shows the buffers, queue pairs and threads that are needed, and the predicted time of a"
                     + " dispatch and a combine, with the resource that limits it."
         })
 final class PlanCommand implements Callable<Integer> {
@@ -50,7 +50,7 @@ final class PlanCommand implements Callable<Integer> {
             paramLabel = "FILE",
             description =
                     "Output of ibv_devinfo -v from the machine of --file, for the states, rates and GIDs of its ports."
-                            + " RDMA devices that it does not list are not used.")
+                            + " RDMA devices that this output does not list are not used.")
     private Optional<Path> merge = Optional.empty();
 
     @Option(
@@ -64,7 +64,8 @@ final class PlanCommand implements Callable<Integer> {
     @Option(
             names = "--hosts",
             paramLabel = "N",
-            description = "Number of hosts of the described kind. Default: as many as are described.")
+            description = "Number of hosts to plan for, as copies of this machine or of the hosts in --file, in turn."
+                    + " Default: one without --file, else the number of hosts in --file.")
     private Optional<Integer> hosts = Optional.empty();
 
     @Option(
@@ -76,16 +77,19 @@ final class PlanCommand implements Callable<Integer> {
     @Option(
             names = "--domain-hosts",
             paramLabel = "N",
-            description = "Number of hosts that share an NVLink domain. Default: as described.")
+            description =
+                    "Number of hosts that share an NVLink domain. Default: if the GPUs belong to an NVLink clique,"
+                            + " the number of hosts that together have 72 GPUs, or the number of hosts in --file if that is"
+                            + " larger; otherwise no hosts share an NVLink domain.")
     private Optional<Integer> domainHosts = Optional.empty();
 
     @Option(
             names = "--gpu-links",
             paramLabel = "WHERE",
             defaultValue = "auto",
-            description = "Links between the GPUs of a host: file (as described), all (every pair), none, or auto (as"
-                    + " described; if no links are described, according to the GPU model). Default:"
-                    + " ${DEFAULT-VALUE}.")
+            description = "Links between the GPUs of a host. file: the links that this machine or --file shows. all:"
+                    + " links between every two GPUs. none: no links. auto: as with file; but if no links are shown, the"
+                    + " links that GPUs of this model always have. Default: ${DEFAULT-VALUE}.")
     private GpuLinks gpuLinks = GpuLinks.AUTO;
 
     @Option(names = "--host-device", description = "Plan ranks on the host device, even if there are GPUs.")
@@ -151,7 +155,7 @@ final class PlanCommand implements Callable<Integer> {
             names = "--from-env",
             description = {
                 "Before the plan, list each environment variable of NCCL, NVSHMEM, UCCL, MSCCL++, DeepEP and ep4j with"
-                        + " its effect here, or the reason why it has none. The plan applies the variables with or"
+                        + " its effect here, or the reason why it has no effect. The plan applies the variables with or"
                         + " without this option."
             })
     private boolean fromEnv;
@@ -161,7 +165,8 @@ final class PlanCommand implements Callable<Integer> {
             paramLabel = "FILE",
             arity = "0..1",
             fallbackValue = STDOUT,
-            description = "Write the plan as JSON to this file; without a file, print it instead of the tables.")
+            description = "Write the plan as JSON to this file;"
+                    + " without a file name, print the JSON instead of the tables.")
     private Optional<String> json = Optional.empty();
 
     @Spec

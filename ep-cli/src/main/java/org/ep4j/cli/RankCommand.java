@@ -22,7 +22,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = RankCommand.NAME,
         hidden = true,
-        description = "One rank of demo, bench and writes; they start it themselves.")
+        description = "Run one rank of ./ep demo, ./ep bench or ./ep writes. Those commands start it themselves; you"
+                + " need not.")
 final class RankCommand implements Callable<Integer> {
     static final String NAME = "rank-process";
     static final String GPU = "--gpu";

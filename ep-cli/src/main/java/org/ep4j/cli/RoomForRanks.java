@@ -57,9 +57,10 @@ final class RoomForRanks {
         if (!room.holdsFilesOf(need)) {
             return Optional.of(need.ranks() + " ranks need " + need.files() + " files of shared memory, but "
                     + room.folder()
-                    + " can hold " + room.freeFiles()
-                    + " further ones (inodes); start fewer ranks (--ranks), remove what"
-                    + " earlier jobs left there, allow more (as root: mount -o remount,nr_inodes=1m " + room.folder()
+                    + " has room for only " + room.freeFiles()
+                    + " more files (inodes); start fewer ranks (--ranks), remove the files"
+                    + " that earlier jobs left in the folder, allow more inodes (as root: mount -o remount,nr_inodes=1m "
+                    + room.folder()
                     + "), or set ep.shm.dir to a folder with more room");
         }
         if (room.holdsBytesOf(need)) {

@@ -19,16 +19,16 @@ import picocli.CommandLine.Spec;
         description = {
             "Start a command as N ranks on this machine and wait for them.",
             "Each rank gets torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,"
-                    + " MASTER_PORT), and EP_BOOTSTRAP_SECRET: the value from the environment, or a random one. ep"
-                    + " prefixes every output line of a rank with [RANK]. Rank 0 reads standard input. If a rank fails,"
-                    + " or on Ctrl-C, ep stops the remaining ranks."
+                    + " MASTER_PORT) and EP_BOOTSTRAP_SECRET. If the environment has no EP_BOOTSTRAP_SECRET, ep"
+                    + " chooses a random value. ep prefixes every output line of a rank with [RANK]. Rank 0 reads standard"
+                    + " input. If a rank fails, or on Ctrl-C, ep stops the remaining ranks."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
-            "0:every rank ended with 0",
+            "0:every rank ended with exit code 0",
             "2:wrong usage",
             "3:the command could not be started",
-            "other:exit code of the rank that failed first, 128 + signal if a signal ended it",
+            "other:exit code of the rank that failed first; 128 + signal number if a signal ended this rank",
         },
         footerHeading = "%nExample:%n",
         footer = "  ep run -n 4 -- java -cp app.jar com.example.Worker")
@@ -76,7 +76,7 @@ final class RunCommand implements Callable<Integer> {
         try (LocalRanks started = LocalRanks.start(launch, output)) {
             RankExit exit = started.await();
             if (!exit.ok()) {
-                output.notice("ep: " + exit.describe() + "; the other ranks were ended");
+                output.notice("ep: " + exit.describe() + "; the other ranks were stopped");
             }
             return exit.code();
         }

@@ -44,25 +44,27 @@ import picocli.CommandLine.Spec;
         description = {
             "Run for minutes or hours with injected faults, and check that nothing hangs, leaks or returns a wrong row.",
             "Rank processes of this machine exchange in both modes with random tokens, routing, layouts and formats, and"
-                    + " compare every element. In each round one fault is injected; the other ranks must recover and"
-                    + " continue. none: no fault. slow: a rank sleeps up to 20 ms before each exchange. pause: a"
-                    + " process is stopped for less than the heartbeat timeout. close: ranks close buffer and group up"
-                    + " to 600 ms apart. full: ranks ask for a buffer that does not fit into memory; all must be"
-                    + " refused, and continue with the buffer that they have. port-down: one RoCE port of a rank is"
-                    + " taken down for up to 2 s, which removes the global IPv6 addresses and static routes of its"
-                    + " network device; requires CAP_NET_ADMIN, a second port, and network devices without a default"
-                    + " route; not part of all. kill: a process is killed. double-kill: two processes are killed up to"
+                    + " compare every element. In each round one fault is injected; the ranks that it does not remove"
+                    + " must continue, after a recovery if ranks were lost. none: no fault. slow: a rank sleeps up to"
+                    + " 20 ms before each exchange. pause: a process is stopped for less than the heartbeat timeout."
+                    + " close: ranks close buffer and group up to 600 ms apart. full: ranks ask for a buffer that does"
+                    + " not fit into memory; all these requests must be refused, and the ranks continue with the"
+                    + " buffer that they have. port-down: one RoCE port of a rank is taken down for up to 2 s. This"
+                    + " removes the global IPv6 addresses and static routes of the port's network device. port-down"
+                    + " requires CAP_NET_ADMIN, a second port, and network devices without a default route; --faults"
+                    + " all does not include it. kill: a process is killed. double-kill: two processes are killed up to"
                     + " 50 ms apart. stop: a process is stopped for longer than the heartbeat timeout, and continues"
-                    + " after the others have recovered; it must then find out that they excluded it. partition: of two"
-                    + " ranks one is stopped, and continues after the other has given up on it; the two must not both"
-                    + " go on alone; requires two ranks; not part of all. reset: a rank's connection to the rendezvous"
-                    + " is reset.",
+                    + " after the others have recovered; this process must then find out that the others excluded it."
+                    + " partition: one of two ranks is stopped, and the other must not recover alone; then the stopped"
+                    + " rank continues, and at most one of the two may go on alone. partition requires exactly two"
+                    + " ranks; --faults all does not include it. reset: a rank's connection to the rendezvous is"
+                    + " reset.",
             "Each failed round is printed with the command that repeats it. The run ends after 10 failed rounds."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
             "0:no hang, no wrong row, no leak, no other failure",
-            "1:at least one of them",
+            "1:at least one hang, wrong row, leak or other failure, or no round ran",
             "2:wrong usage, setting or argument",
             "3:the backend is not available here, or the fault of the first round cannot be injected here",
             "5:an error inside ep4j",
@@ -118,9 +120,9 @@ final class SoakCommand implements Callable<Integer> {
             names = "--jobs",
             paramLabel = "N",
             defaultValue = "1",
-            description =
-                    "Number of rounds that run at the same time, each with its own processes; more is faster if rounds"
-                            + " mostly wait, as those with stop do. Default: ${DEFAULT-VALUE}.")
+            description = "Number of rounds that run at the same time, each with its own processes; a larger number is"
+                    + " faster if rounds mostly wait, as they do with the fault \"stop\". Default:"
+                    + " ${DEFAULT-VALUE}.")
     private int jobs = 1;
 
     @Option(
@@ -251,7 +253,8 @@ final class SoakCommand implements Callable<Integer> {
         if (report.faults().containsKey(Fault.STOP)) {
             line(
                     text,
-                    "stopped ranks that learned, once they continued, that they were left out: "
+                    "stopped ranks that continued and found out that they were excluded, and the time from continuing"
+                            + " to finding out: "
                             + times(report.learned()));
         }
         if (!report.files().isEmpty()) {
@@ -331,7 +334,7 @@ final class SoakCommand implements Callable<Integer> {
                 unwritten = false;
             } catch (EpUnavailableException e) {
                 if (!unwritten) {
-                    out.println("soak: " + e.getMessage() + "; it is tried again");
+                    out.println("soak: " + e.getMessage() + "; the run continues, and tries to write again in 10 s");
                 }
                 unwritten = true;
             }

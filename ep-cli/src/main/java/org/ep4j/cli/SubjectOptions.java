@@ -37,9 +37,10 @@ final class SubjectOptions {
             names = "--without",
             paramLabel = "CAPABILITY",
             description =
-                    "Capability that the backend lacks, for example recover. conformance reports the rules that need it"
-                            + " as UNSUPPORTED, and checks that the backend refuses its use. soak drops the faults that"
-                            + " need it from --faults all, and rejects them if --faults names them. May be repeated."
+                    "Capability that the backend lacks, for example recover. ./ep conformance reports UNSUPPORTED for"
+                            + " each rule that needs this capability, and checks that the backend refuses calls that"
+                            + " use it. ./ep soak removes the faults that need this capability from --faults all, and"
+                            + " rejects a list in --faults that names one of them. May be repeated."
                             + " One of: ${COMPLETION-CANDIDATES}.")
     private Set<Capability> without = EnumSet.noneOf(Capability.class);
 

@@ -22,7 +22,7 @@ import picocli.CommandLine.Spec;
         name = "topo",
         description = {
             "Show a machine: CPUs, PCI switches, GPUs, NICs and how near they are to each other.",
-            "Without --file it is this machine. A file may be a topology XML of NCCL or RCCL, an XML of hwloc, the"
+            "Without --file, this machine is shown. A file may be a topology XML of NCCL or RCCL, an XML of hwloc, the"
                     + " output of nvidia-smi topo -m or rocm-smi --showtopo, a folder with recorded files of /sys and"
                     + " /proc, or a .tar.gz of such a folder."
         },
@@ -43,7 +43,7 @@ final class TopoCommand implements Callable<Integer> {
             names = "--merge",
             paramLabel = "FILE",
             description = "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its ports."
-                    + " RDMA devices that it does not list count as not usable.")
+                    + " RDMA devices that this output does not list count as not usable.")
     private Optional<Path> merge = Optional.empty();
 
     @Option(
@@ -51,7 +51,8 @@ final class TopoCommand implements Callable<Integer> {
             paramLabel = "OUT",
             arity = "0..1",
             fallbackValue = STDOUT,
-            description = "Write the whole model as JSON to this file; without a file, print it instead of the text.")
+            description = "Write the whole model as JSON to this file;"
+                    + " without a file name, print the JSON instead of the text.")
     private Optional<String> json = Optional.empty();
 
     @Option(names = "--svg", paramLabel = "OUT", description = "Draw the machine to this SVG file.")

@@ -88,9 +88,9 @@ final class Work {
             file = Files.createTempFile(folder, "ep-barrier-", "");
         } catch (IOException e) {
             throw new EpResourceException(
-                    "ranks meet before they are timed by a file, which cannot be made in " + folder + ": "
+                    "cannot create a file in " + folder + " for the barrier before each measurement: "
                             + e.getMessage()
-                            + "; remove what earlier jobs left there, or make it bigger (as root: mount -o"
+                            + "; remove the files that earlier jobs left in the folder, or make the folder bigger (as root: mount -o"
                             + " remount,size=8g,nr_inodes=1m " + folder + ")",
                     e);
         }

@@ -25,13 +25,14 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "writes",
         description = {
-            "Measure counted writes, the primitive of dispatch and combine, between the first two ranks of the plan"
-                    + " that have a HOST_POSTED path to each other (host threads post to NICs). Under torchrun, mpirun"
+            "Measure counted writes, the primitive of dispatch and combine, between the first two ranks that the plan"
+                    + " joins by HOST_POSTED paths in both directions (host threads post to NICs). Under torchrun, mpirun"
                     + " or srun, the processes that the launcher started are the ranks.",
             "MB/s (1e6 bytes) is the rate of writes to one address, with a counter update after every"
                     + " --writes-per-counter writes, timed until all writes are acknowledged; compare it with"
-                    + " ib_write_bw. p50 and p99 are percentiles of half a round trip, in which each side sends one"
-                    + " counted write and polls the counter of the other's write; compare them with ib_write_lat.",
+                    + " ib_write_bw. p50 and p99 are percentiles of half the time of a round trip; compare them with"
+                    + " ib_write_lat. In a round trip, each side sends one counted write and polls the counter that"
+                    + " the other side's write advances.",
             "The table shows medians of several runs. The data that arrived is compared with the data that was sent."
         })
 final class WritesCommand implements Callable<Integer> {
@@ -110,8 +111,8 @@ final class WritesCommand implements Callable<Integer> {
             names = "--receiver-waits",
             description =
                     "The receiver also polls its counters while rates are measured, like a rank that waits in dispatch;"
-                            + " without this option it starts to poll only after the sender is done. With libfabric's"
-                            + " tcp and shm providers no NIC moves the bytes: the receiver's polling does.")
+                            + " without this option, the receiver starts to poll only after the sender is done. With"
+                            + " libfabric's tcp and shm providers, no NIC moves the bytes: the receiver moves them when it polls.")
     private boolean receiverWaits;
 
     @Option(names = "--json", paramLabel = "FILE", description = "Write all measurements as JSON to this file.")
@@ -130,17 +131,21 @@ final class WritesCommand implements Callable<Integer> {
     }
 
     private void check() {
-        ModelOptions.range("--ranks", ranks, 2, LaunchSpec.MAX_RANKS, "writes need somebody to write to");
+        ModelOptions.range(
+                "--ranks", ranks, 2, LaunchSpec.MAX_RANKS, "start at least two ranks, which write to each other");
         ModelOptions.range("--count", count, 1, LARGEST, "measure at least one");
         ModelOptions.range("--volume", volume, 1, LARGEST, "measure at least one megabyte");
         ModelOptions.range("--writes-per-counter", writesPerCounter, 1, LARGEST, "1 counts every write");
         ModelOptions.range("--pings", pings, 1, LARGEST, "measure at least one");
         ModelOptions.range("--repeats", repeats, 1, LARGEST, "measure at least once");
-        ModelOptions.range("--warmup", warmup, 0, LARGEST, "0 counts the first write, too");
+        ModelOptions.range("--warmup", warmup, 0, LARGEST, "0 means no warm-up: the first write is measured too");
         for (int size : sizes) {
             if (size < 8 || size % 8 != 0 || size > LARGEST) {
                 throw new EpArgumentException(
-                        "--sizes", size, "multiples of 8 from 8 to " + LARGEST, "round it to such a number");
+                        "--sizes",
+                        size,
+                        "multiples of 8 from 8 to " + LARGEST,
+                        "round it to a multiple of 8 in this range");
             }
         }
     }

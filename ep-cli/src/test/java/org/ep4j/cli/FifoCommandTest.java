@@ -89,7 +89,7 @@ final class FifoCommandTest {
         Ran ran = fifo("cuda", "");
         assertThat(ran.code()).as(ran.out() + ran.err()).isZero();
         assertThat(ran.out())
-                .contains("cuda:0 (sm_90), 3 to a ring of 64 commands")
+                .contains("cuda:0 (sm_90), producers per ring: 3, ring capacity: 64 commands")
                 .containsPattern(RATE.formatted(1, 2, "\\d+\\.\\d\\d", "\\d+\\.\\d\\d"))
                 .containsPattern("(?m)^Java( +\\d+\\.\\d+){4}  20$")
                 .doesNotContain("WRONG");
@@ -100,7 +100,7 @@ final class FifoCommandTest {
         "--ring-commands, 100, a power of two from 64 to 65536",
         "--threads, '1,0', 'in [1, 256]'",
         "--producers, 1025, 'in [0, 1024]'",
-        "--device, tpu, host or a kind of GPU"
+        "--device, tpu, 'host, or cuda'"
     })
     void wrongOptionsAreRefused(String option, String value, String limit) {
         Ran ran = Ran.ep("fifo", "--native", "none", option, value);
@@ -112,6 +112,6 @@ final class FifoCommandTest {
     void aLibraryThatIsNotThereIsNamed() {
         Ran ran = fifo("host", folder.resolve("none.so").toString());
         assertThat(ran.code()).isEqualTo(ExitCodes.UNAVAILABLE);
-        assertThat(ran.err()).contains("none.so cannot be loaded").contains("build it by g++");
+        assertThat(ran.err()).contains("none.so cannot be loaded").contains("build it with g++");
     }
 }

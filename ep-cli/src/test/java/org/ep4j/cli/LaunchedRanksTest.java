@@ -84,7 +84,7 @@ final class LaunchedRanksTest {
         Ran ran = launch(2, arguments);
 
         assertThat(ran.code()).as(ran.out()).isEqualTo(ExitCodes.USAGE);
-        assertThat(ran.out()).containsOnlyOnce("since so many were launched").contains("leave it out");
+        assertThat(ran.out()).containsOnlyOnce("the number of launched ranks").contains("leave --ranks out");
     }
 
     @Test
@@ -116,7 +116,10 @@ final class LaunchedRanksTest {
         assertThatThrownBy(() -> LaunchedRanks.join(environment))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContainingAll(
-                        size + "=4", "where " + stray + " is set", "lack " + missing, "unset " + stray + ",");
+                        size + "=4",
+                        "its environment has " + stray + ", so PMIx is not used",
+                        "missing: " + missing,
+                        "unset " + stray + ",");
     }
 
     /** A batch script has the number of tasks, too, and an interactive shell is a step of one. */

@@ -64,9 +64,9 @@ final class PlanCommandTest {
         assertThat(alone.code()).as(alone.err()).isZero();
         assertThat(alone.out())
                 .contains("1 rank of device host", "ht dispatch")
-                .doesNotContain("bytes over what", "rows: ");
+                .doesNotContain("load of each", "rows: ");
         Ran four = Ran.ep("plan", "--file", file.toString(), "--ranks-per-host", "4");
-        assertThat(four.out()).contains("ht dispatch: bytes over what carries them");
+        assertThat(four.out()).contains("ht dispatch: load of each kind of resource");
     }
 
     @Test
@@ -151,7 +151,7 @@ final class PlanCommandTest {
     @Test
     void moreRanksThanExpertsAreRemarkedUpon(@TempDir Path folder) throws Exception {
         Ran ran = Ran.ep("plan", "--file", machine(folder), "--hosts", "8", "--experts", "8");
-        assertThat(ran.out()).contains("8 experts on 16 ranks: only 8 ranks hold one");
+        assertThat(ran.out()).contains("8 experts on 16 ranks: only 8 ranks hold an expert");
     }
 
     @Test

@@ -51,9 +51,9 @@ final class RoomForRanksTest {
         Need need = new Need(200, 16);
         assertThat(RoomForRanks.refusal(need, new Room(FOLDER, 1L << 40, 1L << 40, 600)))
                 .hasValue(
-                        "200 ranks need 601 files of shared memory, but /dev/shm can hold 600 further ones (inodes); start"
-                                + " fewer ranks (--ranks), remove what earlier jobs left there, allow more (as root: mount -o"
-                                + " remount,nr_inodes=1m /dev/shm), or set ep.shm.dir to a folder with more room");
+                        "200 ranks need 601 files of shared memory, but /dev/shm has room for only 600 more files (inodes);"
+                                + " start fewer ranks (--ranks), remove the files that earlier jobs left in the folder, allow more inodes (as root:"
+                                + " mount -o remount,nr_inodes=1m /dev/shm), or set ep.shm.dir to a folder with more room");
         assertThat(RoomForRanks.refusal(need, new Room(FOLDER, 1L << 40, 1L << 40, 601)))
                 .isEmpty();
         assertThat(RoomForRanks.refusal(need, new Room(FOLDER, 0, 0, 600)))
@@ -67,7 +67,7 @@ final class RoomForRanksTest {
         Ran few = demo(7, 2);
         assertThat(few.code()).as(few.err()).isEqualTo(ExitCodes.UNAVAILABLE);
         assertThat(few.err())
-                .contains("2 ranks need 7 files", "can hold 6 further ones", "nr_inodes")
+                .contains("2 ranks need 7 files", "room for only 6 more files", "nr_inodes")
                 .doesNotContain("\tat ");
         Ran enough = demo(8, 2);
         assertThat(enough.code()).as(enough.err()).isZero();
@@ -80,7 +80,7 @@ final class RoomForRanksTest {
         Ran none = demo(1, 1);
         assertThat(none.code()).as(none.err()).isEqualTo(ExitCodes.UNAVAILABLE);
         assertThat(none.err())
-                .contains("ranks meet before they are timed by a file", "in /dev/shm", "No space left", "nr_inodes")
+                .contains("cannot create a file in /dev/shm", "for the barrier", "No space left", "nr_inodes")
                 .doesNotContain("\tat ");
     }
 

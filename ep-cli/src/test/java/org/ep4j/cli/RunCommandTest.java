@@ -92,7 +92,7 @@ final class RunCommandTest {
         Ran ran = assertTimeoutPreemptively(
                 Guard.minute(), () -> run(2, "if [ $RANK = 0 ]; then kill -9 $$; fi; exec sleep 100000"));
         assertThat(ran.code()).isEqualTo(137);
-        assertThat(ran.err()).contains("rank 0 was ended by signal 9");
+        assertThat(ran.err()).contains("rank 0 was killed by signal 9");
     }
 
     @Test

@@ -199,8 +199,8 @@ final class Group implements EpGroup {
                 all.stream().map(b -> new String(b, StandardCharsets.UTF_8)).toList();
         for (int r = 1; r < shapes.size(); r++) {
             if (!shapes.get(r).equals(shapes.get(0))) {
-                throw new EpMismatchException("rank 0 creates a buffer of " + shapes.get(0) + ", rank " + r + " of "
-                        + shapes.get(r) + "; pass the same shape on all ranks");
+                throw new EpMismatchException("rank 0 creates a buffer of " + shapes.get(0) + ", rank " + r
+                        + " a buffer of " + shapes.get(r) + "; pass the same shape on all ranks");
             }
         }
     }

@@ -140,7 +140,8 @@ final class Joining {
         String me = plan.profiles().get(bootstrap.rank()).label();
         Optional<String> fixed = open.values().stream()
                 .filter(backend -> !(backend instanceof RecoverableBackend))
-                .map(backend -> me + " uses " + backend.id() + ", which cannot make memory among fewer ranks")
+                .map(backend ->
+                        me + " uses " + backend.id() + ", which cannot allocate memory for only some of the ranks")
                 .findFirst();
         if (fixed.isPresent()) {
             return fixed.get();
@@ -157,8 +158,8 @@ final class Joining {
         // GPUs agree through memory in the files of locks, which others map or post to.
         return locks.reaches(new UsablePaths(plan, bootstrap.rank()).mapped())
                 ? ""
-                : me + " maps memory of GPUs on other hosts, or has no lock file that the ranks of its host share, in"
-                        + " ep.shm.dir, /dev/shm or java.io.tmpdir";
+                : me + " maps memory of GPUs on other hosts, or shares no lock file (in ep.shm.dir, /dev/shm or"
+                        + " java.io.tmpdir) with the other ranks of its host";
     }
 
     /** From here on a rank finds dead peers of its host by itself. */
@@ -187,9 +188,10 @@ final class Joining {
         String type = Device.parse(text).type();
         DeviceProvider provider = devices.usable().get(type);
         if (provider == null) {
-            throw new EpUnavailableException("no provider of device type " + type + "; there is "
+            throw new EpUnavailableException("no provider of device type " + type + "; available: "
                     + devices.usable().keySet() + brokenText(devices.broken())
-                    + "; add the artifact that brings it, or set " + EpKeys.DEVICE.name() + " to another device");
+                    + "; add the artifact that contains this provider, or set " + EpKeys.DEVICE.name()
+                    + " to another device");
         }
         Device wanted = RankDevice.of(text, System.getenv(), provider.count());
         ProbeReport report = provider.probe(new ProbeRequest(wanted, config, PROBE_DEADLINE));
@@ -242,7 +244,7 @@ final class Joining {
         try {
             return BackendProfile.of(provider.probe(request));
         } catch (RuntimeException | LinkageError e) {
-            return new BackendProfile(false, "its probe failed, which is a defect of the backend: " + e, Map.of());
+            return new BackendProfile(false, "its probe failed because the backend has a defect: " + e, Map.of());
         }
     }
 

@@ -162,7 +162,8 @@ final class MovableMemory implements FreshMemory {
             Optional<ExposedMemory> memory,
             Duration longest) {
         if (!(backend instanceof RecoverableBackend recoverable)) {
-            throw new EpException(backend.id() + " cannot make fresh memory, and the buffer was made to move");
+            throw new EpException(
+                    backend.id() + " cannot allocate new memory, but a recovery of this buffer needs new memory");
         }
         List<Integer> users = plan.ranksUsing(backend.id());
         List<Integer> left = ranks.stream().filter(users::contains).toList();
@@ -184,7 +185,7 @@ final class MovableMemory implements FreshMemory {
         try {
             memory.free().run();
         } catch (RuntimeException e) {
-            LOG.log(System.Logger.Level.WARNING, "memory of " + name + " could not be given back", e);
+            LOG.log(System.Logger.Level.WARNING, "memory of " + name + " could not be released", e);
         }
     }
 

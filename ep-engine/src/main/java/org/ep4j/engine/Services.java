@@ -42,8 +42,10 @@ record Services<T>(Map<String, T> usable, List<String> broken) {
                 T provider = providers.next();
                 String id = name.apply(provider);
                 if (!SpiVersion.CURRENT.runs(version.apply(provider))) {
-                    broken.add(id + " was built for SPI " + version.apply(provider) + ", this ep4j has "
-                            + SpiVersion.CURRENT + "; use versions that belong together");
+                    broken.add(id + " was built for SPI " + version.apply(provider) + ", but this ep4j has SPI "
+                            + SpiVersion.CURRENT + "; use a version of " + id
+                            + " that was built for this version of ep4j, or the version of ep4j that " + id
+                            + " was built for");
                 } else {
                     usable.putIfAbsent(id, provider);
                 }

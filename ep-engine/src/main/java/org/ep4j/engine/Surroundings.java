@@ -72,7 +72,7 @@ record Surroundings(Locality locality, String domain) {
         } catch (RuntimeException | LinkageError e) {
             LOG.log(
                     System.Logger.Level.WARNING,
-                    () -> "the machine around " + device + " cannot be read, so the plan does without it: " + e,
+                    () -> "the topology around " + device + " cannot be read, so the plan does not use it: " + e,
                     e);
             return UNKNOWN;
         }
@@ -97,7 +97,7 @@ record Surroundings(Locality locality, String domain) {
                     System.Logger.Level.INFO,
                     () -> device + " at " + place.get() + " is not among the "
                             + topology.gpus().size()
-                            + " GPUs that /sys and the libraries of GPUs show, so the plan takes NICs as the processor has them");
+                            + " GPUs found in /sys and by the GPU libraries, so the plan uses the distances of NICs from the CPU");
             return withoutPlace(topology, gidIndex, files);
         }
         VisibleDevices visible = new VisibleDevices(topology, files, environment);
@@ -105,11 +105,12 @@ record Surroundings(Locality locality, String domain) {
         if (device.ordinal() >= gpus.size()) {
             LOG.log(
                     System.Logger.Level.WARNING,
-                    () -> "which GPU of the machine " + device
-                            + " is cannot be told, so the plan takes NICs as the processor has them: "
-                            + gpus.size() + " of " + topology.gpus().size()
-                            + " GPUs are known to be visible to this process; with GPUs of several kinds set"
-                            + " CUDA_DEVICE_ORDER=PCI_BUS_ID, and name devices in CUDA_VISIBLE_DEVICES by number");
+                    () ->
+                            "the plan uses the distances of NICs from the CPU, because it is not known which GPU of the machine "
+                                    + device + " is: "
+                                    + gpus.size() + " of " + topology.gpus().size()
+                                    + " GPUs are known to be visible to this process; if the machine has several GPU models, set"
+                                    + " CUDA_DEVICE_ORDER=PCI_BUS_ID, and list GPUs in CUDA_VISIBLE_DEVICES by number");
             return withoutPlace(topology, gidIndex, files);
         }
         return around(gpus.get(device.ordinal()), topology, gidIndex, files);
@@ -130,7 +131,7 @@ record Surroundings(Locality locality, String domain) {
             LOG.log(
                     System.Logger.Level.DEBUG,
                     () -> gpu.name() + " belongs to NVLink domain " + gpu.clique() + ", but " + ImexChannels.FOLDER
-                            + " has no channel, so the plan keeps NVLink within the host");
+                            + " has no channel, so the plan uses NVLink only within the host");
             return "";
         }
         return gpu.clique();

@@ -51,9 +51,9 @@ final class UsablePaths {
             Set<String> mapped = plan.mappedBy(rank);
             if (mapped.size() > 1) {
                 throw new EpUnavailableException("the memory of "
-                        + plan.profiles().get(rank).label() + " and its peers is mapped by "
-                        + String.join(" and by ", mapped)
-                        + ", and one of them alone can allocate it; leave the others out with "
+                        + plan.profiles().get(rank).label() + " and of its peers is mapped by several backends ("
+                        + String.join(", ", mapped)
+                        + "), but only one backend can allocate this memory; leave the other backends out with "
                         + EpKeys.EXCLUDE.name());
             }
             if (isGpu(plan, rank) && plan.pathKinds(rank).containsAll(POSTED)) {
@@ -69,12 +69,17 @@ final class UsablePaths {
             throw unusable(plan, from, to, "ranks on the host have no GPU that could post");
         }
         if (kind != PathKind.MAPPED && fromHost == isGpu(plan, to)) {
-            throw unusable(plan, from, to, "one of the two is a GPU and the other is not");
+            throw unusable(
+                    plan,
+                    from,
+                    to,
+                    "one of the two ranks uses a GPU and the other the host, and only mapped memory connects them");
         }
         if (!fromHost && POSTED.contains(kind) && plan.pathKind(to, from) != kind) {
             throw new EpUnavailableException(plan.profiles().get(from).label() + " reaches "
                     + plan.profiles().get(to).label() + " by " + kind + " over " + plan.backend(from, to)
-                    + ", but the way back is " + plan.pathKind(to, from) + " over " + plan.backend(to, from)
+                    + ", but the path in the opposite direction is " + plan.pathKind(to, from) + " over "
+                    + plan.backend(to, from)
                     + "; GPUs need the same kind of path in both directions: exclude one of the two backends with "
                     + EpKeys.EXCLUDE.name());
         }
@@ -91,7 +96,7 @@ final class UsablePaths {
                         .map(one -> plan.profiles().get(one.getValue()).label() + " by " + one.getKey() + " over "
                                 + plan.backend(rank, one.getValue()))
                         .collect(Collectors.joining(" and to "))
-                + "; kernels post in one way to all peers: exclude one of the two backends with "
+                + "; kernels must post by the same kind of path to all peers: exclude one of the two backends with "
                 + EpKeys.EXCLUDE.name());
     }
 
@@ -167,7 +172,11 @@ final class UsablePaths {
 
     private HostPosted posted(int from, int to, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
         return plan.pathKind(from, to) == PathKind.DEVICE_POSTED
-                ? window.orElseThrow(() -> unusable(plan, from, to, "its backend allocates no window, a defect of it"))
+                ? window.orElseThrow(() -> unusable(
+                        plan,
+                        from,
+                        to,
+                        "the backend has a defect: it offers DEVICE_POSTED paths, but allocates no window"))
                 : as(HostPosted.class, from, to, byBackend);
     }
 
@@ -178,6 +187,6 @@ final class UsablePaths {
         }
         return buffer.as(capability)
                 .orElseThrow(() -> unusable(
-                        plan, from, to, "its buffers lack " + capability.getSimpleName() + ", a defect of it"));
+                        plan, from, to, "the backend has a defect: its buffers lack " + capability.getSimpleName()));
     }
 }

@@ -25,7 +25,8 @@ class UsablePathsTest {
         EpPlan plan = plan(3, "cuda", (from, to) -> from < to ? PathKind.MAPPED : PathKind.HOST_POSTED);
         assertThatThrownBy(() -> UsablePaths.check(plan))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("by HOST_POSTED over host_posted, but the way back is MAPPED over mapped")
+                .hasMessageContaining(
+                        "by HOST_POSTED over host_posted, but the path in the opposite direction is MAPPED over mapped")
                 .hasMessageContaining("ep.backend.exclude");
     }
 
@@ -36,7 +37,7 @@ class UsablePathsTest {
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("by HOST_POSTED over host_posted")
                 .hasMessageContaining("by DEVICE_POSTED over device_posted")
-                .hasMessageContaining("kernels post in one way to all peers")
+                .hasMessageContaining("kernels must post by the same kind of path to all peers")
                 .hasMessageContaining("ep.backend.exclude");
     }
 

@@ -63,7 +63,7 @@ public final class Conformance {
      */
     public static ConformanceReport run(ConformanceRequest request, int jobs, Consumer<RuleResult> progress) {
         if (jobs < 1) {
-            throw new EpArgumentException("jobs", jobs, ">= 1", "say how many rules may run at once");
+            throw new EpArgumentException("jobs", jobs, ">= 1", "give the number of rules that may run at once");
         }
         return run(request, Optional.empty(), jobs, progress);
     }
@@ -83,7 +83,7 @@ public final class Conformance {
                     "mode",
                     request.modes(),
                     "processes alone under a launcher",
-                    "start one process without a launcher");
+                    "to run ranks as threads, start the program as one process, without a launcher");
         }
         return run(request, Optional.of(launched), 1, progress);
     }
@@ -140,7 +140,7 @@ public final class Conformance {
             return Pattern.compile(text);
         } catch (PatternSyntaxException e) {
             throw new EpArgumentException(
-                    "rule filter", text, "a regular expression over rule ids", "write for example 3\\..*", e);
+                    "rule filter", text, "a valid regular expression for rule ids", "write for example 3\\..*", e);
         }
     }
 

@@ -75,7 +75,7 @@ public final class RuleRunner implements AutoCloseable {
      */
     RuleRunner beside() {
         if (launched.isPresent()) {
-            throw new IllegalStateException("the ranks of a launcher run one rule after another");
+            throw new IllegalStateException("ranks that a launcher started can run only one rule at a time");
         }
         return new RuleRunner(this);
     }
@@ -147,7 +147,7 @@ public final class RuleRunner implements AutoCloseable {
             return verdict(Outcome.NOT_APPLICABLE, rule.absent().get() + " is declared");
         }
         if (!rule.modes().contains(mode)) {
-            return verdict(Outcome.NOT_APPLICABLE, "only with ranks as " + rule.modes());
+            return verdict(Outcome.NOT_APPLICABLE, "the rule runs only with ranks as " + rule.modes());
         }
         Set<Capability> missing = new TreeSet<>(rule.needs());
         missing.add(mode.capability());
@@ -158,14 +158,18 @@ public final class RuleRunner implements AutoCloseable {
         if (!unavailable.isEmpty()) {
             String reasons = String.join("; ", unavailable);
             return required
-                    ? verdict(Outcome.FAIL, Subjects.REQUIRE + " names it, but it is not available: " + reasons)
+                    ? verdict(
+                            Outcome.FAIL, Subjects.REQUIRE + " names this backend, but it is not available: " + reasons)
                     : verdict(Outcome.UNAVAILABLE, reasons);
         }
         if (launched.isPresent() && rule.fresh()) {
-            return verdict(Outcome.UNTESTED, "needs ranks that can be killed, which those of a launcher cannot");
+            return verdict(
+                    Outcome.UNTESTED, "the rule kills ranks, but ranks that a launcher started cannot be killed");
         }
         if (ranks > subject.maxRanks()) {
-            return verdict(Outcome.UNTESTED, "needs " + ranks + " ranks, " + subject.maxRanks() + " are possible here");
+            return verdict(
+                    Outcome.UNTESTED,
+                    "the rule needs " + ranks + " ranks, but only " + subject.maxRanks() + " are possible here");
         }
         return Optional.empty();
     }
@@ -259,8 +263,8 @@ public final class RuleRunner implements AutoCloseable {
 
     private static String describe(RankReport report) {
         String detail = switch (report.end()) {
-            case DONE -> "the scenario returned, but the rank had to die";
-            case KILLED -> "the rank died, which it had not to";
+            case DONE -> "the rank ran the rule to its end, but the rank should have died";
+            case KILLED -> "the rank died, but should have survived";
             default -> report.detail();
         };
         return "rank " + report.rank() + " " + report.end() + ": " + detail;

@@ -87,7 +87,9 @@ final class SideBySide implements AutoCloseable {
         threads.shutdownNow();
         try {
             if (!threads.awaitTermination(GIVEN_UP.toMillis(), TimeUnit.MILLISECONDS)) {
-                LOG.log(System.Logger.Level.WARNING, "rules still run " + GIVEN_UP + " after they were given up");
+                LOG.log(
+                        System.Logger.Level.WARNING,
+                        "rules still run " + GIVEN_UP + " after their threads were interrupted");
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

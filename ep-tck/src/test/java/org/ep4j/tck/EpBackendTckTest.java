@@ -61,7 +61,8 @@ class EpBackendTckTest {
                 .contains("ASYNC, which is not declared");
         assertThat(events.aborted().map(EpBackendTckTest::reason))
                 .hasSize(5)
-                .anySatisfy(text -> assertThat(text).contains("UNTESTED: needs 3 ranks, 2 are possible here"))
+                .anySatisfy(text ->
+                        assertThat(text).contains("UNTESTED: the rule needs 3 ranks, but only 2 are possible here"))
                 .anySatisfy(text -> assertThat(text).contains("UNSUPPORTED: not declared: [PROCESSES]"));
     }
 

@@ -189,7 +189,7 @@ class RuleRunnerTest {
             assertThat(unexpected.outcome()).isEqualTo(Outcome.FAIL);
             assertThat(unexpected.reason()).contains("rank 1 KILLED");
             assertThat(run(HOST, rule(Nothing.class).killing(Set.of(0)), mode).reason())
-                    .contains("the rank had to die");
+                    .contains("the rank should have died");
         }
     }
 

@@ -35,7 +35,7 @@ final class Arrivals {
         if (place < Records.COUNT) {
             writes[place]++;
         } else {
-            problem = Optional.of("a write of place " + place + " has come, and there are " + Records.COUNT);
+            problem = Optional.of("a write names batch slot " + place + ", which must be below " + Records.COUNT);
         }
     }
 
@@ -44,7 +44,8 @@ final class Arrivals {
         if (place < Records.COUNT && !told[place]) {
             told[place] = true;
         } else {
-            problem = Optional.of("a record of place " + place + " has come for the second time");
+            problem = Optional.of("a record arrived for batch slot " + place + ", which must be below " + Records.COUNT
+                    + " and have no record yet");
         }
     }
 
@@ -54,8 +55,9 @@ final class Arrivals {
         int place = Records.place(next);
         while (told[place] && problem.isEmpty() && writes[place] >= records.writes(place)) {
             if (records.batch(place) != next || writes[place] != records.writes(place)) {
-                problem = Optional.of("batch " + next + " has a record of batch " + records.batch(place) + " with "
-                        + records.writes(place) + " writes, and " + writes[place] + " have come");
+                problem = Optional.of(
+                        "the next batch is " + next + ", but the record is for batch " + records.batch(place) + " with "
+                                + records.writes(place) + " writes, and " + writes[place] + " writes arrived");
                 return moved;
             }
             if (records.kind(place) == Records.CLOSE) {

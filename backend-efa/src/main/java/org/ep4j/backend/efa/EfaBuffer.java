@@ -191,7 +191,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
                 link.drainOrEnd(
                         PATIENCE,
                         () -> inform(link, informed),
-                        "it took nothing, and this rank has closed " + this + " with writes in flight");
+                        "its connection accepted no data, and this rank has closed " + this + " with writes in flight");
                 return true;
             });
         }
@@ -212,7 +212,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
         } catch (EpPeerLostException e) {
             LOGGER.log(
                     System.Logger.Level.DEBUG,
-                    "closed without a word to " + link.peer().label(),
+                    "a buffer was closed without a notice to " + link.peer().label(),
                     e);
             return true;
         }

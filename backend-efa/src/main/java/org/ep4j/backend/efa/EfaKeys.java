@@ -24,8 +24,8 @@ final class EfaKeys {
                     "",
                     InterfacePattern.FORMAT,
                     "network interfaces of the tcp provider: name prefixes, separated by commas; a leading = requires"
-                            + " exact names, a leading ^ means all interfaces except these; empty chooses one that is"
-                            + " neither loopback nor made for containers",
+                            + " exact names, a leading ^ excludes the named interfaces; if empty, ep4j uses one interface,"
+                            + " preferably neither the loopback interface nor an interface of containers",
                     InterfacePattern::parse)
             .orVariable("UCCL_SOCKET_IFNAME", InterfacePattern.ofVariables());
 

@@ -80,8 +80,8 @@ final class EfaOffer {
         if (Providers.sockets(wanted)) {
             Check slow = Check.warn(
                     EfaProbe.NIC,
-                    EfaKeys.PROVIDER.name() + " is " + wanted + ": sockets, for correctness, not for speed",
-                    "set it to auto where there is EFA");
+                    EfaKeys.PROVIDER.name() + " is " + wanted + ", which sends over sockets and is slow",
+                    "set " + EfaKeys.PROVIDER.name() + " to auto on machines with EFA");
             return new ProbeReport(
                     List.of(planned, slow),
                     EfaFacts.of(wanted, interfaces(request)).values());
@@ -91,7 +91,7 @@ final class EfaOffer {
             Check missing = Check.fail(
                     EfaProbe.PROVIDER,
                     EfaKeys.PROVIDER.name() + " is " + wanted + ", and there is no NIC of this provider",
-                    "set it to auto or tcp, or leave this backend out");
+                    "set " + EfaKeys.PROVIDER.name() + " to auto or tcp, or leave this backend out");
             return new ProbeReport(List.of(planned, missing), Map.of());
         }
         List<Check> checks = new ArrayList<>(List.of(planned));
@@ -124,7 +124,7 @@ final class EfaOffer {
             default ->
                 Check.notApplicable(
                         EfaProbe.DEVICE,
-                        "device " + device + " is neither the host nor a GPU that memory of the host can be pinned for",
+                        "device " + device + " is neither the host nor a GPU for which host memory can be pinned",
                         "set ep.device to host, cuda or hip");
         };
     }
@@ -132,26 +132,28 @@ final class EfaOffer {
     static Check sockets() {
         return Check.warn(
                 EfaProbe.NIC,
-                "there is neither EFA nor Slingshot here: libfabric's tcp provider, for correctness, not for speed",
+                "there is no EFA and no Slingshot NIC, so libfabric's tcp provider is used, and it is slow",
                 "use nvshmem-ibgda or ibrc-multiqp where there is an RDMA NIC");
     }
 
     private static Check direct(NicPaths nics) {
         if (nics.direct()) {
-            return Check.pass(EfaProbe.DIRECT, "it reaches the memory of the device");
+            return Check.pass(EfaProbe.DIRECT, "the nearest NIC reaches the memory of the device");
         }
         boolean flag = !nics.nearest().nic().gpuDirect().orElse(true);
         String why = flag
-                ? ", but GPU or NIC is said to be unable to do GPUDirect RDMA"
-                : ", too far for GPUDirect RDMA, which reaches to " + PathType.P2C;
+                ? ", but the topology marks the GPU or the NIC as unable to do GPUDirect RDMA"
+                : ", too far for GPUDirect RDMA, which needs path type " + PathType.P2C + " or a nearer one";
         return Check.warn(
                 EfaProbe.DIRECT,
-                nearest(nics) + why + ": bytes go through host memory",
-                "see that dma-buf is there; in a virtual machine, that the provider's topology shows the PCIe switches");
+                nearest(nics) + why + "; so bytes go through host memory",
+                "check that dma-buf is available; in a virtual machine, also that the cloud provider's topology shows the PCIe"
+                        + " switches");
     }
 
     private static String nearest(NicPaths nics) {
-        return nics.nearest().name() + " is " + nics.nearest().nic().distance().type();
+        return "the path to " + nics.nearest().name() + " has type "
+                + nics.nearest().nic().distance().type();
     }
 
     Offer between(RankProfile from, RankProfile to) {
@@ -165,7 +167,8 @@ final class EfaOffer {
             return new NoPath(
                     "the ranks have no libfabric provider in common: the sending rank has " + told(mine)
                             + ", the receiving rank has " + told(theirs),
-                    "install the same version of libfabric on both, or set " + EfaKeys.PROVIDER.name());
+                    "install the same version of libfabric on both, or set " + EfaKeys.PROVIDER.name()
+                            + " to a provider that both have");
         }
         return by(provider.get(), from, to);
     }

@@ -59,7 +59,9 @@ final class EfaProbe {
             probe.run(request);
         } catch (EpException e) {
             probe.checks.add(Check.fail(
-                    PROVIDER, String.valueOf(e.getMessage()), "see what fi_info says, and FI_LOG_LEVEL=warn"));
+                    PROVIDER,
+                    String.valueOf(e.getMessage()),
+                    "run fi_info, and set FI_LOG_LEVEL=warn for libfabric's log"));
         }
         return new ProbeReport(probe.checks, probe.facts);
     }
@@ -120,14 +122,14 @@ final class EfaProbe {
                         + " matches no libfabric provider with reliable datagrams, remote writes and immediate data"
                         + (interfaces.isEmpty() ? "" : " on interface " + interfaces)
                         + "; available: " + (there.isEmpty() ? "none" : there),
-                "set " + EfaKeys.PROVIDER.name() + " to one of them or to auto"
+                "set " + EfaKeys.PROVIDER.name() + " to an available provider or to auto"
                         + (interfaces.isEmpty() ? "" : ", see " + EfaKeys.INTERFACE.name())
-                        + ", or install the provider (fi_info -t FI_EP_RDM -c FI_RMA); FI_PROVIDER may hide some");
+                        + ", or install the provider (fi_info -t FI_EP_RDM -c FI_RMA); the variable FI_PROVIDER can hide providers");
     }
 
     private static Check direct(Device device, EpConfig config, FabricInfo info) {
         if (device.equals(Device.HOST)) {
-            return Check.pass(DIRECT, "host memory is near to every NIC");
+            return Check.pass(DIRECT, "every NIC reaches host memory directly");
         }
         Optional<GpuDirect> facts = CudaNicMemory.facts(device).or(() -> HipNicMemory.facts(device));
         return Registrable.of(facts, kind -> GpuMemory.refusal(kind, info, Libfabric.version(), 0))
@@ -146,8 +148,8 @@ final class EfaProbe {
             return Check.fail(
                     ENDPOINT,
                     "endpoint of " + name + " does not open: " + e.getMessage(),
-                    "run as a user who may use the device (containers: docker run --device=/dev/infiniband), or name"
-                            + " another provider by " + EfaKeys.PROVIDER.name());
+                    "run as a user who may use the device (containers: docker run --device=/dev/infiniband), or set "
+                            + EfaKeys.PROVIDER.name() + " to another provider");
         }
     }
 
@@ -161,11 +163,12 @@ final class EfaProbe {
             lost.add(EpKeys.NIC_SERVICE_LEVEL.name());
         }
         return lost.isEmpty()
-                ? Check.pass(SETTINGS, "none is lost")
+                ? Check.pass(SETTINGS, "no setting is ignored")
                 : Check.warn(
                         SETTINGS,
-                        String.join(", ", lost) + ": libfabric has no call for it, so this backend does not heed it",
-                        "set FI_VERBS_GID_IDX for the verbs provider; EFA and TCP have neither");
+                        "libfabric has no call to set GID index or service level, so this backend ignores "
+                                + String.join(" and ", lost),
+                        "set FI_VERBS_GID_IDX for the verbs provider; EFA and TCP have neither GID index nor service level");
     }
 
     private static Check memory() {

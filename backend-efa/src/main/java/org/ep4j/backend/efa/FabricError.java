@@ -47,9 +47,10 @@ final class FabricError {
             case ENOMEM, EAGAIN, ENOSPC ->
                 "; " + LockedMemory.told() + ": raise the limit (ulimit -l unlimited; docker run --ulimit memlock=-1)";
             case EPERM, EACCES ->
-                "; the process may not use the device: give its user or group the right to read and write its file in /dev"
+                "; the process is not allowed to use the device: give the user or group of the process read and"
+                        + " write access to the device file in /dev"
                         + " (containers: docker run --device=/dev/infiniband)";
-            default -> "; see FI_LOG_LEVEL=warn";
+            default -> "; set FI_LOG_LEVEL=warn for libfabric's log";
         };
     }
 }

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class FabricLibrary {
     /** What to do where libfabric itself is missing. */
-    static final String INSTALL = "apt-get install libfabric1; on EFA the installer of AWS, which puts it into"
-            + " /opt/amazon/efa/lib64 (to be named in LD_LIBRARY_PATH or /etc/ld.so.conf.d)";
+    static final String INSTALL = "apt-get install libfabric1; on EFA run the AWS installer, which puts it into"
+            + " /opt/amazon/efa/lib64 (add this folder to LD_LIBRARY_PATH, or name it in a file in /etc/ld.so.conf.d and run ldconfig)";
 
     private static final String NAME = "jniEp4jLibfabric";
 

@@ -44,13 +44,13 @@ final class GpuMemory {
         }
         if (!info.deviceMemory()) {
             return Optional.of(
-                    name + " takes no memory of GPUs (fi_info -c FI_HMEM does not list it); take the provider of the"
-                            + " NIC (efa, cxi, verbs) of a libfabric that was built with CUDA"
+                    name + " cannot register GPU memory (fi_info -c FI_HMEM does not list it); use the NIC's own"
+                            + " provider (efa, cxi, verbs) from a libfabric that was built with CUDA"
                             + " or ROCr");
         }
         if (direct < 0) {
-            return Optional.of(name + " does not reach memory of GPUs by itself (FI_HMEM_P2P_REQUIRED: error " + -direct
-                    + "); see that the drivers of GPU and NIC fit each other");
+            return Optional.of(name + " cannot access GPU memory directly (FI_HMEM_P2P_REQUIRED: error " + -direct
+                    + "); check that the drivers of GPU and NIC are compatible");
         }
         return kind == ExposedMemory.Kind.DMA_BUF && version < DMA_BUF
                 ? Optional.of("libfabric " + (version >>> 16) + "." + (version & 0xffff)

@@ -176,7 +176,7 @@ final class Link {
 
     private void awaitBatch(long deadline) {
         if (batch - done >= Records.COUNT) {
-            await(deadline, "the peer to take what was advanced before", () -> batch - done < Records.COUNT);
+            await(deadline, "the peer to accept earlier counter updates", () -> batch - done < Records.COUNT);
         }
     }
 
@@ -276,7 +276,8 @@ final class Link {
         Deadline deadline = Deadline.in(duration);
         if (!deadline.tryLock(lock)) {
             throw new EpTimeoutException(
-                    peer.label() + " was not free for too long: another thread waits for it to take what was posted",
+                    "the connection to " + peer.label()
+                            + " stayed busy until the deadline: another thread holds it and waits for posted writes",
                     "the end of all writes",
                     peer.rank(),
                     0,
@@ -434,10 +435,11 @@ final class Link {
     private void pause(long deadline, String what, int tries) {
         if (tries > 0 && late) {
             throw new EpTimeoutException(
-                    peer.label() + " took nothing for too long: waited for " + what + ", with " + pending()
-                            + " writes under way and " + (batch - done) + " of " + Records.COUNT
-                            + " advances and " + (posted - accepted) + " of " + CREDIT
-                            + " immediates not taken yet; see its state, or raise ep.timeout",
+                    peer.label() + " accepted no data before the deadline: this rank waited for " + what + ", with "
+                            + pending()
+                            + " writes under way; the peer has not accepted " + (batch - done) + " of " + Records.COUNT
+                            + " counter updates and " + (posted - accepted) + " of " + CREDIT
+                            + " immediates; check that the process of that rank runs, or raise ep.timeout",
                     what,
                     peer.rank(),
                     batch,
@@ -551,11 +553,11 @@ final class Link {
         }
         if (lost == null) {
             arrivals.settle();
-            arrivals.problem().ifPresent(problem -> lose("what it sends cannot be trusted: " + problem));
+            arrivals.problem().ifPresent(problem -> lose("its messages cannot be trusted: " + problem));
         }
         // What came before it may be in the queue of another rail.
         if (lost == null && cutByPeer && !moved) {
-            lose("it has closed the connection, or cut this rank off");
+            lose("it has closed the connection, or excluded this rank");
         }
         return moved;
     }
@@ -638,7 +640,7 @@ final class Link {
     EpPeerLostException lostNow() {
         return new EpPeerLostException(
                 (lost == null ? peer.label() + " cannot be reached" : lost)
-                        + "; see its log and the state of its network, or go on without it",
+                        + "; see the log of that rank and the state of its network, or continue without that rank",
                 peer.rank(),
                 "host-posted writes");
     }

@@ -152,8 +152,8 @@ final class Opening {
                     .filter(one ->
                             one.provider().equals(provider) && one.device().equals(nic))
                     .findFirst()
-                    .orElseThrow(() -> new EpUnavailableException("libfabric has no " + provider + " on " + nic
-                            + " any more, which it had when the plan was made; see fi_info -p " + provider));
+                    .orElseThrow(() -> new EpUnavailableException("libfabric no longer has " + provider + " on " + nic
+                            + ", although it had this provider when the plan was made; see fi_info -p " + provider));
             int trafficClass = context.config().get(EpKeys.NIC_TRAFFIC_CLASS);
             // libfabric wants the six bits of DSCP, of the eight of a traffic class.
             return FabricDomain.open(
@@ -186,7 +186,7 @@ final class Opening {
         if (theirs == null
                 || !theirs.provider().equals(half.route().provider())
                 || theirs.ends().size() != half.route().rails()) {
-            throw new EpMismatchException(label + " did not prepare the same connection as this rank: "
+            throw new EpMismatchException(label + " did not prepare the same connection as this rank, which has "
                     + half.route().provider() + " with " + half.route().rails()
                     + " rails; run the same version of ep4j on both, and give both the same "
                     + EfaKeys.PROVIDER.name());

@@ -158,7 +158,8 @@ final class PartingWire implements Wire {
             LOGGER.log(
                     System.Logger.Level.WARNING,
                     "a peer did not answer within {0} ms of closing: endpoints of libfabric stay open until the process"
-                            + " ends, for this provider does not close them safely; see the state of the peer",
+                            + " ends, because this provider cannot close them safely before the peer answers;"
+                            + " check that the process of the peer runs",
                     patience.toMillis());
         } else {
             parted.run();

@@ -88,7 +88,7 @@ final class ProgressThread implements AutoCloseable {
         if (!ThreadEnds.await(List.of(thread), JOIN).isEmpty()) {
             LOGGER.log(
                     System.Logger.Level.WARNING,
-                    "{0} did not end within {1} s of closing; it is at {2}",
+                    "{0} did not end within {1} s of closing; its stack trace: {2}",
                     thread.getName(),
                     JOIN.toSeconds(),
                     Arrays.stream(thread.getStackTrace())

@@ -35,10 +35,10 @@ record Route(String provider, List<String> mine, List<String> theirs) {
                 .orElseThrow(() -> new EpUnavailableException(self.label() + " has the providers "
                         + EfaFacts.of(self).providers() + " of libfabric, " + other.label() + " has "
                         + EfaFacts.of(other).providers() + "; install the same version on both, or set "
-                        + EfaKeys.PROVIDER.name()));
+                        + EfaKeys.PROVIDER.name() + " to a provider that both have"));
         if (provider.equals(Providers.SHM) && self.pid() == other.pid()) {
             throw new EpUnavailableException(self.label() + " and " + other.label()
-                    + " are in one process, and libfabric's shm provider crashes when one of the two closes; run each"
+                    + " are in one process, and libfabric's shm provider crashes when one of the two ranks closes; run each"
                     + " rank in its own process, set " + EfaKeys.PROVIDER.name()
                     + " to tcp, or use host-shm between these ranks");
         }

@@ -215,7 +215,7 @@ final class FabricScenarios {
                         }
                         throw new AssertionError("nothing was late");
                     } catch (EpTimeoutException e) {
-                        WriteScenarios.check(e.getMessage(), "rank 1", "took nothing", "ep.timeout");
+                        WriteScenarios.check(e.getMessage(), "rank 1", "accepted no data", "ep.timeout");
                     }
                     context.bootstrap().barrier("told", PATIENCE);
                 }

@@ -33,7 +33,10 @@ class GpuMemoryTest {
         for (Kind kind : new Kind[] {Kind.DMA_BUF, Kind.PEER_MEMORY}) {
             assertThat(GpuMemory.refusal(kind, nic(false), NEW, 0))
                     .hasValueSatisfying(reason -> assertThat(reason)
-                            .contains("efa on rdmap0s6 takes no memory of GPUs", "FI_HMEM", "built with CUDA or ROCr"));
+                            .contains(
+                                    "efa on rdmap0s6 cannot register GPU memory",
+                                    "FI_HMEM",
+                                    "built with CUDA or ROCr"));
             assertThat(GpuMemory.refusal(kind, nic(true), NEW, P2P_MISSING))
                     .hasValueSatisfying(reason -> assertThat(reason).contains("FI_HMEM_P2P_REQUIRED: error 95"));
         }

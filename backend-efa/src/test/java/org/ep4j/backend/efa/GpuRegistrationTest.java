@@ -53,7 +53,7 @@ class GpuRegistrationTest {
                     .orElseThrow();
             FabricDomain domain = FabricDomain.open(list, tcp, NicProfile.of(tcp, config), -1, resources);
             assertThat(domain.refusal(ExposedMemory.Kind.PEER_MEMORY))
-                    .hasValueSatisfying(reason -> assertThat(reason).contains("takes no memory of GPUs"));
+                    .hasValueSatisfying(reason -> assertThat(reason).contains("cannot register GPU memory"));
             assertThat(domain.refusal(ExposedMemory.Kind.HOST)).isEmpty();
         }
     }

@@ -77,7 +77,7 @@ final class LinkTest {
                 })
                 .isInstanceOfSatisfying(
                         EpTimeoutException.class, e -> assertThat(e.peer()).isEqualTo(1))
-                .hasMessageContainingAll("rank 1", "took nothing", "of 256 advances", "ep.timeout");
+                .hasMessageContainingAll("rank 1", "accepted no data", "of 256 counter updates", "ep.timeout");
     }
 
     @Test
@@ -220,7 +220,7 @@ final class LinkTest {
                         () -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5), Link.NO_CHECK))
                                 .join())
                 .hasCauseInstanceOf(EpTimeoutException.class)
-                .hasMessageContaining("rank 1 was not free for too long: another thread"));
+                .hasMessageContaining("the connection to rank 1 stayed busy until the deadline: another thread"));
         link.drain(LONG, Link.NO_CHECK);
     }
 
@@ -336,7 +336,7 @@ final class LinkTest {
             progress(pair, 1);
             assertThatThrownBy(() -> pair.write(1, 0, 0, 8))
                     .isInstanceOf(EpPeerLostException.class)
-                    .hasMessageContainingAll("cannot be trusted", "place");
+                    .hasMessageContainingAll("cannot be trusted", "batch slot");
         }
         LinkPair pair = pair();
         pair.fabric().inject(1, Immediate.of(Immediate.DATA, 0));
@@ -359,14 +359,14 @@ final class LinkTest {
         assertThat(writes.seen(1, 0)).isZero();
         assertThatThrownBy(() -> writes.write(1, 0, 0, 8))
                 .isInstanceOf(EpPeerLostException.class)
-                .hasMessageContainingAll("cannot be trusted", "1 writes, and 2 have come");
+                .hasMessageContainingAll("cannot be trusted", "1 writes, and 2 writes arrived");
         LinkPair records = pair();
         records.fabric().inject(1, Immediate.of(Immediate.RECORD, 9));
         records.fabric().inject(1, Immediate.of(Immediate.RECORD, 9));
         progress(records, 1);
         assertThatThrownBy(() -> records.write(1, 0, 0, 8))
                 .isInstanceOf(EpPeerLostException.class)
-                .hasMessageContainingAll("cannot be trusted", "place 9", "second time");
+                .hasMessageContainingAll("cannot be trusted", "batch slot 9", "have no record yet");
     }
 
     @Test

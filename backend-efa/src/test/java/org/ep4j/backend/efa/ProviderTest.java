@@ -192,7 +192,8 @@ final class ProviderTest {
         assertThat(efa.checks()).allMatch(check -> check.status() == Check.Status.PASS);
         ProbeReport none = provider.describe(new DescribeRequest(Device.HOST, Locality.UNKNOWN, "h"));
         assertThat(none.usable()).isTrue();
-        assertThat(none.checks()).anySatisfy(check -> assertThat(check.detail()).contains("neither EFA nor Slingshot"));
+        assertThat(none.checks())
+                .anySatisfy(check -> assertThat(check.detail()).contains("no EFA and no Slingshot NIC"));
     }
 
     private static EpPlan plan(RankProfile a, RankProfile b, List<String> nicsOfA, List<String> nicsOfB) {

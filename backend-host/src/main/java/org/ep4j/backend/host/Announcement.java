@@ -23,7 +23,7 @@ record Announcement(String name, FileId id) {
     static Announcement decode(byte[] bytes) {
         ByteBuffer buffer = ByteBuffer.wrap(bytes);
         if (buffer.remaining() <= 16) {
-            throw new EpException("a rank announced its shared memory in " + bytes.length
+            throw new EpException("a rank announced its shared memory in a message of " + bytes.length
                     + " bytes, expected more than 16; run the same ep4j version on all ranks");
         }
         FileId id = new FileId(buffer.getLong(), buffer.getLong());

@@ -40,7 +40,7 @@ record FileId(long device, long inode) {
         if (values.get(name) instanceof Number number) {
             return number;
         }
-        throw new IOException("the file system gives no " + name);
+        throw new IOException("the file system reports no " + name);
     }
 
     @Override

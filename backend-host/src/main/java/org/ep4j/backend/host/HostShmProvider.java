@@ -81,8 +81,8 @@ public final class HostShmProvider implements EpBackendProvider {
         ShmFolder folder = ShmFolder.from(context.config());
         Optional<String> problem = folder.problem();
         if (problem.isPresent()) {
-            throw new EpUnavailableException(
-                    problem.get() + "; set " + FOLDER.name() + " to a writable folder, best in memory as /dev/shm is");
+            throw new EpUnavailableException(problem.get() + "; set " + FOLDER.name()
+                    + " to a writable folder, preferably in memory, such as /dev/shm");
         }
         try {
             Leftovers.sweep(libc, folder);

@@ -56,7 +56,7 @@ final class Leftovers {
             } finally {
                 libc.closeDescriptor(descriptor);
             }
-            LOG.log(Level.INFO, "removed {0}, which no living process holds", path);
+            LOG.log(Level.INFO, "removed {0}, which no running process has locked", path);
             return true;
         } catch (NativeCallException e) {
             // Gone already, or not for us: never a reason not to start.

@@ -9,20 +9,20 @@ final class NativeFailures {
     private NativeFailures() {}
 
     static EpException translate(NativeCallException e, String buffer, long bytes, ShmFolder folder) {
-        String wanted = Bytes.text(bytes) + " of shared memory for buffer \"" + buffer + "\" in " + folder + ": "
-                + e.getMessage();
+        String wanted = "cannot make " + Bytes.text(bytes) + " of shared memory available for buffer \"" + buffer
+                + "\" in " + folder + ": " + e.getMessage();
         return switch (e.error().number()) {
             case Errno.ENOSPC, Errno.EDQUOT ->
                 new EpResourceException(wanted + "; the folder " + shortage(e.call(), folder), e);
             case Errno.ENOMEM ->
                 new EpResourceException(
                         wanted + "; the folder has " + free(folder)
-                                + " free; ask for a smaller buffer, or raise the limit that was met: memory of the machine or"
+                                + " free; ask for a smaller buffer, or raise the limit that was reached: memory of the machine or"
                                 + " container, address space (ulimit -v), number of mappings (vm.max_map_count)",
                         e);
-            case Errno.EMFILE -> new EpResourceException(wanted + "; raise the number of open files (ulimit -n)", e);
+            case Errno.EMFILE -> new EpResourceException(wanted + "; raise the limit of open files (ulimit -n)", e);
             case Errno.ENFILE ->
-                new EpResourceException(wanted + "; raise the number of open files of the machine (fs.file-max)", e);
+                new EpResourceException(wanted + "; raise the limit of open files of the machine (fs.file-max)", e);
             case Errno.EOPNOTSUPP ->
                 new EpException(
                         wanted + "; the folder's file system cannot reserve space; set " + ShmFolder.KEY.name()
@@ -50,7 +50,7 @@ final class NativeFailures {
     private static String free(ShmFolder folder) {
         try {
             long free = folder.fileSystem().freeBytes();
-            return free == Long.MAX_VALUE ? "no limit of its own, or an unknown number of bytes" : Bytes.text(free);
+            return free == Long.MAX_VALUE ? "an unlimited or unknown number of bytes" : Bytes.text(free);
         } catch (IOException unknown) {
             return "an unknown number of bytes";
         }

@@ -81,19 +81,21 @@ record Room(long bytes, long folderFree, long memoryFree, Optional<CgroupMemory>
             return Optional.of(
                     folderFree <= memoryFree
                             ? need + ", which has " + Bytes.text(folderFree) + " free; " + ShmProbe.MORE_ROOM
-                            : need + ", which keeps files in memory, and the machine has " + Bytes.text(memoryFree)
-                                    + " of it left; ask for a smaller buffer, or run fewer ranks on this machine");
+                            : need + "; this folder keeps files in memory, but the machine has only "
+                                    + Bytes.text(memoryFree)
+                                    + " of memory free; ask for a smaller buffer, or run fewer ranks on this machine");
         }
         // The kernel would kill a process of the group.
         return group.filter(limit -> bytes > limit.free() / grouped)
-                .map(limit -> need(buffer, grouped) + ", which keeps files in memory, and the control group "
-                        + limit.folder() + " allows " + Bytes.text(limit.free())
-                        + " more of it; give the container more memory (docker run --memory; Kubernetes:"
-                        + " resources.limits.memory), ask for a smaller buffer, or run fewer ranks in it");
+                .map(
+                        limit -> need(buffer, grouped) + "; this folder keeps files in memory, but the control group "
+                                + limit.folder() + " allows only " + Bytes.text(limit.free())
+                                + " more memory; give the container more memory (docker run --memory; Kubernetes:"
+                                + " resources.limits.memory), ask for a smaller buffer, or run fewer ranks in this control group");
     }
 
     private String need(String buffer, int ranks) {
-        return (ranks == 1 ? "1 rank needs " : ranks + " ranks need " + Bytes.text(bytes) + " each, ")
+        return (ranks == 1 ? "1 rank needs " : ranks + " ranks need " + Bytes.text(bytes) + " each, in total ")
                 + Bytes.text(saturatedProduct(bytes, ranks)) + " of shared memory for buffer \"" + buffer + "\" in "
                 + folder;
     }
@@ -140,7 +142,7 @@ record Room(long bytes, long folderFree, long memoryFree, Optional<CgroupMemory>
     }
 
     private static EpException unexpected(byte[] bytes, long expected) {
-        return new EpException("a rank sent its free space in " + bytes.length + " bytes, expected at least " + expected
-                + "; run the same ep4j version on all ranks");
+        return new EpException("a rank reported its free space in a message of " + bytes.length
+                + " bytes, expected at least " + expected + " bytes; run the same ep4j version on all ranks");
     }
 }

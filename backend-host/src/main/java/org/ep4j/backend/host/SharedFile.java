@@ -83,8 +83,9 @@ final class SharedFile {
                 }
             }
         }
-        throw new EpException("no new file could be kept in " + folder + " in " + ATTEMPTS
-                + " attempts, other processes remove them; set " + ShmFolder.KEY.name() + " to a folder of your own");
+        throw new EpException("cannot create a shared memory file in " + folder + ": in each of " + ATTEMPTS
+                + " attempts, another process locked or removed the new file; set " + ShmFolder.KEY.name()
+                + " to a folder of your own");
     }
 
     private static String newName() {
@@ -110,8 +111,8 @@ final class SharedFile {
         while (done < bytes) {
             if (deadline.passed()) {
                 throw new EpTimeoutException(
-                        "taking " + Bytes.text(bytes) + " of shared memory in " + path.getParent() + " got to "
-                                + Bytes.text(done) + " before the deadline; raise ep.setup-timeout",
+                        "reserving " + Bytes.text(bytes) + " of shared memory in " + path.getParent()
+                                + " had reached only " + Bytes.text(done) + " at the deadline; raise ep.setup-timeout",
                         "allocating shared memory",
                         -1,
                         bytes,
@@ -172,7 +173,7 @@ final class SharedFile {
         try {
             libc.remove(path);
         } catch (NativeCallException e) {
-            LOG.log(Level.WARNING, "the shared memory file " + path + " stays behind; remove it", e);
+            LOG.log(Level.WARNING, "the shared memory file " + path + " could not be removed; remove it by hand", e);
         } finally {
             libc.closeDescriptor(descriptor);
         }

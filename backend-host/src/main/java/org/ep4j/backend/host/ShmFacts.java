@@ -45,25 +45,26 @@ final class ShmFacts {
                 .map(name -> "the writing rank did not report its " + name)
                 .or(() -> missing(to).map(name -> "the peer did not report its " + name));
         if (missing.isPresent()) {
-            return new NoPath(missing.get(), "run the same ep4j version on all ranks, and see the checks of its probe");
+            return new NoPath(
+                    missing.get(), "run the same ep4j version on all ranks, and see the probe checks of that rank");
         }
         if (differ(from, to, BOOT)) {
             return new NoPath("the ranks run on different machines", "add a backend that connects machines");
         }
         if (!from.hostId().equals(to.hostId())) {
             return new NoPath(
-                    "the ranks count as different hosts by " + EpKeys.HOST_RANKS.name(),
-                    "unset it to use the real hosts");
+                    "the ranks count as ranks of different hosts because of " + EpKeys.HOST_RANKS.name(),
+                    "unset " + EpKeys.HOST_RANKS.name() + " to use the real hosts");
         }
         if (differ(from, to, FOLDER_ID)) {
             return new NoPath(
-                    "the peer's " + folder(to) + " is another folder than the writing rank's " + folder(from),
+                    "the peer's " + folder(to) + " is not the same folder as the writing rank's " + folder(from),
                     "run the containers with a shared --ipc or the same volume, or set " + ShmFolder.KEY.name()
                             + " to a folder that both see");
         }
         if (differ(from, to, USER)) {
             return new NoPath(
-                    "the ranks run as different users, and shared memory is for its owner alone",
+                    "the ranks run as different users, and shared memory can be opened only by its owner",
                     "run all ranks of a machine as the same user");
         }
         return new PathOffer(PathKind.MAPPED, GIGABYTES_PER_SECOND, LATENCY_MICROS, List.of());

@@ -50,7 +50,7 @@ final class ShmProbe {
 
     /** How to give a folder for shared memory more room. */
     static final String MORE_ROOM =
-            "make it bigger (docker run --shm-size=8g; Kubernetes: an emptyDir of medium Memory at"
+            "make the folder bigger (docker run --shm-size=8g; Kubernetes: an emptyDir of medium Memory at"
                     + " /dev/shm; as root: mount -o remount,size=8g /dev/shm) or set " + ShmFolder.KEY.name()
                     + " to a folder with more room";
 
@@ -82,8 +82,8 @@ final class ShmProbe {
 
     /** How to give a folder for shared memory more files. */
     static String moreFiles(ShmFolder folder) {
-        return "remove what earlier jobs left there, or allow more (as root: mount -o remount,nr_inodes=1m " + folder
-                + ")";
+        return "remove the files that earlier jobs left in the folder, or allow more inodes (as root: mount -o remount,nr_inodes=1m "
+                + folder + ")";
     }
 
     private void run(String system, String bits) {
@@ -101,7 +101,7 @@ final class ShmProbe {
                 ? Check.pass(DEVICE, "device " + device)
                 : Check.notApplicable(
                         DEVICE,
-                        "device " + device + " is not the host, whose memory this backend shares",
+                        "device " + device + " is not the host; this backend shares only host memory",
                         "use device host, or a backend for " + device.type());
     }
 
@@ -112,7 +112,7 @@ final class ShmProbe {
             return Optional.empty();
         }
         checks.add(Check.fail(SYSTEM, found, "run on 64-bit Linux"));
-        return Optional.of("not looked at on " + found);
+        return Optional.of("not checked on " + found);
     }
 
     private void skipRest(String why) {
@@ -147,8 +147,10 @@ final class ShmProbe {
         } catch (IOException | RuntimeException e) {
             checks.add(Check.fail(
                     BOOT,
-                    BOOT_ID + " cannot be read, so ranks on this machine cannot be told from others: " + e,
-                    "mount /proc with its sys folder"));
+                    BOOT_ID
+                            + " cannot be read, so ranks on this machine cannot be distinguished from ranks on other machines: "
+                            + e,
+                    "mount /proc so that it contains the folder sys"));
         }
     }
 
@@ -168,18 +170,18 @@ final class ShmProbe {
         try {
             FileId id = folder.id();
             facts.put(ShmFacts.FOLDER, folder.toString());
-            facts.put(ProbeReport.SUMMARY, "ranks of this machine exchange through shared memory");
+            facts.put(ProbeReport.SUMMARY, "ranks of this machine exchange data through shared memory");
             identity.put(ShmFacts.FOLDER_ID, id.toString());
             checks.add(Check.pass(FOLDER, "folder " + folder + ", file " + id));
         } catch (IOException | RuntimeException e) {
-            skipFolder("the folder " + folder + " cannot be looked at: " + e);
+            skipFolder("the folder " + folder + " cannot be examined: " + e);
             return;
         }
         FileSystemStatus status;
         try {
             status = folder.fileSystem();
         } catch (IOException | EpException | LinkageError e) {
-            String why = "the file system of " + folder + " cannot be asked: " + e.getMessage();
+            String why = "the file system of " + folder + " cannot be queried: " + e.getMessage();
             checks.add(new Check(KIND, Check.Status.NOT_RUN, why, ""));
             checks.add(new Check(ROOM, Check.Status.NOT_RUN, why, ""));
             return;
@@ -192,7 +194,7 @@ final class ShmProbe {
         checks.add(Check.fail(
                 FOLDER,
                 problem,
-                "set " + ShmFolder.KEY.name() + " to a writable folder, best in memory as /dev/shm is"));
+                "set " + ShmFolder.KEY.name() + " to a writable folder, preferably in memory, such as /dev/shm"));
         checks.add(new Check(KIND, Check.Status.NOT_RUN, "there is no usable folder", ""));
         checks.add(new Check(ROOM, Check.Status.NOT_RUN, "there is no usable folder", ""));
     }
@@ -201,14 +203,14 @@ final class ShmProbe {
         if (status.kind().equals("hugetlbfs")) {
             return Check.fail(
                     KIND,
-                    folder + " is a hugetlbfs, whose files come in huge pages only",
-                    "set " + ShmFolder.KEY.name() + " to a tmpfs, mounted with huge=advise if it is to use huge pages");
+                    folder + " is a hugetlbfs, where every file consists of whole huge pages",
+                    "set " + ShmFolder.KEY.name() + " to a tmpfs; to use huge pages there, mount it with huge=advise");
         }
         return status.inMemory()
                 ? Check.pass(KIND, folder + " is a " + status.kind())
                 : Check.warn(
                         KIND,
-                        folder + " is on " + status.kind() + ", which writes what ranks exchange to its disk too",
+                        folder + " is on " + status.kind() + ", which also writes the exchanged data to disk",
                         "set " + ShmFolder.KEY.name() + " to a folder in a tmpfs, such as /dev/shm");
     }
 

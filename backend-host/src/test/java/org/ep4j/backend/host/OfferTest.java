@@ -64,7 +64,7 @@ final class OfferTest {
     @Test
     void ranksWithAPrivateFolderDoNot() {
         assertThat(provider.offer(rank(0), rank(3, "folder-id", "91:1"))).isInstanceOfSatisfying(NoPath.class, none -> {
-            assertThat(none.reason()).contains("the peer's /dev/shm is another folder");
+            assertThat(none.reason()).contains("the peer's /dev/shm is not the same folder");
             assertThat(none.remedy()).contains("--ipc", "volume", "ep.shm.dir");
         });
     }
@@ -100,7 +100,7 @@ final class OfferTest {
         assertThatThrownBy(() -> TestRanks.plan(List.of(rank(0), rank(1, "folder-id", "91:1"))))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("rank 0 (host-a, pid 1000, host:0) -> rank 1")
-                .hasMessageContaining("the peer's /dev/shm is another folder")
+                .hasMessageContaining("the peer's /dev/shm is not the same folder")
                 .hasMessageContaining("ep.shm.dir");
     }
 }

@@ -127,8 +127,9 @@ final class RoomTest {
             assertThat(translated("open", number, shm))
                     .isInstanceOf(EpResourceException.class)
                     .hasMessageEndingWith(
-                            "can hold no further file (all its inodes are in use); remove what earlier jobs left"
-                                    + " there, or allow more (as root: mount -o remount,nr_inodes=1m " + folder + ")");
+                            "can hold no further file (all its inodes are in use); remove the files that earlier jobs"
+                                    + " left in the folder, or allow more inodes (as root: mount -o remount,nr_inodes=1m "
+                                    + folder + ")");
             assertThat(translated("posix_fallocate", number, shm))
                     .isInstanceOf(EpResourceException.class)
                     .hasMessageContaining(" free; ")
@@ -155,7 +156,7 @@ final class RoomTest {
         assertThat(room.refusal("b", 8, 2)).isEmpty();
         assertThat(room.refusal("b", 8, 3).orElseThrow())
                 .contains("3 ranks need 1048576 bytes", "3145728 bytes", "control group /sys/fs/cgroup/pod")
-                .contains("allows 2097152 bytes", "docker run --memory");
+                .contains("allows only 2097152 bytes", "docker run --memory");
         assertThat(room.sharesGroup(room(1, 1, Optional.of(new CgroupMemory(1, 7, "/")))))
                 .isTrue();
         assertThat(room.sharesGroup(room(1, 1, Optional.of(new CgroupMemory(1, 8, "/")))))
@@ -164,11 +165,11 @@ final class RoomTest {
     }
 
     @Test
-    void shortMemoryIsToldFromAShortFolder() {
+    void namesTheFolderOrTheMemoryAsWhatIsShort() {
         assertThat(room(1 << 10, 1 << 30, Optional.empty()).refusal("b", 1, 1).orElseThrow())
                 .contains("1 rank needs 1048576 bytes", "/f", "1024 bytes", "--shm-size");
         assertThat(room(1 << 30, 1 << 10, Optional.empty()).refusal("b", 3, 3).orElseThrow())
-                .contains("3 ranks need", "3145728 bytes", "the machine has 1024 bytes", "smaller buffer");
+                .contains("3 ranks need", "3145728 bytes", "the machine has only 1024 bytes", "smaller buffer");
         assertThat(room(Long.MAX_VALUE, Long.MAX_VALUE, Optional.empty()).refusal("b", 3, 3))
                 .isEmpty();
     }

@@ -120,8 +120,10 @@ final class Connector {
             }
         }
         if (wanted > device.maxCompletions()) {
-            throw new EpResourceException("the queue pairs to a peer on " + device.name() + " can have "
-                    + wanted + " completions, but a queue of it holds " + device.maxCompletions() + "; lower "
+            throw new EpResourceException("the queue pairs of " + device.name() + " to a peer need room for "
+                    + wanted + " completions, but a completion queue of this device holds at most "
+                    + device.maxCompletions()
+                    + "; lower "
                     + IbrcKeys.DEPTH.name() + " (" + config.get(IbrcKeys.DEPTH) + ") or "
                     + IbrcKeys.QUEUE_PAIRS.name());
         }
@@ -142,8 +144,9 @@ final class Connector {
      */
     Connected connect(String peer, List<PortRecord> theirPorts, List<QueuePairs.End> theirs, LinkSettings settings) {
         if (theirs.size() != queuePairs.length) {
-            throw new EpMismatchException(peer + " has " + theirs.size() + " queue pairs for this rank, which has "
-                    + queuePairs.length + " for it; use the same settings on all ranks");
+            throw new EpMismatchException(
+                    peer + " has " + theirs.size() + " queue pairs to this rank, but this rank has " + queuePairs.length
+                            + " to that rank; use the same settings on all ranks");
         }
         Lane[] lanes = new Lane[queuePairs.length];
         for (int lane = 0; lane < lanes.length; lane++) {

@@ -82,31 +82,32 @@ final class Errno {
     /** What to do about an error of a call, in a process that may lock so much memory. */
     static String remedy(int error, About about, Optional<LockedMemory> locked) {
         if (about == About.GPU_MEMORY) {
-            return "; the kernel's log may say why: drivers of GPU and NIC that do not fit each other, too little BAR1 of the GPU, or"
-                    + " an IOMMU between them";
+            return "; see the kernel's log; possible causes: incompatible drivers of GPU and NIC, too little BAR1 memory"
+                    + " on the GPU, or an IOMMU between GPU and NIC";
         }
         return switch (error) {
             case ENOMEM, EAGAIN, ENOSPC -> noRoom(about == About.HOST_MEMORY, locked);
             // libibverbs has ENOENT for a device file that it may not open, after it has looked for another one.
             case EPERM, EACCES, ENOENT ->
-                "; the process may not use the device, or its file is missing: give its user or group the right to read and write"
-                        + " /dev/infiniband/uverbs* (containers: docker run --device=/dev/infiniband)";
+                "; the process is not allowed to use the device, or the device file is missing: give the user or group of the"
+                        + " process read and write access to /dev/infiniband/uverbs* (containers: docker run --device=/dev/infiniband)";
             case ETIMEDOUT, ENODATA, ENETUNREACH, EHOSTUNREACH ->
-                "; the peer's port is not reachable from this one: see the"
-                        + " ports that the plan pairs (ep.nic.include, ep.nic.map) and the GID (ep.nic.gid-index)";
+                "; the peer's port is not reachable from this one: check which"
+                        + " ports the plan connects (ep.nic.include, ep.nic.map), and the GID (ep.nic.gid-index)";
             default -> "";
         };
     }
 
     private static String noRoom(boolean registering, Optional<LockedMemory> locked) {
         String may = locked.map(LockedMemory::toString)
-                .orElse("how much memory the process may lock, /proc/self/limits does not tell");
+                .orElse("/proc/self/limits does not state how much memory the process may lock");
         String less = registering
                 ? "make buffers smaller (fewer tokens or hidden values in the EpShape)"
                 : "lower " + IbrcKeys.DEPTH.name() + " or ep.lanes";
         return locked.map(limit -> limit.below(LockedMemory.ANY)).orElse(true)
                 ? "; " + may + ": raise the limit (ulimit -l unlimited; docker run --ulimit memlock=-1), or " + less
-                : "; " + may + ", so it is the machine or the NIC that has too little: end other users of them, or "
+                : "; " + may
+                        + ", so the machine or the NIC itself is out of resources: end other processes that use this NIC, or "
                         + less;
     }
 }

@@ -87,7 +87,7 @@ final class Farewells {
         } catch (EpPeerLostException e) {
             LOGGER.log(
                     System.Logger.Level.DEBUG,
-                    "closed without a word to " + link.peer().label(),
+                    "a buffer was closed without a notice to " + link.peer().label(),
                     e);
             return true;
         }

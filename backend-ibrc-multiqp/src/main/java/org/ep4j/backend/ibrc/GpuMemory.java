@@ -22,8 +22,8 @@ final class GpuMemory {
                 withoutDmaBuf.isEmpty()
                         ? Optional.empty()
                         : Optional.of(String.join(", ", withoutDmaBuf)
-                                + " takes none (ibv_reg_dmabuf_mr), which needs Linux 5.12,"
-                                + " rdma-core 34 and a driver of the NIC that does; update these");
+                                + " cannot register dma-bufs (ibv_reg_dmabuf_mr); this needs Linux 5.12,"
+                                + " rdma-core 34 and a NIC driver that supports it; update these");
             case PEER_MEMORY -> withoutPeerMemory;
         };
     }

@@ -169,7 +169,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
                             exposed.counters(),
                             self,
                             end,
-                            "nothing arrives there, and this rank has closed " + this + " with writes in flight");
+                            "no write to it completes, and this rank has closed " + this + " with writes in flight");
             boolean apart = exposed.farewells().complete(links.values());
             exposed.registered().close();
             if (apart) {

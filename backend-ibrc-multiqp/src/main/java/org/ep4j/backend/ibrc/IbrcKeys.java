@@ -68,7 +68,7 @@ final class IbrcKeys {
             16,
             1,
             128,
-            "largest number of reads and atomic operations of a queue pair in flight; with ep.ibrc.counters=atomic,"
+            "largest number of reads and atomic operations that a queue pair has in flight; with ep.ibrc.counters=atomic,"
                     + " counter updates are atomic operations");
 
     static final ConfigKey<Integer> DEPTH =
@@ -119,7 +119,7 @@ final class IbrcKeys {
                     "ep.ibrc.relaxed-ordering",
                     true,
                     "whether NICs may use PCIe relaxed ordering for data; counters, and memory of AMD GPUs, are always"
-                            + " registered without it")
+                            + " registered without relaxed ordering")
             .orVariable("NVSHMEM_IB_ENABLE_RELAXED_ORDERING");
 
     static final ConfigKey<Integer> PKEY = ConfigKey.integer(

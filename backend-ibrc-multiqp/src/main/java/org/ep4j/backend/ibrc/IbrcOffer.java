@@ -66,14 +66,14 @@ final class IbrcOffer {
             return Check.notApplicable(
                     IbrcProbe.NIC,
                     "there is no NIC with RDMA; NICs here: " + families(locality),
-                    "use efa on plain Ethernet");
+                    "use the backend efa, which also runs over TCP");
         }
         return Check.fail(
                 IbrcProbe.NIC,
                 "there is no NIC with reliable connections (mlx5, bnxt, ionic, irdma, rxe) and a port that is up; NICs here: "
                         + families(locality)
                         + locality.butLeftOut(),
-                "use efa on EFA, Slingshot and plain Ethernet; otherwise bring a port up");
+                "bring a port of such a NIC up; or use the backend efa, which runs over EFA, Slingshot and TCP");
     }
 
     static Check forbidden(NicPaths nics, NicChoice choice) {
@@ -88,19 +88,20 @@ final class IbrcOffer {
         return unknown
                 ? Check.warn(
                         IbrcProbe.NIC,
-                        nearest(nics) + ", a NIC of unknown family, so the plan has no default limits for its writes in"
-                                + " flight",
+                        nearest(nics)
+                                + "; this is a NIC of unknown family, so the plan has no default limits for writes in"
+                                + " flight on this NIC",
                         "use a topology description that has PCI ids or driver names, or plan on the machine itself")
                 : Check.pass(IbrcProbe.NIC, nearest(nics));
     }
 
     private static Check direct(NicPaths nics) {
         return nics.direct()
-                ? Check.pass(IbrcProbe.DIRECT, "it reaches the memory of the device")
+                ? Check.pass(IbrcProbe.DIRECT, "the nearest NIC reaches the memory of the device")
                 : Check.warn(
                         IbrcProbe.DIRECT,
-                        tooFar(nics) + ": bytes go through host memory",
-                        "put GPU and NIC below one PCIe switch, and see that dma-buf or peer memory is there");
+                        tooFar(nics) + "; so bytes go through host memory",
+                        "put GPU and NIC below one PCIe switch, and check that dma-buf or peer memory is available");
     }
 
     Offer between(RankProfile from, RankProfile to) {
@@ -155,13 +156,15 @@ final class IbrcOffer {
     }
 
     private static String nearest(NicPaths nics) {
-        return nics.nearest().name() + " is " + nics.nearest().nic().distance().type();
+        return "the path to " + nics.nearest().name() + " has type "
+                + nics.nearest().nic().distance().type();
     }
 
     private static String tooFar(NicPaths nics) {
         boolean flag = !nics.nearest().nic().gpuDirect().orElse(true);
         return flag
-                ? nearest(nics) + ", but GPU or NIC is said to be unable to do GPUDirect RDMA"
-                : nearest(nics) + ", too far for GPUDirect RDMA, which reaches to " + PathType.P2C;
+                ? nearest(nics) + ", but the topology marks the GPU or the NIC as unable to do GPUDirect RDMA"
+                : nearest(nics) + ", too far for GPUDirect RDMA, which needs path type " + PathType.P2C
+                        + " or a nearer one";
     }
 }

@@ -84,7 +84,7 @@ final class IbrcProbe {
             default ->
                 Check.notApplicable(
                         DEVICE,
-                        "device " + device + " is neither the host nor a GPU that memory of the host can be pinned for",
+                        "device " + device + " is neither the host nor a GPU for which host memory can be pinned",
                         "set ep.device to host, cuda or hip");
         };
     }
@@ -160,7 +160,7 @@ final class IbrcProbe {
             return Check.fail(
                     DEVICES,
                     "no device can be used: " + all,
-                    "run as a user who may open /dev/infiniband/uverbs*, with a NIC that speaks InfiniBand or RoCE");
+                    "run as a user who may open /dev/infiniband/uverbs*, with a NIC that supports InfiniBand or RoCE");
         }
         return Check.pass(DEVICES, all);
     }
@@ -203,7 +203,7 @@ final class IbrcProbe {
         facts.put(IbrcOffer.PORTS, String.join(",", gids.ports()));
         facts.put(ProbeReport.SUMMARY, "ports " + String.join(", ", gids.ports()));
         boolean wanted = config.get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC);
-        checks.add(wanted ? atomics(mine) : Check.pass(ATOMICS, "not needed: receivers count immediates"));
+        checks.add(wanted ? atomics(mine) : Check.pass(ATOMICS, "not needed: counters advance with immediate data"));
         return nics.get().ports();
     }
 
@@ -220,7 +220,7 @@ final class IbrcProbe {
 
     private static Check direct(Device device, EpConfig config, List<DeviceFinding> usable) {
         if (device.equals(Device.HOST)) {
-            return Check.pass(DIRECT, "host memory is near to every NIC");
+            return Check.pass(DIRECT, "every NIC reaches host memory directly");
         }
         List<String> without = usable.stream()
                 .filter(one -> !one.dmabuf())
@@ -237,11 +237,13 @@ final class IbrcProbe {
                 .map(DeviceFinding::name)
                 .toList();
         return without.isEmpty()
-                ? Check.pass(ATOMICS, "all of them add to words")
+                ? Check.pass(ATOMICS, "all devices support remote atomic additions")
                 : Check.warn(
                         ATOMICS,
-                        String.join(", ", without) + " cannot, so receivers count immediates on all ranks",
-                        "leave " + IbrcKeys.COUNTERS.name() + " at its default, or leave them out with ep.nic.exclude");
+                        "no remote atomic additions on " + String.join(", ", without)
+                                + ", so counters advance with immediate data on all ranks",
+                        "leave " + IbrcKeys.COUNTERS.name()
+                                + " at its default, or exclude these devices with ep.nic.exclude");
     }
 
     private static Check memory() {

@@ -32,6 +32,8 @@ final class Link {
 
     private static final String NO_PORT = "no other port is left";
 
+    private static final String HOME_ROOM = "room on the queue pair for small writes and counter updates";
+
     /** Polls for the reason of a refusal, which is there already: the queue pair failed by it. */
     private static final int ASKS = 64;
 
@@ -281,7 +283,8 @@ final class Link {
     void drain(Duration duration, Runnable ending) {
         if (!Deadline.in(duration).tryLock(lock)) {
             throw new EpTimeoutException(
-                    peer.label() + " was not free for too long: another thread waits for it to take what was posted",
+                    "the connection to " + peer.label()
+                            + " stayed busy until the deadline: another thread holds it and waits for posted writes",
                     "the end of all writes",
                     peer.rank(),
                     0,
@@ -399,7 +402,7 @@ final class Link {
     private Lane laneFor(boolean small, long left, boolean message) {
         Lane lane = small ? homeFor(left, message) : nextFor(left, message);
         if (lane == null) {
-            await(small ? "room on the home lane" : "room on any lane", () -> {
+            await(small ? HOME_ROOM : "room on any queue pair", () -> {
                 chosen = small ? homeFor(left, message) : nextFor(left, message);
                 return chosen != null;
             });
@@ -448,7 +451,7 @@ final class Link {
     private Lane homeWithRoom() {
         Lane home = lanes.home();
         while (home == null || !ready() || !home.hasRoom()) {
-            await("room on the home lane", this::homeHasRoom);
+            await(HOME_ROOM, this::homeHasRoom);
             home = lanes.home();
         }
         return home;
@@ -469,8 +472,9 @@ final class Link {
             }
             if (patience.isOver()) {
                 throw new EpTimeoutException(
-                        peer.label() + " took nothing for too long: waited for " + what + ", with " + lanes.pending()
-                                + " requests under way" + state() + "; see its state, or raise ep.timeout",
+                        peer.label() + " accepted no data before the deadline: this rank waited for " + what + ", with "
+                                + lanes.pending() + " requests under way" + state()
+                                + "; check that the process of that rank runs, or raise ep.timeout",
                         what,
                         peer.rank(),
                         0,
@@ -637,8 +641,8 @@ final class Link {
             int posted = wire.postReceives(lane.index(), count);
             lane.receivesPosted(Math.max(0, posted));
             if (posted < count) {
-                String why = posted < 0 ? wire.error(-posted) : posted + " of " + count + " fitted";
-                fail(lane.rail(), lane, "it took no receive: " + why, false);
+                String why = posted < 0 ? wire.error(-posted) : posted + " of " + count + " were accepted";
+                fail(lane.rail(), lane, "the queue pair did not accept all receive requests: " + why, false);
             }
         }
     }
@@ -646,7 +650,7 @@ final class Link {
     private void lookAtPeer() {
         for (Rail rail : rails) {
             if (rail.alive() && memory.stoppedByPeer(rail.index())) {
-                fail(rail.index(), rail.lane(0), "the peer gave the port up", false);
+                fail(rail.index(), rail.lane(0), "the peer stopped using the port", false);
             }
         }
     }
@@ -681,8 +685,8 @@ final class Link {
             refused = rail;
         } else {
             remarks.add(peer.label() + ": " + rail.lane(0).ends().name() + " is given up, and " + Rail.alive(rails)
-                    + " other pairs of ports carry what it did; see the state of these ports; they are used again when the"
-                    + " group is joined anew" + rail.causes());
+                    + " other pairs of ports take over its traffic; check the ports of the failed pair; this pair is used again when"
+                    + " the group is joined again" + rail.causes());
             failovers.forEach(Failover::readAgain);
             failovers.add(new Failover(rail, lanes::home, memory, atomics, sender));
         }
@@ -713,7 +717,8 @@ final class Link {
                 fail(rail.index(), rail.lane(0), why, true);
             } else {
                 remarks.add(peer.label() + ": " + rail.lane(0).ends().name()
-                        + " is down, and no other pair of ports is left:" + " what is under way waits for it; " + why);
+                        + " is down, and no other pair of ports is left: writes in flight wait for this pair, and fail when the retries of the NIC end; "
+                        + why);
             }
         }
     }
@@ -757,7 +762,7 @@ final class Link {
             text.append(rail.causes());
         }
         return new EpPeerLostException(
-                text + "; see its log and the state of these ports, or go on without it",
+                text + "; see the log of that rank and the state of these ports, or continue without that rank",
                 peer.rank(),
                 "host-posted writes");
     }

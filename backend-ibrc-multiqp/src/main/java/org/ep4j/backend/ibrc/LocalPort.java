@@ -31,8 +31,8 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int
         NativeRecord port = new NativeRecord(32);
         Errno.check(Verbs.queryPort(device.context(), number, port.address()), "ibv_query_port of " + name);
         if (port.get(0) != Verbs.PORT_ACTIVE) {
-            throw new EpUnavailableException("port " + name + " is not active (state " + port.get(0)
-                    + ", must be 4); bring it up, or leave it out with ep.nic.exclude");
+            throw new EpUnavailableException("port " + name + " is not active (its ibv_port_state is " + port.get(0)
+                    + ", and 4 is active); bring this port up, or leave it out with ep.nic.exclude");
         }
         int index = gidIndex(name, port.get(3), topology.nics(), config.get(EpKeys.NIC_GID_INDEX));
         checkGidIndex(name, index, port.get(4));
@@ -65,7 +65,7 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int
         if (Retries.endless(family, config) && config.resolve(IbrcKeys.RETRIES).origin() != EpConfig.Origin.DEFAULT) {
             LOGGER.log(
                     System.Logger.Level.INFO,
-                    "{0} on {1}: 6 are used, since soft RoCE takes 7 for without end",
+                    "{0} does not apply to {1}: ep4j uses 6 there, because soft RoCE retries without limit at 7",
                     config.resolve(IbrcKeys.RETRIES),
                     device);
         }

@@ -28,13 +28,14 @@ final class Machine {
             return AmdPeerMemory.of(files).client().isPresent()
                     ? Optional.empty()
                     : Optional.of(
-                            "the kernel has no peer interface of amdgpu (/sys/kernel/mm/memory_peers/amdkfd), by which"
-                                    + " NICs know addresses of AMD GPUs' memory; install amdgpu-dkms beside a driver of the NIC that"
-                                    + " has peer memory, as MLNX_OFED, or see why dma-buf does not work");
+                            "the kernel has no peer interface of amdgpu (/sys/kernel/mm/memory_peers/amdkfd), through which"
+                                    + " NICs find addresses of AMD GPU memory; install amdgpu-dkms and a NIC driver with peer memory"
+                                    + " support, such as MLNX_OFED, or find out why dma-buf does not work");
         }
         return NvidiaPeerMemory.of(files).peermem().isPresent()
                 ? Optional.empty()
-                : Optional.of("the kernel has not loaded nvidia_peermem, by which NICs know addresses of GPU memory;"
-                        + " modprobe nvidia_peermem");
+                : Optional.of(
+                        "the kernel has not loaded nvidia_peermem, through which NICs find addresses of GPU memory;"
+                                + " run modprobe nvidia_peermem");
     }
 }

@@ -140,8 +140,9 @@ final class Opening {
     /** A device says no more than that it has no room, which may have other reasons. */
     static void checkQueuePairs(String device, long wanted, int most) {
         if (wanted > most) {
-            throw new EpResourceException("this rank needs " + wanted + " queue pairs on " + device + ", which has "
-                    + most + " for all processes; lower ep.lanes or " + IbrcKeys.QUEUE_PAIRS.name());
+            throw new EpResourceException(
+                    "this rank needs " + wanted + " queue pairs on " + device + ", which supports " + most
+                            + " for all processes together; lower ep.lanes or " + IbrcKeys.QUEUE_PAIRS.name());
         }
     }
 

@@ -65,8 +65,8 @@ record Pairing(List<String> mine, List<String> theirs, int lanes, List<String> a
     String doubt() {
         return apart.isEmpty()
                 ? ""
-                : "; the two have no network in common (" + String.join(", ", apart)
-                        + "): let a router join these, or give both ranks ports of one network with ep.nic.map";
+                : "; the planned ports of the two ranks have no network in common (" + String.join(", ", apart)
+                        + "): connect these networks with a router, or give both ranks ports of one network with ep.nic.map";
     }
 
     int rails() {

@@ -149,8 +149,8 @@ final class ProgressThreads implements AutoCloseable {
         } else {
             LOGGER.log(
                     System.Logger.Level.WARNING,
-                    "devices, queue pairs and registered memory stay open, since {0} did not end within {1} s of closing;"
-                            + " see what it does (jstack), and the driver''s messages (dmesg)",
+                    "devices, queue pairs and registered memory stay open, because threads {0} did not end within {1} s of closing;"
+                            + " see what these threads do (jstack), and the driver''s messages (dmesg)",
                     running,
                     JOIN.toSeconds());
         }

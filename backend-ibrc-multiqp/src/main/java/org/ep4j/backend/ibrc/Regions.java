@@ -29,7 +29,7 @@ final class Regions {
 
     static <T> T present(@Nullable T value) {
         if (value == null) {
-            throw new IllegalStateException("a peer was not prepared for");
+            throw new IllegalStateException("nothing was prepared for this peer");
         }
         return value;
     }

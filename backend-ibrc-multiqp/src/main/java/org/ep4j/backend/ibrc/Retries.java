@@ -56,15 +56,16 @@ final class Retries {
                 .collect(Collectors.joining(", "));
         String text = String.format(Locale.ROOT, "a dead port is found after %.1f s at most (", longest)
                 + told(IbrcKeys.TIMEOUT, config) + ", " + told(IbrcKeys.RETRIES, config)
-                + (less.isEmpty() ? "" : ", 6 on " + less + ", where 7 is without end")
+                + (less.isEmpty() ? "" : ", but 6 on " + less + ", because soft RoCE retries without limit at 7")
                 + String.format(Locale.ROOT, "), calls end after %.1f s (", calls.toMillis() / 1e3)
                 + EpKeys.TIMEOUT.name() + ")";
         return longest <= calls.toMillis() / 1e3
                 ? Check.pass(IbrcProbe.RETRIES, text)
                 : Check.warn(
                         IbrcProbe.RETRIES,
-                        text + ": they fail before other ports take over",
-                        "lower " + IbrcKeys.TIMEOUT.name() + ", which also takes NCCL_IB_TIMEOUT, or raise "
+                        text + "; so calls fail before other ports take over",
+                        "lower " + IbrcKeys.TIMEOUT.name()
+                                + " (or NCCL_IB_TIMEOUT, if the value is from this variable), or raise "
                                 + EpKeys.TIMEOUT.name());
     }
 }

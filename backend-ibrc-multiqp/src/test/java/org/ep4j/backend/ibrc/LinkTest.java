@@ -79,7 +79,7 @@ class LinkTest {
                         () -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5), Link.NO_CHECK))
                                 .join())
                 .hasCauseInstanceOf(EpTimeoutException.class)
-                .hasMessageContaining("rank 1 was not free for too long: another thread"));
+                .hasMessageContaining("the connection to rank 1 stayed busy until the deadline: another thread"));
         link.drain(Guard.minute(), Link.NO_CHECK);
     }
 

@@ -24,7 +24,7 @@ final class MessagesTest {
         LockedMemory user = LockedMemory.of(LIMITS, USER);
         assertThat(user.below(256L << 20)).isTrue();
         assertThat(user.below(8L << 20)).isFalse();
-        assertThat(user).hasToString("the process may lock 8 MiB of memory");
+        assertThat(user).hasToString("the process may lock at most 8 MiB of memory");
         assertThat(LockedMemory.of(LIMITS.replace("8388608", "unlimited"), USER).below(LockedMemory.ANY))
                 .isFalse();
     }
@@ -34,7 +34,7 @@ final class MessagesTest {
         Optional<LockedMemory> little = Optional.of(LockedMemory.of(LIMITS, USER));
         Optional<LockedMemory> any = Optional.of(LockedMemory.of(LIMITS, ROOT));
         assertThat(Errno.remedy(Errno.ENOMEM, Errno.About.HOST_MEMORY, little))
-                .contains("may lock 8 MiB of memory: raise the limit", "buffers smaller")
+                .contains("may lock at most 8 MiB of memory: raise the limit", "buffers smaller")
                 .doesNotContain("ep.lanes");
         assertThat(Errno.remedy(Errno.ENOMEM, Errno.About.HOST_MEMORY, any))
                 .contains("buffers smaller", "the machine or the NIC")

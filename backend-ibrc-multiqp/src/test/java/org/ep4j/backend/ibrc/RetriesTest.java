@@ -36,7 +36,8 @@ final class RetriesTest {
         assertThat(Retries.of(NicFamily.RXE, defaults)).isEqualTo(6);
         assertThat(Retries.of(NicFamily.RXE, environment(Map.of("EP_IBRC_RETRIES", "3"))))
                 .isEqualTo(3);
-        assertThat(check(NicFamily.RXE, Map.of()).detail()).contains("6 on nic0:1, where 7 is without end");
+        assertThat(check(NicFamily.RXE, Map.of()).detail())
+                .contains("6 on nic0:1, because soft RoCE retries without limit at 7");
     }
 
     @Test

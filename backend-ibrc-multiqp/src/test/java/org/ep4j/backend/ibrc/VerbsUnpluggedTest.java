@@ -74,11 +74,11 @@ final class VerbsUnpluggedTest {
         assertThat(report.checks()).hasSize(9);
         assertThat(line(report, IbrcProbe.DEVICES)).contains("rxe0", "rxe1", "rxe2", "rxe3");
         assertThat(line(report, IbrcProbe.GID)).contains("GID index 1", "10.99.", "RoCE v2");
-        assertThat(line(report, IbrcProbe.RETRIES)).contains("6 on rxe0:1", "where 7 is without end");
+        assertThat(line(report, IbrcProbe.RETRIES)).contains("6 on rxe0:1", "retries without limit at 7");
         assertThat(line(report, IbrcProbe.ATOMICS)).contains("PASS not needed");
         assertThat(line(UnpluggedRank.probe(Map.of("ep.ibrc.counters", "atomic")), IbrcProbe.ATOMICS))
-                .contains("PASS all of them");
-        assertThat(line(report, IbrcProbe.DIRECT)).contains("host memory is near to every NIC");
+                .contains("PASS all devices");
+        assertThat(line(report, IbrcProbe.DIRECT)).contains("every NIC reaches host memory directly");
     }
 
     /** The topology is what doctor, topo and plan show of NICs. */
@@ -148,8 +148,9 @@ final class VerbsUnpluggedTest {
         link("down");
         try {
             ProbeReport report = UnpluggedRank.probe(Map.of());
-            assertThat(line(report, IbrcProbe.NIC)).contains("FAIL", "a port that is up", "bring a port up");
-            assertThat(UnpluggedRank.open(Map.of())).contains("port rxe0:1 is not active", "bring it up");
+            assertThat(line(report, IbrcProbe.NIC))
+                    .contains("FAIL", "a port that is up", "bring a port of such a NIC up");
+            assertThat(UnpluggedRank.open(Map.of())).contains("port rxe0:1 is not active", "bring this port up");
         } finally {
             link("up");
         }
@@ -243,9 +244,9 @@ final class VerbsUnpluggedTest {
     private static void littleLockedMemory() throws IOException, InterruptedException {
         String said = process(List.of("prlimit", "--memlock=65536:65536", "setpriv", "--bounding-set", "-ipc_lock"));
         assertThat(said)
-                .contains("EP-IBR-008 WARN the process may lock 64 KiB of memory -- ulimit -l unlimited")
+                .contains("EP-IBR-008 WARN the process may lock at most 64 KiB of memory -- ulimit -l unlimited")
                 .contains("opening: a rank failed", "ibv_reg_mr of ", "error 12")
-                .contains("; the process may lock 64 KiB of memory: raise the limit (ulimit -l unlimited");
+                .contains("; the process may lock at most 64 KiB of memory: raise the limit (ulimit -l unlimited");
     }
 
     /** Root without the right to pass over rights, and not the owner: so it reads its own jars all the same. */
@@ -256,7 +257,7 @@ final class VerbsUnpluggedTest {
             assertThat(said)
                     .contains("EP-IBR-003 FAIL no device can be used: rxe0: ")
                     .containsAnyOf("error 13 (Permission denied)", "error 2 (No such file or directory)")
-                    .contains("the right to read and write /dev/infiniband/uverbs*")
+                    .contains("read and write access to /dev/infiniband/uverbs*")
                     .contains("opening: a rank failed", "ibv_open_device of rxe0");
         } finally {
             VerbsScenarios.command("sh", "-c", "chown 0 /dev/infiniband/uverbs* && chmod 666 /dev/infiniband/uverbs*");

@@ -98,7 +98,7 @@ final class GpuPairs {
         Optional<Gpu> one = a.address().map(known::get);
         Optional<Gpu> other = b.address().map(known::get);
         if (one.isEmpty() || other.isEmpty()) {
-            return "joined in an unknown way";
+            return "unknown link";
         }
         int direct = nvlinks(one.get(), other.get());
         if (direct > 0) {

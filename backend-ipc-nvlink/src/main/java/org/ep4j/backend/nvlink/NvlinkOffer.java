@@ -30,7 +30,7 @@ final class NvlinkOffer {
             if (NvlinkFacts.ALL.fact(rank, PeerFacts.GPU).isEmpty()) {
                 return new NoPath(
                         "a rank did not report its GPU",
-                        "run the same ep4j version on all ranks, and see the checks of its probe");
+                        "run the same ep4j version on all ranks, and see the probe checks of that rank");
             }
         }
         Optional<NoPath> obstacle = from.hostId().equals(to.hostId()) ? onHost(from, to) : acrossHosts(from, to);
@@ -41,7 +41,8 @@ final class NvlinkOffer {
         if (path.isEmpty()) {
             return new NoPath(
                     "the link between the GPUs is unknown",
-                    "describe their links, or install the driver's NVML (libnvidia-ml.so.1)");
+                    "install the driver's NVML (libnvidia-ml.so.1); to plan from a file, add the links to it, or give --gpu-links"
+                            + " all");
         }
         return offer(path.get());
     }
@@ -53,21 +54,23 @@ final class NvlinkOffer {
         return new NoPath(
                 "the GPUs have no NVLink, and their PCIe path is " + way.distance()
                         + ", farther than PXB, the limit for peer-to-peer",
-                "choose GPUs below one PCIe switch, or let their bytes take a NIC or host memory");
+                "choose GPUs below one PCIe switch, or let a backend for NICs or host memory connect them");
     }
 
     private static Optional<NoPath> acrossHosts(RankProfile from, RankProfile to) {
         if (from.domain().isEmpty() || !from.domain().equals(to.domain())) {
             return Optional.of(new NoPath(
-                    "they are on different hosts and share no NVLink domain",
+                    "the GPUs are on different hosts and share no NVLink domain",
                     "multi-node NVLink needs equal cluster UUID and clique id and an IMEX channel on both hosts"
-                            + " (--domain-hosts plans with one); otherwise a NIC backend connects them"));
+                            + " (to plan as if they had these, give --domain-hosts); otherwise use a NIC backend"));
         }
         for (RankProfile rank : List.of(from, to)) {
             if (!NvlinkFacts.ALL.fact(rank, NvlinkFacts.FABRIC).equals(PeerFacts.YES)) {
-                return Optional.of(new NoPath(
-                        "they are in one NVLink domain, but the driver of one has no fabric handles",
-                        "install a driver for Hopper or newer with multi-node NVLink (550 or newer) and start IMEX"));
+                return Optional.of(
+                        new NoPath(
+                                "the GPUs are in one NVLink domain, but at least one of the two ranks cannot use this domain: the rank's"
+                                        + " driver does not support fabric handles, or the rank has no IMEX channel (see EP-NVL-007)",
+                                "install driver 550 or newer, which supports multi-node NVLink on Hopper or newer GPUs, and start IMEX"));
             }
         }
         return Optional.empty();
@@ -84,17 +87,17 @@ final class NvlinkOffer {
         }
         if (NvlinkFacts.ALL.index(from, gpu).isEmpty()) {
             return Optional.of(new NoPath(
-                    "the GPU at " + gpu + " does not exist for the rank with the GPU at "
+                    "the GPU at " + gpu + " is not visible to the rank with the GPU at "
                             + NvlinkFacts.ALL.fact(from, PeerFacts.GPU),
-                    "give every container the GPUs of all ranks of the host (docker run --gpus all) and choose with"
-                            + " ep.device or CUDA_VISIBLE_DEVICES"));
+                    "give every container the GPUs of all ranks of the host (docker run --gpus all) and choose the"
+                            + " GPU of each rank with ep.device or CUDA_VISIBLE_DEVICES"));
         }
         if (NvlinkFacts.ALL.lists(from, PeerFacts.DENIED, gpu)) {
             return Optional.of(new NoPath(
                     "CUDA denies peer access between the GPUs at " + NvlinkFacts.ALL.fact(from, PeerFacts.GPU) + " and "
                             + gpu,
                     "see nvidia-smi topo -p2p rw; with NVSwitch start the fabric manager, with PCIe turn off ACS and"
-                            + " the IOMMU for these GPUs, or let their bytes take a NIC or host memory"));
+                            + " the IOMMU for these GPUs, or let a backend for NICs or host memory connect them"));
         }
         return Optional.empty();
     }

@@ -128,7 +128,7 @@ final class NvlinkProbe {
                     GPU,
                     "cannot read the PCI address of " + device + ", by which other ranks identify the GPU",
                     "update the NVIDIA driver"));
-            skipFrom(PAIRS, "the GPU's place is not known");
+            skipFrom(PAIRS, "the GPU's PCI address is not known");
             return;
         }
         look(mine.get(), gpus);
@@ -194,14 +194,14 @@ final class NvlinkProbe {
         identity.put(PeerFacts.USER, process.user());
         identity.put(PeerFacts.PIDS, process.pids());
         facts.put(PeerFacts.INTERPROCESS, mine.interprocess() ? PeerFacts.YES : PeerFacts.NO);
-        String detail = "user " + unknown(process.user()) + ", namespaces " + unknown(process.pids()) + " and "
-                + unknown(process.ipc());
+        String detail = "this process has user " + unknown(process.user()) + " and namespaces "
+                + unknown(process.pids()) + " and " + unknown(process.ipc());
         return mine.interprocess()
                 ? Check.pass(
-                        PROCESSES, "memory can be shared with processes of the same user and PID namespace: " + detail)
+                        PROCESSES, "memory can be shared with processes of the same user and PID namespace; " + detail)
                 : Check.warn(
                         PROCESSES,
-                        "the driver shares no memory of this GPU between processes; " + detail,
+                        "the driver cannot share memory of this GPU between processes; " + detail,
                         "run the ranks of a host as threads of one process");
     }
 
@@ -216,8 +216,8 @@ final class NvlinkProbe {
                 ? Check.pass(VISIBLE, seen + ", all that this machine or container has")
                 : Check.pass(
                         VISIBLE,
-                        seen + "; CUDA_VISIBLE_DEVICES hides those at " + String.join(", ", hidden)
-                                + ", which ranks of other processes may use all the same");
+                        seen + "; CUDA_VISIBLE_DEVICES hides the GPUs at " + String.join(", ", hidden)
+                                + ", which ranks of other processes may still use");
     }
 
     private Check domain(CudaGpu mine, GpuPairs pairs) {
@@ -226,7 +226,7 @@ final class NvlinkProbe {
         boolean usable = mine.fabric() && !channels.isEmpty();
         facts.put(NvlinkFacts.FABRIC, usable ? PeerFacts.YES : PeerFacts.NO);
         if (clique.isEmpty()) {
-            return Check.pass(DOMAIN, "NVLink ends at this host");
+            return Check.pass(DOMAIN, "NVLink connects only GPUs of this host");
         }
         String state = "NVLink domain " + clique + ", fabric handles " + (mine.fabric() ? "supported" : "not supported")
                 + ", IMEX channels: "
@@ -235,10 +235,10 @@ final class NvlinkProbe {
                 ? Check.pass(DOMAIN, state)
                 : Check.warn(
                         DOMAIN,
-                        state + "; so NVLink is used within the host alone",
+                        state + "; so NVLink is used only within the host",
                         mine.fabric()
-                                ? "start nvidia-imex on all hosts of the domain and give the container a channel of "
+                                ? "start nvidia-imex on all hosts of the domain and give the container a channel from the folder "
                                         + ImexChannels.FOLDER
-                                : "install a driver with fabric handles (550 or newer)");
+                                : "install a driver that supports fabric handles (550 or newer)");
     }
 }

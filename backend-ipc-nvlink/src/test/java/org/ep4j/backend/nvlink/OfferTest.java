@@ -84,10 +84,10 @@ final class OfferTest {
         Ranks second = Ranks.seeing(Joined.NVSWITCH, List.of(1), List.of(0 + 1));
         // Both are number 0 of their container: numbers say nothing.
         refused(provider.offer(first.profile(0, "h", 0), second.profile(1, "h", 0)))
-                .contains("0000:11:00.0 does not exist for the rank with the GPU at 0000:10:00.0", "--gpus all");
+                .contains("0000:11:00.0 is not visible to the rank with the GPU at 0000:10:00.0", "--gpus all");
         Ranks all = Ranks.of(Joined.NVSWITCH, 2);
         refused(provider.offer(all.profile(0, "h", 0), second.profile(1, "h", 0)))
-                .contains("does not exist");
+                .contains("is not visible to the rank");
     }
 
     @Test
@@ -167,7 +167,7 @@ final class OfferTest {
                 .contains("different hosts", "NVLink domain", "IMEX");
         Ranks without = Ranks.of(Joined.NVSWITCH, 4).inDomain("c/1", Ranks.NO_FILES);
         refused(provider.offer(host.profile(0, "a", 0, "c/1"), without.profile(1, "b", 3, "c/1")))
-                .contains("no fabric handles");
+                .contains("does not support fabric handles");
     }
 
     @Test

@@ -64,7 +64,7 @@ final class ProbeTest {
         assertThat(pci).contains("PCIe PIX, peer access");
         String unknown = check(Ranks.of(Joined.UNKNOWN, 2).probe(new Device("cuda", 0)), "EP-NVL-004")
                 .detail();
-        assertThat(unknown).contains("unknown way, peer access");
+        assertThat(unknown).contains("unknown link, peer access");
     }
 
     @Test
@@ -102,7 +102,7 @@ final class ProbeTest {
     void theDomainNeedsFabricHandlesAndAChannel() {
         Ranks host = Ranks.of(Joined.NVSWITCH, 2);
         Check alone = check(host.probe(new Device("cuda", 0)), "EP-NVL-007");
-        assertThat(alone.detail()).contains("ends at this host");
+        assertThat(alone.detail()).contains("NVLink connects only GPUs of this host");
         ProbeReport with = host.inDomain("c/7", Ranks.IMEX).probe(new Device("cuda", 0));
         assertThat(check(with, "EP-NVL-007").detail()).contains("c/7", "channel0");
         assertThat(with.facts()).containsEntry("fabric", "yes");

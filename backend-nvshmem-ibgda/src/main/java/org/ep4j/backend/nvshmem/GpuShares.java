@@ -41,10 +41,11 @@ final class GpuShares {
         if (most.size() != fewest.size()) {
             throw new EpUnavailableException(NvshmemProbe.PROCESS + ": " + ranks.size() + " processes on "
                     + owners.size()
-                    + " GPUs: " + most.size() + " have one GPU (" + labels(most) + "), " + fewest.size() + " another ("
+                    + " GPUs: one GPU has " + most.size() + " of them (" + labels(most) + "), but another GPU has "
+                    + fewest.size() + " ("
                     + labels(fewest)
-                    + "), and NVSHMEM's initialisation does not end unless all GPUs have the same number;"
-                    + " start one process for each GPU, or as many on each");
+                    + "), and NVSHMEM's initialisation hangs unless all GPUs have the same number of processes;"
+                    + " start one process for each GPU, or the same number for every GPU");
         }
     }
 

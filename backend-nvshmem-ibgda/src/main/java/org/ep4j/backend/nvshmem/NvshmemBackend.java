@@ -110,8 +110,8 @@ final class NvshmemBackend implements EpBackend {
                 });
                 room = heap.room(used, whole);
             }
-            Heap.Range range = room.orElseThrow(
-                    () -> new EpException("the heap has grown and has no room all the same, a defect of " + id()));
+            Heap.Range range = room.orElseThrow(() -> new EpException(
+                    "the symmetric heap has no room even after it has grown; this is a defect of " + id()));
             heap.use(range);
             mine.add(range);
             collective.step("expose/" + name + "/zeroed", deadline, () -> {
@@ -160,10 +160,12 @@ final class NvshmemBackend implements EpBackend {
         int size = process.world().orElseThrow().size();
         if (collective.ranks().size() != size) {
             throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap has no room for " + chunk
-                    + " bytes more, and only all " + size
-                    + " processes that initialised NVSHMEM can let it grow, of which "
-                    + collective.ranks().size() + " are in this group; set " + NvshmemKeys.CHUNK.name()
-                    + " larger in the first group");
+                    + " more bytes. The heap grows only if all " + size
+                    + " processes that initialised NVSHMEM take part, and only "
+                    + collective.ranks().size()
+                    + " of these processes are in this group; start all processes again with a larger "
+                    + NvshmemKeys.CHUNK.name()
+                    + ", so that the heap that the first group allocates has room for the buffers of later groups");
         }
         long limit = context.config().get(NvshmemKeys.CUDA_VMM)
                 ? LARGEST
@@ -171,8 +173,8 @@ final class NvshmemBackend implements EpBackend {
         long used = process.heap().bytes();
         if (chunk > limit - used - RESERVED) {
             throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap would have " + used + " + " + chunk
-                    + " bytes, at most " + (limit - RESERVED) + " of NVSHMEM's " + limit
-                    + " are ours; lower the buffer's shape"
+                    + " bytes, but ep4j can use at most " + (limit - RESERVED) + " of NVSHMEM's " + limit
+                    + " bytes; lower the token limits of the buffer's shape"
                     + (context.config().get(NvshmemKeys.CUDA_VMM) ? "" : ", or raise " + NvshmemKeys.HEAP.name()));
         }
         if (context.config().get(NvshmemKeys.CUDA_VMM)) {
@@ -185,9 +187,9 @@ final class NvshmemBackend implements EpBackend {
     private void grow(Heap heap, long chunk, Deadline deadline) {
         long address = process.grow(device, chunk, deadline.left());
         if (address == 0) {
-            throw new EpResourceException(
-                    NvshmemProbe.HEAP + ": NVSHMEM has no " + chunk + " bytes of symmetric heap on " + device.id()
-                            + "; lower the buffer's shape or " + NvshmemKeys.CHUNK.name());
+            throw new EpResourceException(NvshmemProbe.HEAP + ": NVSHMEM could not allocate " + chunk
+                    + " more bytes of symmetric heap on " + device.id()
+                    + "; lower the token limits of the buffer's shape, or " + NvshmemKeys.CHUNK.name());
         }
         heap.add(address, chunk);
     }

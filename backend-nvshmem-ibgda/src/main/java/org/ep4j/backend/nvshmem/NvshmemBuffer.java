@@ -165,7 +165,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         long there = process.mapped(place.address(), peer.pe());
         if (there == 0) {
             throw new EpUnavailableException("NVSHMEM maps no memory of " + peer.label()
-                    + ", whose GPU this one does not reach: see nvidia-smi topo -p2p rw, or set "
+                    + ", because the GPU of this rank does not reach the GPU of that rank: see nvidia-smi topo -p2p rw, or set "
                     + NvshmemKeys.MAPS.name() + " to false");
         }
         return memory(there, place.bytes());
@@ -309,7 +309,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
                 if (busy) {
                     LOG.log(
                             Level.WARNING,
-                            "{0} keeps its part of the symmetric heap until the process ends: work of it does not end",
+                            "{0} keeps its part of the symmetric heap until the process ends, because its queued work has not ended",
                             this);
                 } else {
                     word.close();

@@ -45,7 +45,7 @@ record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion 
                 .flatMap(folder -> in(folder, partly).stream())
                 .max(Comparator.comparing(NvshmemInstallation::version));
         return best.orElseThrow(() -> new EpUnavailableException("NVSHMEM was not found"
-                + (partly.isEmpty() ? "" : " whole (" + String.join("; ", partly) + ")") + ", looked in "
+                + (partly.isEmpty() ? "" : " completely (" + String.join("; ", partly) + ")") + ", looked in "
                 + (named.isBlank() ? LibraryFolders.searched(files, environment) : folders)
                 + "; install the Python package nvidia-nvshmem-cu12 or -cu13 or NVIDIA's package, or set "
                 + NvshmemKeys.HOME.name() + " to its folder"));
@@ -65,7 +65,8 @@ record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion 
                 return Optional.of(new NvshmemInstallation(host, device, include, version.get()));
             }
         }
-        partly.add(host + " has no " + NvshmemFolders.DEVICE + " beside it or no headers in " + includes.get(0));
+        partly.add(host + " has no " + NvshmemFolders.DEVICE + " in the same folder, or there are no headers in "
+                + includes.get(0));
         return Optional.empty();
     }
 }

@@ -25,24 +25,24 @@ final class NvshmemKeys {
                     "ep.nvshmem.transport",
                     "auto",
                     List.of("auto", "none", "ibgda", "ibrc", "ucx", "libfabric", "ibdevx"),
-                    "transport that NVSHMEM uses to GPUs whose memory this GPU cannot store to; auto means the value"
-                            + " none if all ranks are on one machine, otherwise ibgda; with ibrc, ucx, libfabric or"
-                            + " ibdevx, a host thread of NVSHMEM posts")
+                    "transport that NVSHMEM uses to reach GPUs that this GPU cannot write to directly; auto is the"
+                            + " same as none if all ranks are on one machine, otherwise ibgda; with ibrc, ucx, libfabric or"
+                            + " ibdevx, a host thread of NVSHMEM posts the writes")
             .orVariable("MSCCLPP_EP_USE_IBGDA", Map.of("1", "ibgda", "0", "ibrc"))
             .agreedByAllRanks();
 
     static final ConfigKey<Boolean> MAPS = ConfigKey.flag(
                     "ep.nvshmem.maps",
                     false,
-                    "whether ranks of one host that nvshmem-ibgda connects map each other's memory through NVSHMEM (by"
-                            + " default ipc-nvlink connects these); if false, kernels write to it with NVSHMEM puts, as"
-                            + " to other hosts, which is slower")
+                    "whether ranks of one host map each other's memory through NVSHMEM if nvshmem-ibgda connects them (by"
+                            + " default ipc-nvlink connects them); if false, kernels write to memory of these ranks with"
+                            + " NVSHMEM puts, as they do to ranks of other hosts; puts are slower")
             .agreedByAllRanks();
 
     static final ConfigKey<Long> CHUNK = ConfigKey.bytes(
             "ep.nvshmem.chunk",
             "256MiB",
-            "step by which the symmetric heap grows; for a buffer that needs more, it grows by what the buffer needs");
+            "step by which the symmetric heap grows; for a larger buffer, the heap grows by the size of the buffer");
 
     static final ConfigKey<Long> HEAP = ConfigKey.bytes(
                     "ep.nvshmem.heap",

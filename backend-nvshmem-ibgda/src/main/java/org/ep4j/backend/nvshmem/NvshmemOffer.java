@@ -48,7 +48,7 @@ final class NvshmemOffer {
                         NvshmemProbe.NIC,
                         "there is no mlx5 NIC with a port that is up; NICs here: " + families(request.locality())
                                 + request.locality().butLeftOut(),
-                        "use ibrc-multiqp (bnxt, ionic, irdma) or efa; where a ConnectX is there, bring its port up"));
+                        "use ibrc-multiqp (bnxt, ionic, irdma) or efa; if there is a ConnectX, bring its port up"));
         return nics.isEmpty()
                 ? new ProbeReport(List.of(device, nic), Map.of())
                 : new ProbeReport(List.of(device, nic, direct(nics.get())), Map.of());
@@ -65,8 +65,8 @@ final class NvshmemOffer {
 
     /** Whether the nearest NIC reaches the memory of the GPU. */
     static Check direct(NicPaths nics) {
-        String nearest =
-                nics.nearest().name() + " is " + nics.nearest().nic().distance().type();
+        String nearest = "the path to " + nics.nearest().name() + " has type "
+                + nics.nearest().nic().distance().type();
         if (nics.direct()) {
             return Check.pass(NvshmemProbe.DIRECT, nearest);
         }
@@ -74,10 +74,11 @@ final class NvshmemOffer {
         return Check.fail(
                 NvshmemProbe.DIRECT,
                 flag
-                        ? nearest + ", but GPU or NIC is said to be unable to do GPUDirect RDMA"
-                        : nearest + ", too far for GPUDirect RDMA, which reaches to " + PathType.P2C,
-                "put GPU and NIC below one PCIe switch, see that dma-buf or nvidia_peermem is there, or use"
-                        + " ibrc-multiqp, which stages");
+                        ? nearest + ", but the topology marks the GPU or the NIC as unable to do GPUDirect RDMA"
+                        : nearest + ", too far for GPUDirect RDMA, which needs path type " + PathType.P2C
+                                + " or a nearer one",
+                "put GPU and NIC below one PCIe switch, check that dma-buf or nvidia_peermem is available, or use"
+                        + " ibrc-multiqp, which stages through host memory");
     }
 
     Offer between(RankProfile from, RankProfile to) {
@@ -88,7 +89,8 @@ final class NvshmemOffer {
         String theirs = NvshmemFacts.fact(to, NvshmemFacts.VERSION);
         if (!version.equals(theirs)) {
             return new NoPath(
-                    "one has NVSHMEM " + version + ", the other " + theirs, "install the same NVSHMEM on all machines");
+                    "one rank has NVSHMEM " + version + ", the other " + theirs,
+                    "install the same version of NVSHMEM on all machines");
         }
         if (NvshmemFacts.same(from, to, NvshmemFacts.PROCESS)) {
             return new NoPath(
@@ -100,8 +102,8 @@ final class NvshmemOffer {
         }
         return NvshmemFacts.fact(from, NvshmemFacts.TRANSPORT).equals("none")
                 ? new NoPath(
-                        "they are on different machines, and " + NvshmemKeys.TRANSPORT.name() + " is none",
-                        "set it to auto or ibgda")
+                        "the ranks are on different machines, and " + NvshmemKeys.TRANSPORT.name() + " is none",
+                        "set " + NvshmemKeys.TRANSPORT.name() + " to auto or ibgda")
                 : byNic(from, to);
     }
 
@@ -125,16 +127,16 @@ final class NvshmemOffer {
         if (mine.isPresent() && theirs.isPresent()) {
             if (!mine.get().direct() || !theirs.get().direct()) {
                 return new NoPath(
-                        "GPU-posted writes need a NIC that reaches GPU memory, and the nearest NIC of at least one of"
-                                + " the two ranks does not",
-                        "use ibrc-multiqp, which stages");
+                        "GPU-posted writes need a NIC that reaches GPU memory, but the nearest NIC of at least one of"
+                                + " the two ranks cannot reach the memory of its GPU",
+                        "use ibrc-multiqp, which stages through host memory");
             }
             if (mine.get().apart(theirs.get())) {
                 return new NoPath(
-                        "no known route joins the networks of their nearest ports, "
+                        "no known route joins the networks of the nearest ports of the two ranks, "
                                 + String.join(", ", mine.get().networks()) + " and "
                                 + String.join(", ", theirs.get().networks()),
-                        "let a router join them, or use ibrc-multiqp, which takes a farther port of one network");
+                        "connect these networks with a router, or use ibrc-multiqp, which can use a farther port on a common network");
             }
         }
         // The GPU's doorbell crosses PCIe once.

@@ -68,8 +68,8 @@ final class NvshmemProbe {
             checks.add(Check.fail(
                     LIBRARY,
                     String.valueOf(e.getMessage()),
-                    "install it where GPUs are to post to NICs; other backends need none of it"));
-            notRun(checks, "NVSHMEM is not there", HEADERS, NIC, DIRECT, PROCESS);
+                    "install NVSHMEM if GPUs are to post to NICs; other backends do not need it"));
+            notRun(checks, "NVSHMEM is not available", HEADERS, NIC, DIRECT, PROCESS);
             return new ProbeReport(checks, facts, identity);
         }
         checks.add(library(found));
@@ -102,7 +102,7 @@ final class NvshmemProbe {
                 ? Check.pass(LIBRARY, detail)
                 : Check.fail(
                         LIBRARY,
-                        detail + ", is not a version that ep4j knows",
+                        detail + ", a version that ep4j does not support",
                         "install NVSHMEM " + NvshmemVersion.OLDEST + " or newer, below 4");
     }
 
@@ -123,9 +123,9 @@ final class NvshmemProbe {
         if (nics.isEmpty()) {
             checks.add(Check.warn(
                     NIC,
-                    "there is no mlx5 NIC with a port that is up: GPUs of this machine alone are reached",
-                    "use ibrc-multiqp or efa for other NICs; where a ConnectX is there, bring its port up"));
-            notRun(checks, "there is no such NIC", DIRECT);
+                    "there is no mlx5 NIC with a port that is up: only GPUs of this machine can be reached",
+                    "use ibrc-multiqp or efa for other NICs; if there is a ConnectX, bring its port up"));
+            notRun(checks, "there is no mlx5 NIC with a port that is up", DIRECT);
             return;
         }
         checks.add(Check.pass(NIC, "mlx5 NIC " + nics.get().nearest().name()));
@@ -165,6 +165,6 @@ final class NvshmemProbe {
                 .world()
                 .map(world -> Check.pass(
                         PROCESS, "this process is PE " + world.pe() + " of " + world.size() + " until it ends"))
-                .orElseGet(() -> Check.pass(PROCESS, "this process has initialised no NVSHMEM yet"));
+                .orElseGet(() -> Check.pass(PROCESS, "this process has not initialised NVSHMEM yet"));
     }
 }

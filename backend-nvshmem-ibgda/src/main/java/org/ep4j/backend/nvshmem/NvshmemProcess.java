@@ -110,7 +110,7 @@ final class NvshmemProcess {
             Path loaded = opened.get().installation().host();
             if (!loaded.equals(installation.host())) {
                 throw new EpUnavailableException(NvshmemProbe.LIBRARY + ": this process has loaded " + loaded
-                        + " already, and " + installation.host() + " is wanted; use one NVSHMEM in a process");
+                        + " already, so it cannot load " + installation.host() + "; use one NVSHMEM per process");
             }
             return opened.get().functions();
         });
@@ -174,8 +174,9 @@ final class NvshmemProcess {
                         throw new EpUnavailableException(NvshmemProbe.INITIALISED
                                 + ": NVSHMEM could not be initialised on "
                                 + device.id() + " as PE " + world.pe() + " of " + world.size() + ": result " + result
-                                + ", status " + status + ", which must be " + NvshmemLibrary.INITIALISED
-                                + " or more; set NVSHMEM_DEBUG=INFO to see why; " + NvshmemKeys.TRANSPORT.name()
+                                + " (0 is success), status " + status + " (" + NvshmemLibrary.INITIALISED
+                                + " or more is initialised); set NVSHMEM_DEBUG=INFO to see why; "
+                                + NvshmemKeys.TRANSPORT.name()
                                 + " is "
                                 + variables.get("NVSHMEM_REMOTE_TRANSPORT"));
                     }
@@ -194,8 +195,8 @@ final class NvshmemProcess {
             started.filter(one -> !one.device().equals(device)).ifPresent(one -> {
                 throw new EpStateException(NvshmemProbe.PROCESS + ": this process is PE "
                         + one.world().pe() + " of "
-                        + one.world().size() + " on " + one.device() + ", and " + device
-                        + " is wanted: NVSHMEM allows one PE per process; start one process for each GPU");
+                        + one.world().size() + " on " + one.device() + ", so it cannot open " + device
+                        + ": NVSHMEM allows one PE per process; start one process for each GPU");
             });
             return device;
         });
@@ -222,8 +223,10 @@ final class NvshmemProcess {
         int result = locked(() -> device.inside(() -> functions().nvshmemx_cumodule_init(module)));
         if (result != 0) {
             throw new EpException("nvshmemx_cumodule_init failed with " + result
-                    + "; library, headers and archive of NVSHMEM must be of one version: "
-                    + opened.map(Opened::installation));
+                    + "; library, headers and archive of NVSHMEM must be of one version"
+                    + opened.map(Opened::installation)
+                            .map(found -> " (the library is " + found.host() + ", version " + found.version() + ")")
+                            .orElse(""));
         }
     }
 
@@ -275,7 +278,7 @@ final class NvshmemProcess {
             hung = Optional.of(what);
             throw new EpTimeoutException(
                     NvshmemProbe.INITIALISED + ": " + what + " did not end in " + deadline.toMillis()
-                            + " ms; another process may have died in it: start all of them again, with"
+                            + " ms; another process may have died during this call: start all processes again, with"
                             + " NVSHMEM_DEBUG=INFO",
                     "nvshmem",
                     -1,

@@ -178,9 +178,9 @@ final class Opening {
                     worlds.get(i).filter(world -> world.id().equals(first)).isPresent();
             if (!here) {
                 throw new EpStateException(NvshmemProbe.PROCESS + ": "
-                        + collective.label(collective.ranks().get(i)) + " is not among the processes that"
-                        + " initialised NVSHMEM before, which a process does once; start all of them again, and let the"
-                        + " first group have all ranks");
+                        + collective.label(collective.ranks().get(i)) + " did not initialise NVSHMEM together"
+                        + " with the other ranks, and a process can initialise NVSHMEM only once; start all processes again, and"
+                        + " make the first group contain all ranks");
             }
         }
         long different = worlds.stream()
@@ -189,7 +189,8 @@ final class Opening {
                 .distinct()
                 .count();
         if (different != worlds.size()) {
-            throw new EpException(NvshmemProbe.PROCESS + ": two ranks are one PE; start one process for each GPU");
+            throw new EpException(
+                    NvshmemProbe.PROCESS + ": two ranks have the same PE number; start one process for each GPU");
         }
     }
 }

@@ -40,8 +40,8 @@ final class GpuSharesTest {
                 .hasMessageContainingAll(
                         NvshmemProbe.PROCESS,
                         "3 processes on 2 GPUs",
-                        "2 have one GPU (rank 0 (a, pid 100, cuda:0), rank 2 (a, pid 102, cuda:0))",
-                        "1 another (rank 1 (a, pid 101, cuda:0))",
+                        "one GPU has 2 of them (rank 0 (a, pid 100, cuda:0), rank 2 (a, pid 102, cuda:0))",
+                        "another GPU has 1 (rank 1 (a, pid 101, cuda:0))",
                         "start one process for each GPU");
     }
 

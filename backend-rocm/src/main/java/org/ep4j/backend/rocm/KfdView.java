@@ -57,13 +57,14 @@ final class KfdView {
         if (!files.exists(DEVICE)) {
             return Check.warn(
                     code,
-                    "there is no " + DEVICE + ": the driver amdgpu is not loaded, or the container does not have it",
+                    "there is no " + DEVICE
+                            + ": the driver amdgpu is not loaded, or the container was started without the device",
                     "modprobe amdgpu; give containers --device /dev/kfd --device /dev/dri");
         }
         if (!opens.test(DEVICE)) {
             return Check.fail(
                     code,
-                    DEVICE + " may not be read and written by this user",
+                    DEVICE + " cannot be read and written by this user",
                     "add the user to the group of " + DEVICE + " (render, on older systems video) and log in again;"
                             + " containers: --group-add with that group's number");
         }
@@ -74,10 +75,10 @@ final class KfdView {
                 .toList();
         String found = driver() + ", " + gpus.size() + " GPUs";
         return closed.isEmpty()
-                ? Check.pass(code, found + ", " + DEVICE + " and all render nodes may be opened")
+                ? Check.pass(code, found + ", " + DEVICE + " and all render nodes can be opened")
                 : Check.warn(
                         code,
-                        found + "; may not be read and written: " + String.join(", ", closed),
+                        found + "; this user cannot read and write " + String.join(", ", closed),
                         "add the user to the group render; give containers --device /dev/dri");
     }
 

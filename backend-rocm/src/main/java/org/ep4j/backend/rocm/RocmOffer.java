@@ -31,11 +31,12 @@ final class RocmOffer {
             if (RocmFacts.ALL.fact(rank, PeerFacts.GPU).isEmpty()) {
                 return new NoPath(
                         "a rank did not report its GPU",
-                        "run the same ep4j version on all ranks, and see the checks of its probe");
+                        "run the same ep4j version on all ranks, and see the probe checks of that rank");
             }
         }
         if (!from.hostId().equals(to.hostId())) {
-            return new NoPath("they are on different hosts, and xGMI does not leave a host", "add a NIC backend");
+            return new NoPath(
+                    "the GPUs are on different hosts, and xGMI connects only GPUs of one host", "add a NIC backend");
         }
         Optional<NoPath> obstacle =
                 visibility(from, to).or(() -> visibility(to, from)).or(() -> RocmFacts.ALL.processes(from, to));
@@ -46,7 +47,7 @@ final class RocmOffer {
         if (path.isEmpty()) {
             return new NoPath(
                     "the link between the GPUs is unknown",
-                    "describe their links, or make /sys/class/kfd readable to the process");
+                    "make /sys/class/kfd readable to the process; to plan from a file, add the links to it, or give --gpu-links all");
         }
         return path.get().offer();
     }
@@ -60,15 +61,15 @@ final class RocmOffer {
         if (RocmFacts.ALL.index(from, theirs).isEmpty()) {
             return Optional.of(new NoPath(
                     "the GPU at " + theirs + " is hidden from the rank with the GPU at " + mine
-                            + ", and HIP maps memory of visible GPUs alone",
-                    "give every rank all GPUs of the group (--device /dev/kfd --device /dev/dri; no ROCR_VISIBLE_DEVICES"
-                            + " or HIP_VISIBLE_DEVICES of one GPU) and choose with ep.device"));
+                            + ", and HIP can map only memory of visible GPUs",
+                    "give every rank all GPUs of the group (--device /dev/kfd --device /dev/dri; leave ROCR_VISIBLE_DEVICES"
+                            + " and HIP_VISIBLE_DEVICES unset) and choose the GPU of each rank with ep.device"));
         }
         if (RocmFacts.ALL.lists(from, PeerFacts.DENIED, theirs)) {
             return Optional.of(new NoPath(
                     "HIP denies peer access between the GPUs at " + mine + " and " + theirs,
                     "see rocm-smi --showtopoaccess; with PCIe the BIOS must give the GPUs large BARs, and the kernel"
-                            + " needs CONFIG_HSA_AMD_P2P; or let their bytes take a NIC or host memory"));
+                            + " needs CONFIG_HSA_AMD_P2P; or let a backend for NICs or host memory connect them"));
         }
         return Optional.empty();
     }

@@ -124,7 +124,9 @@ final class RocmProbe {
             gpus = sources.gpus().get();
         } catch (EpException e) {
             checks.add(Check.fail(
-                    RUNTIME, String.valueOf(e.getMessage()), "see rocminfo, and " + DRIVER + " for the driver"));
+                    RUNTIME,
+                    String.valueOf(e.getMessage()),
+                    "see rocminfo, and for the driver the result of check " + DRIVER));
             skipFrom(GPU, "HIP does not work");
             return;
         }
@@ -145,7 +147,7 @@ final class RocmProbe {
         Optional<HipPlaces.Place> place = places.of(device.ordinal());
         if (place.isEmpty()) {
             checks.add(unplaced(device, mine.get()));
-            skipFrom(PAIRS, "the GPU's place is not known");
+            skipFrom(PAIRS, "the GPU's PCI address or partition is not known");
             return;
         }
         look(mine.get(), place.get(), new HipPairs(gpus, places), gpus, places);
@@ -159,11 +161,13 @@ final class RocmProbe {
                         "update ROCm")
                 : Check.fail(
                         GPU,
-                        "HIP shows only some of the partitions at "
-                                + gpu.address().get() + ", all with this one address, so the partition of " + device
-                                + " is unknown",
-                        "give every rank all partitions of the GPUs (no ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES),"
-                                + " make /sys/class/kfd readable, and choose with ep.device");
+                        "HIP shows only some of the GPU partitions at "
+                                + gpu.address().get()
+                                + "; all of these partitions have this address, so it is unknown which partition "
+                                + device
+                                + " is",
+                        "give every rank all partitions of the GPUs (leave ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES unset),"
+                                + " make /sys/class/kfd readable, and choose the GPU of each rank with ep.device");
     }
 
     private void skipFrom(String first, String why) {
@@ -227,8 +231,8 @@ final class RocmProbe {
         facts.put(PeerFacts.INTERPROCESS, PeerFacts.YES);
         return Check.pass(
                 PROCESSES,
-                "memory can be shared with processes of the same user and PID namespace: user "
-                        + unknown(process.user()) + ", namespaces " + unknown(process.pids()) + " and "
+                "memory can be shared with processes of the same user and PID namespace; this process has user "
+                        + unknown(process.user()) + " and namespaces " + unknown(process.pids()) + " and "
                         + unknown(process.ipc()));
     }
 
@@ -244,8 +248,8 @@ final class RocmProbe {
                 ? Check.pass(VISIBLE, detail)
                 : Check.warn(
                         VISIBLE,
-                        detail + "; memory of GPUs that are hidden from a rank is not mapped there",
-                        "unset ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, and choose with ep.device");
+                        detail + "; a rank cannot map memory of GPUs that are hidden from it",
+                        "unset ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, and choose the GPU of each rank with ep.device");
     }
 
     /** As {@code GpuDriver.allocateShared} of the hip device chooses. */
@@ -278,7 +282,8 @@ final class RocmProbe {
                 ORDER,
                 pci.isEmpty()
                         ? "no GPU is reached over PCIe"
-                        : "over PCIe: " + String.join(", ", pci) + "; the order of writes is tried when the backend is"
-                                + " opened, and opening fails where it is not kept");
+                        : "GPUs reached over PCIe: " + String.join(", ", pci)
+                                + "; opening the backend tests the order of writes,"
+                                + " and fails if this order is not kept");
     }
 }

@@ -129,7 +129,7 @@ final class OfferTest {
     void hostsOtherDevicesAndSilentRanksAreRefused() {
         RankProfile gpu = AmdMachine.oneHive(2).profile(0, "h", 0);
         refused(provider.offer(gpu, AmdMachine.oneHive(2).profile(1, "i", 1)))
-                .contains("different hosts", "xGMI does not leave a host", "NIC backend");
+                .contains("different hosts", "xGMI connects only GPUs of one host", "NIC backend");
         for (String device : List.of("host", "cuda:0")) {
             RankProfile other = new RankProfile(1, "h", "h", 1, Device.parse(device), gpu.backends(), gpu.settings());
             refused(provider.offer(gpu, other)).contains("not an AMD GPU");

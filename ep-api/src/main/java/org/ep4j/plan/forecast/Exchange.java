@@ -28,7 +28,7 @@ public record Exchange(
         Messages combineMessages,
         int groups,
         int topGroups) {
-    /** The two modes of a buffer. */
+    /** The modes of a buffer: high throughput and low latency. */
     public enum Mode {
         /** Training and prefill. Between domains of mapped memory a token goes once to a domain, and on from there. */
         HIGH_THROUGHPUT,
@@ -57,8 +57,8 @@ public record Exchange(
             throw new EpArgumentException(
                     "topGroups",
                     topGroups,
-                    "1 to " + groups + ", with " + topK + " experts in them",
-                    "choose more groups, or fewer experts a token");
+                    "1 to " + groups + ", and enough to contain " + topK + " experts",
+                    "choose more groups, or fewer experts per token");
         }
     }
 
@@ -69,8 +69,9 @@ public record Exchange(
     }
 
     /**
-     * As ep4j does it: BF16 or FP8 rows out (hidden bytes and 4 for each 128), BF16 rows back; low latency sends one message to
-     * each rank and takes one row for each expert back.
+     * The exchange that ep4j makes: BF16 or FP8 rows out, BF16 rows back. An FP8 row takes one byte for each of its
+     * values, and 4 for the scale of each 128 values. Low latency sends one message to each rank and gets back one row for
+     * each expert.
      *
      * @param shape hidden size, experts and top-k
      * @param fp8 whether dispatched rows are FP8
@@ -90,7 +91,10 @@ public record Exchange(
                 1);
     }
 
-    /** The same with group-limited routing. */
+    /**
+     * Returns a copy with group-limited routing: a token selects experts from only {@code chosen} of {@code number}
+     * groups.
+     */
     public Exchange grouped(int number, int chosen) {
         return new Exchange(
                 mode,
@@ -105,7 +109,7 @@ public record Exchange(
                 chosen);
     }
 
-    /** The same with other messages. */
+    /** Returns a copy whose dispatch and combine send one message per rank or per selection, as the arguments say. */
     public Exchange messages(Messages dispatch, Messages combine) {
         return new Exchange(mode, tokens, experts, topK, dispatchRow, combineRow, dispatch, combine, groups, topGroups);
     }

@@ -7,10 +7,10 @@ import org.ep4j.ExpertPlacement;
 import org.ep4j.plan.EpPlan;
 
 /**
- * The time that one operation would take on a plan, by a linear model: latency, and bytes over the slowest of the things that
- * ranks share: GPU links, NIC ports, PCIe, host memory. Experts are equally popular and all ranks start together. What is
- * left out: the work of the GPU itself, the rate of messages of NICs and of host threads, congestion, and the tail of
- * random routing.
+ * The time that one operation would take on a plan, by a linear model: the latency, plus the time that
+ * the slowest of the resources shared by ranks (GPU links, NIC ports, PCIe, host memory) takes for its bytes. Experts
+ * are equally popular and all ranks start together. What is left out: the work of the GPU itself, the rate of messages
+ * of NICs and of host threads, congestion, and the tail of random routing.
  *
  * @param micros time of the operation in microseconds
  * @param latencyMicros the part that does not depend on bytes
@@ -27,7 +27,7 @@ public record Forecast(
         double logicalDomainBytes,
         double wireBytes,
         List<ResourceLoad> loads) {
-    /** The two operations. */
+    /** The operations of an exchange: dispatch and combine. */
     public enum Operation {
         /** Tokens to their experts. */
         DISPATCH,
@@ -40,25 +40,25 @@ public record Forecast(
         loads = List.copyOf(loads);
     }
 
-    /** What limits it, for people. */
+    /** Name of what limits the operation, for people. */
     public String bottleneck() {
         return loads.isEmpty() || loads.get(0).micros() < latencyMicros
                 ? "latency"
                 : loads.get(0).resource();
     }
 
-    /** Logical bytes over time, GB/s. */
+    /** Logical bytes divided by the time, in GB/s. */
     public double logicalGigabytesPerSecond() {
         return logicalBytes / (micros * 1e3);
     }
 
-    /** Wire bytes over time, GB/s. */
+    /** Wire bytes divided by the time, in GB/s. */
     public double wireGigabytesPerSecond() {
         return wireBytes / (micros * 1e3);
     }
 
     /**
-     * Computes it.
+     * Computes the forecast of one operation.
      *
      * @param placement experts of the plan's ranks
      */

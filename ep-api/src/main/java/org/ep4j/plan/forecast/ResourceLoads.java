@@ -63,8 +63,8 @@ final class ResourceLoads {
             hostMemory(rank, out + in);
         }
         if (path.offer().staged()) {
-            carry("PCIe to the processor of " + name(rank) + ", out", out, Estimates.PCI_GIGABYTES);
-            carry("PCIe to the processor of " + name(rank) + ", in", in, Estimates.PCI_GIGABYTES);
+            carry("PCIe between GPU and CPU of " + name(rank) + ", out", out, Estimates.PCI_GIGABYTES);
+            carry("PCIe between GPU and CPU of " + name(rank) + ", in", in, Estimates.PCI_GIGABYTES);
             if (path.posted()) {
                 hostMemory(rank, out + in);
             }
@@ -128,7 +128,7 @@ final class ResourceLoads {
     /** Links of two packages carry what all their partitions send each other. */
     private String ownLink(int from, int to, GpuPath way) {
         return way.packages()
-                .map(packages -> way.link() + " from the package of GPU " + packages.from() + " to that of GPU "
+                .map(packages -> way.link() + " from the package of GPU " + packages.from() + " to the package of GPU "
                         + packages.to() + " of " + plan.profiles().get(from).hostName())
                 .orElse(way.link() + " from " + name(from) + " to rank " + to);
     }

@@ -11,7 +11,7 @@ import org.ep4j.plan.PeerGroups;
 import org.ep4j.topology.GpuVendor;
 
 /**
- * What a plan takes on its ranks and hosts, the largest of them.
+ * Resources that a plan needs on its ranks and hosts; each value is the largest of any rank or host.
  *
  * @param buffer memory of a rank, as the engine computes it
  * @param lanesPerRank lanes over NICs, by backend: the sum over its peers of {@link PairPath#lanes}. A connected transport
@@ -48,7 +48,7 @@ public record Sizing(
     }
 
     /**
-     * Adds a plan up.
+     * Computes the resources that a plan needs.
      *
      * @param buffer from {@link org.ep4j.EpGroup#bufferSize} or {@link org.ep4j.spi.EpRuntime#bufferSize}
      */
@@ -124,8 +124,9 @@ public record Sizing(
     }
 
     /**
-     * Multiprocessors of an NVIDIA GPU that move {@code gigabytesPerSecond}: one for each 19.3 GB/s, rounded up to an even
-     * number, 4 at least. An AMD GPU takes 80 compute units, MoRI's default; no public figure says how few would do.
+     * Number of multiprocessors with which a GPU moves {@code gigabytesPerSecond}; for NVIDIA, one for each 19.3 GB/s,
+     * rounded up to an even number, at least 4. An AMD GPU takes 80 compute units, MoRI's default; no public figure
+     * says how few would do.
      */
     public static int multiprocessors(GpuVendor vendor, double gigabytesPerSecond) {
         if (vendor == GpuVendor.AMD) {

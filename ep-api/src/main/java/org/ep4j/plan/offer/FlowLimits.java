@@ -41,7 +41,7 @@ public record FlowLimits(long bytes, int writes, int messages, String source) {
     }
 
     /**
-     * These limits, but for those that settings give.
+     * Returns a copy with the limits that are set in {@code config}; a limit that is not set there stays as it is.
      *
      * @throws EpConfigException naming a value that is malformed
      */
@@ -50,7 +50,9 @@ public record FlowLimits(long bytes, int writes, int messages, String source) {
         return with(RankSettings.of(config, RankSettings.INFLIGHT));
     }
 
-    /** These limits, but for those that the settings of a rank's profile give. */
+    /**
+     * Returns a copy with the limits in the settings of a rank's profile; a limit that is not set there stays as it is.
+     */
     public FlowLimits with(Map<String, String> settings) {
         long setBytes = value(settings, EpKeys.NIC_INFLIGHT_BYTES);
         int setWrites = (int) value(settings, EpKeys.NIC_INFLIGHT_WRITES);
@@ -76,12 +78,15 @@ public record FlowLimits(long bytes, int writes, int messages, String source) {
         return text == null ? 0 : ((Number) key.parser().apply(text)).longValue();
     }
 
-    /** True where nothing is limited. */
+    /** Returns true if nothing is limited. */
     public boolean none() {
         return bytes == 0 && writes == 0 && messages == 0;
     }
 
-    /** For people: {@code 1.5 MiB, 32 writes of high throughput, 1024 of low latency (Broadcom Thor-2)}. */
+    /**
+     * Text for people, for example {@code 1.5 MiB, 32 writes of high throughput, 1024 of low latency (Broadcom
+     * Thor-2)}.
+     */
     public String text() {
         if (none()) {
             return "no limit";

@@ -26,7 +26,7 @@ public record GpuPath(
         Optional<Packages> packages,
         Optional<Relays> relays) {
     /**
-     * Two packages at least one of which is divided into partitions.
+     * Two packages of AMD GPUs, at least one of which is divided into partitions.
      *
      * @param from index of the first partition of the one
      * @param to index of the first partition of the other
@@ -35,7 +35,7 @@ public record GpuPath(
     public record Packages(int from, int to, int pairs) {}
 
     /**
-     * GPUs between two others, each of which passes on a part of the bytes.
+     * GPUs that relay the bytes between two other GPUs; each relay passes on a part of them.
      *
      * @param gpus by index
      * @param pairs pairs that share a link of the way when all GPUs of the host write to each other
@@ -47,22 +47,25 @@ public record GpuPath(
         }
     }
 
-    /** A way of links that only the two have, or that a GPU has for all its peers. */
+    /** Creates a path over links of the two GPUs alone, or over links that a GPU uses for all its peers. */
     public GpuPath(LinkType link, PathType distance, double gigabytesPerSecond, boolean shared) {
         this(link, distance, gigabytesPerSecond, shared, Optional.empty(), Optional.empty());
     }
 
-    /** True when the way is made of GPU links. */
+    /** Returns true if this path uses GPU links, not PCIe. */
     public boolean gpuLinks() {
         return link != LinkType.PCI;
     }
 
-    /** What all GPUs get from it when all exchange at once, GB/s; to a tenth, so that sums of links in any order agree. */
+    /**
+     * Bandwidth of this path in GB/s when all GPUs exchange at once. It is rounded to a tenth, so that the order in
+     * which links were summed does not matter.
+     */
     public double achievable() {
         return Math.max(0.1, Math.rint(gigabytesPerSecond * Estimates.GPU_LINK_EFFICIENCY * 10) / 10);
     }
 
-    /** The offer of a backend that maps the peer's memory. */
+    /** Offer of this path for a backend that maps the peer's memory. */
     public PathOffer offer() {
         double micros =
                 gpuLinks() ? Estimates.GPU_LINK_MICROS * (relays.isPresent() ? 2 : 1) : 2 * Estimates.PCI_MICROS;

@@ -29,7 +29,10 @@ public final class GpuPaths {
         return domain ? Optional.of(inDomain(a)) : Optional.empty();
     }
 
-    /** All NVLinks of a GPU together, GB/s, where the source does not tell: by its architecture ({@code sm_90}). */
+    /**
+     * Bandwidth in GB/s of all NVLinks of a GPU together, by the GPU's architecture ({@code sm_90}); for sources that
+     * do not give the bandwidth.
+     */
     public static double nvlink(String architecture) {
         int capability = capability(architecture);
         int links = capability >= 90 ? 18 : capability >= 80 ? 12 : 6;

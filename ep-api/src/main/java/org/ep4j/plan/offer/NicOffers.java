@@ -7,12 +7,13 @@ import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 
-/** Offers over NICs that can speak to each other, for backends to answer with. */
+/** Makes offers of paths over NICs, for {@link org.ep4j.spi.EpBackendProvider#offer}. */
 public final class NicOffers {
     private NicOffers() {}
 
     /**
-     * From the NICs of one rank to those of another; staged where one of them cannot reach its device's memory.
+     * Offers a path from the NICs of one rank to the NICs of another. The path is staged through host memory if the
+     * NICs of either rank cannot reach the memory of that rank's device.
      *
      * <p>On one host the NICs would carry what goes to all peers there, which share them; links between GPUs of the host are
      * compared with the part of one peer.
@@ -25,14 +26,14 @@ public final class NicOffers {
     public static Offer between(Side from, Side to, PathKind kind, double micros) {
         if (from.nics().isEmpty() || to.nics().isEmpty()) {
             return new NoPath(
-                    "one of them has no NIC of this backend with a port that is up",
-                    "bring a port up, or see its probe");
+                    "one of the two ranks has no NIC of this backend with a port that is up",
+                    "bring a port up, or check the probe of this backend on that rank");
         }
         NicPaths out = from.nics().get();
         NicPaths in = to.nics().get();
         if (!out.meets(in)) {
             return new NoPath(
-                    "the ports of one are InfiniBand, those of the other Ethernet",
+                    "one of the two ranks has InfiniBand ports, the other Ethernet ports",
                     "use ports of one kind on both sides");
         }
         double rate = Math.min(out.gigabytesPerSecond(), in.gigabytesPerSecond());
@@ -43,7 +44,7 @@ public final class NicOffers {
     }
 
     /**
-     * One end.
+     * One rank of a pair, with the NIC ports that it would use.
      *
      * @param rank who
      * @param nics NICs that the backend can use there; empty when there is none

@@ -3,24 +3,24 @@ package org.ep4j.plan.offer;
 import org.ep4j.topology.NicReach;
 
 /**
- * A NIC port as one device reaches it.
+ * How a GPU (or the host device) can use one port of a NIC.
  *
  * @param nic the NIC
  * @param port port of it
  * @param direct true when the NIC reads and writes the device's memory itself, false when bytes go through host memory
  */
 public record NicPath(NicReach nic, NicReach.Port port, boolean direct) {
-    /** {@code name:port}, as offers and plans name it. */
+    /** Name of the port in offers and plans, written {@code name:port}. */
     public String name() {
         return nic.name() + ":" + port.number();
     }
 
-    /** True when neither the source nor the PCIe link tells the rate, and one is assumed. */
+    /** Returns true if neither the source nor the PCIe link gives the rate, so that a rate is assumed. */
     public boolean rateAssumed() {
         return !(port.gigabitsPerSecond() > 0) && !(nic.distance().gigabytesPerSecond() > 0);
     }
 
-    /** Its rate, or what its PCIe link allows where the rate is unknown; GB/s. */
+    /** Rate of the port in GB/s; if it is unknown, the bandwidth of the PCIe link, or else an assumed rate. */
     public double gigabytesPerSecond() {
         if (port.gigabitsPerSecond() > 0) {
             return port.gigabitsPerSecond() / 8;

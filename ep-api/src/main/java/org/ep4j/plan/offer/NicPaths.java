@@ -15,7 +15,7 @@ import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
 
 /**
- * The NIC ports that one device would use, nearest first.
+ * The NIC ports that a GPU (or the host device) would use, nearest first.
  *
  * @param ports ports that are of use: those that reach the memory of the device where there are any, else all
  * @param names names of the ports, as offers name them
@@ -33,7 +33,7 @@ public record NicPaths(
     }
 
     /**
-     * Looks at a device.
+     * Finds the NIC ports that a GPU (or the host device) would use.
      *
      * @param usable which NICs count
      * @return empty when none of them has a port that can be sent from
@@ -69,7 +69,7 @@ public record NicPaths(
                 rate));
     }
 
-    /** True when the NICs read and write the device's memory themselves. */
+    /** Returns true if the NICs read and write the device's memory themselves. */
     public boolean direct() {
         return ports.get(0).direct();
     }
@@ -79,21 +79,29 @@ public record NicPaths(
         return ports.get(0);
     }
 
-    /** True when ports of the two sides can be on one network: InfiniBand does not speak to Ethernet. */
+    /**
+     * Returns true if ports of this side and of {@code other} can be on one network; an InfiniBand and an Ethernet port
+     * cannot.
+     */
     public boolean meets(NicPaths other) {
         return linkLayers.contains(LinkLayer.UNSPECIFIED)
                 || other.linkLayers.contains(LinkLayer.UNSPECIFIED)
                 || !Collections.disjoint(linkLayers, other.linkLayers);
     }
 
-    /** Networks of the nearest ports; an empty name among them where one is unknown, or routers take its packets further. */
+    /**
+     * Networks of the nearest ports. An empty name stands for a network that is unknown or that routers join to others.
+     */
     public Set<String> networks() {
         Set<String> found = new TreeSet<>();
         ports.subList(0, near).forEach(path -> found.add(path.port().network()));
         return found;
     }
 
-    /** True when the nearest ports of the two sides are in networks that no known route joins. */
+    /**
+     * Returns true if the nearest ports of this side and of {@code other} are in known networks that no known route
+     * joins.
+     */
     public boolean apart(NicPaths other) {
         Set<String> mine = networks();
         Set<String> theirs = other.networks();

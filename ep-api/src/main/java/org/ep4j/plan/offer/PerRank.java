@@ -6,8 +6,9 @@ import java.util.function.Function;
 import org.ep4j.plan.RankProfile;
 
 /**
- * What a backend works out of one rank's profile for its offers, once for each profile: a planner asks for the offers of many pairs of the
- * same ranks, and a machine may have hundreds of GPUs and NICs. Profiles go by identity, and are not kept. Safe for use by several threads.
+ * Computes a value from one rank's profile for the offers of a backend, once for each profile: a planner asks for the
+ * offers of many pairs of the same ranks, and a machine may have hundreds of GPUs and NICs. Profiles go by identity,
+ * and are not kept. Safe for use by several threads.
  *
  * @param <T> what is worked out; it does not refer to the profile
  */
@@ -16,12 +17,16 @@ public final class PerRank<T> {
             new MapMaker().weakKeys().makeMap();
     private final Function<RankProfile, T> find;
 
-    /** @param find a pure function */
+    /**
+     * Creates a cache of the values of a function.
+     *
+     * @param find a pure function
+     */
     public PerRank(Function<RankProfile, T> find) {
         this.find = find;
     }
 
-    /** What was found for a rank. */
+    /** Returns the value for a rank. */
     public T of(RankProfile rank) {
         return known.computeIfAbsent(rank, find);
     }

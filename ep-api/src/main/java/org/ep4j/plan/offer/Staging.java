@@ -6,7 +6,10 @@ import org.ep4j.spi.PathOffer;
 public final class Staging {
     private Staging() {}
 
-    /** An offer, with the detour at both ends: two more crossings of PCIe, and the bandwidth of the narrowest part. */
+    /**
+     * Returns a copy of an offer with a detour through host memory at both ends: two more crossings of PCIe, and the
+     * bandwidth of the narrowest part.
+     */
     public static PathOffer through(PathOffer offer) {
         double width = Math.min(offer.gigabytesPerSecond(), Estimates.PCI_GIGABYTES);
         return offer.withEstimates(width, offer.latencyMicros() + 2 * Estimates.PCI_MICROS)

@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Whether NICs know addresses of AMD GPUs' memory: amdgpu is a client of the kernel's peer memory, where a driver of NICs (as
- * MLNX_OFED) has that.
+ * Whether NICs can use addresses of AMD GPUs' memory. They can if amdgpu is a client of the kernel's peer memory
+ * interface, which NIC drivers such as MLNX_OFED add.
  *
  * @param client where amdgpu shows it; empty where it does not
  */
@@ -14,7 +14,7 @@ public record AmdPeerMemory(Optional<String> client) {
     private static final List<String> PLACES = List.of(
             "/sys/kernel/mm/memory_peers/amdkfd", "/sys/kernel/memory_peers/amdkfd", "/sys/memory_peers/amdkfd");
 
-    /** What the files of a machine tell. */
+    /** Reads the files of a machine. */
     public static AmdPeerMemory of(FileTree files) {
         return new AmdPeerMemory(PLACES.stream()
                 .filter(place -> files.exists(place + "/version"))

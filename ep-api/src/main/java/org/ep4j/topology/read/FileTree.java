@@ -13,12 +13,15 @@ public interface FileTree {
     /** Content of a file of up to 1 MiB, without white space at its ends. */
     Optional<String> text(String path);
 
-    /** Content of a file of up to 1 MiB, byte by byte; by default what {@link #text} gives. */
+    /** Content of a file of up to 1 MiB, byte by byte; by default the characters of {@link #text} as bytes. */
     default Optional<byte[]> bytes(String path) {
         return text(path).map(text -> text.getBytes(StandardCharsets.ISO_8859_1));
     }
 
-    /** Text without white space at its ends, and without the zeros that tar appends where a file of {@code /sys} is shorter than it says. */
+    /**
+     * Text without white space at its ends, and without the zeros that tar appends to a file of {@code /sys} whose
+     * content is shorter than its reported size.
+     */
     static String stripped(byte[] content) {
         int length = content.length;
         while (length > 0 && content[length - 1] == 0) {
@@ -27,27 +30,27 @@ public interface FileTree {
         return new String(content, 0, length, StandardCharsets.ISO_8859_1).strip();
     }
 
-    /** Names in a folder, sorted; empty when there is none. */
+    /** Names in a folder, sorted; empty if the folder does not exist. */
     List<String> list(String path);
 
     /** Path with all links resolved, absolute inside the tree. */
     Optional<String> real(String path);
 
-    /** What a link says, as it is written, also when that leads nowhere; empty when it is no link. */
+    /** Target of a link as it is written, even if the target does not exist; empty if {@code path} is not a link. */
     Optional<String> link(String path);
 
-    /** True when there is such a file or folder. */
+    /** Returns true if {@code path} is a file or a folder. */
     default boolean exists(String path) {
         return real(path).isPresent();
     }
 
-    /** Below a folder: {@code /} for the running machine. Links that lead out of the folder are missing. */
+    /** Files below a folder: {@code /} for the running machine. Links that lead out of the folder are missing. */
     static FileTree of(Path root) {
         return FolderTree.of(root);
     }
 
     /**
-     * A tree that holds one folder of another.
+     * A tree that contains another tree as one folder.
      *
      * @param folder the folder, as its path is in the new tree
      * @param tree what is in that folder

@@ -62,7 +62,8 @@ final class GpuPlaces {
                             .map(gpu -> SysFiles.last(gpu.place().device()))
                             .collect(Collectors.joining(", "))
                     + " (" + NVIDIA
-                    + "); they are left out: outside of this container, or given up by the driver (see dmesg)");
+                    + "); they are left out, because they are outside of this container or the driver has lost them"
+                    + " (see dmesg)");
             usable.removeAll(hidden);
         }
         return usable;
@@ -74,12 +75,13 @@ final class GpuPlaces {
         String driver = sys.driver(gpu.place().device());
         if (driver.isEmpty()) {
             return drivers
-                    ? Optional.of("no driver is bound to it; load " + wanted + " (see dmesg), or leave it to others")
+                    ? Optional.of("no driver is bound to it; load " + wanted
+                            + " (see dmesg), unless other software uses the GPU")
                     : Optional.empty();
         }
         if (!driver.equals(wanted)) {
             return Optional.of("its driver is " + driver + ", not " + wanted + "; bind it to " + wanted
-                    + " to use it, or leave it to others");
+                    + " to use it, unless other software uses the GPU");
         }
         return Optional.empty();
     }

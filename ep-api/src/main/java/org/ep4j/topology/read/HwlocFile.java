@@ -156,11 +156,11 @@ final class HwlocFile {
                 .toList();
         if (!unknown.isEmpty()) {
             warnings.add(unknown.size()
-                    + " display devices are not counted as GPUs, since the file does not tell who made"
-                    + " them (pci_type without vendor, no CUDA, NVML, RSMI or Level Zero device): "
+                    + " display devices are not counted as GPUs, since the file does not give their"
+                    + " vendor (pci_type without vendor, no CUDA, NVML, RSMI or Level Zero device): "
                     + String.join(", ", unknown.subList(0, Math.min(unknown.size(), SHOWN)))
-                    + "; record the machine with lstopo --of xml outside of containers, by a hwloc that was built with"
-                    + " libpciaccess and NVML or ROCm SMI, or with NCCL_TOPO_DUMP_FILE");
+                    + "; record the machine with NCCL_TOPO_DUMP_FILE, or run lstopo --of xml outside of containers, from a hwloc"
+                    + " that was built with libpciaccess and NVML or ROCm SMI");
         }
         return warnings;
     }

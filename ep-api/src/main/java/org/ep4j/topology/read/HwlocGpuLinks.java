@@ -90,8 +90,9 @@ final class HwlocGpuLinks {
         boolean same = hops.filter(other -> other.objects().equals(objects)).isPresent();
         if (routed && matrix.values().stream().allMatch(width -> width > 0)) {
             topology.assume(
-                    "every two GPUs are joined by xGMI links of their own, as their hops are 1: ROCm SMI, which tells"
-                            + " hwloc, has 1 for routed pairs too (the weights in a recording of /sys, or of rocm-smi --showtopo, tell)");
+                    "every two GPUs are joined by xGMI links of their own, because the file gives 1 hop for them; hwloc"
+                            + " gets the hops from ROCm SMI, which reports 1 for routed pairs too (the weights in a recording of /sys, or"
+                            + " of rocm-smi --showtopo, show the difference)");
         }
         for (int i = 0; i < objects.size(); i++) {
             for (int j = i + 1; j < objects.size(); j++) {
@@ -123,7 +124,7 @@ final class HwlocGpuLinks {
         }
         hives.forEach((name, members) -> {
             if (members.size() > HIVE) {
-                topology.warn("hive " + name + " has " + members.size() + " GPUs; none has more than " + HIVE);
+                topology.warn("hive " + name + " has " + members.size() + " GPUs; no known hive has more than " + HIVE);
                 return;
             }
             List<Gpu> all = List.copyOf(members);

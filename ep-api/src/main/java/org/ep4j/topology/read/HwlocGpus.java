@@ -93,7 +93,7 @@ final class HwlocGpus {
                 .collect(Collectors.joining(", "));
         if (!lost.isEmpty()) {
             topology.warn("the file names the GPUs " + lost
-                    + ", which are on no PCI device that is a GPU; they are missing here");
+                    + ", but has no PCI device of a GPU for them; these GPUs are left out");
         }
     }
 

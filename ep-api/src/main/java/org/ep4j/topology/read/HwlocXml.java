@@ -24,8 +24,8 @@ final class HwlocXml {
         }
         String version = root.attribute("version").orElse("1");
         if (!version.matches("[123](\\..*)?")) {
-            throw root.wrong(
-                    "the version of the topology is " + Faults.quote(version) + "; known are hwloc 1, 2 and 3");
+            throw root.wrong("the version of the topology is " + Faults.quote(version)
+                    + "; known versions are 1, 2 and 3 of hwloc");
         }
         if (root.children("object").isEmpty()) {
             throw root.wrong("there is no <object> in <topology>, so the file describes no machine");

@@ -118,7 +118,8 @@ record IbvDevice(
                     source,
                     line,
                     "a port of " + device.name() + " has the number " + Faults.quote(value)
-                            + "; expected a new number from 1 to " + Limits.PORTS);
+                            + "; expected a number from 1 to " + Limits.PORTS
+                            + " that no earlier port of the device has");
         }
         return port;
     }

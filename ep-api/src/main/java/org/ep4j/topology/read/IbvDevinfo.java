@@ -73,12 +73,12 @@ final class IbvDevinfo {
         match.doubts().forEach(doubt -> copy.warn(source + ": " + doubt));
         if (!unlisted.isEmpty()) {
             copy.warn(source + " does not list " + String.join(", ", unlisted) + ", which " + machine.source()
-                    + " has; ibv_devinfo lists every device that a process can open, so they are not used");
+                    + " has; ibv_devinfo lists every device that a process can open, so these NICs are not used");
         }
         match.lacking().forEach(device -> {
             copy.add(nic(device, 0));
             copy.warn(source + " has " + device.name() + ", which " + machine.source()
-                    + " lacks; it is added, and how near it is to anything is not known");
+                    + " lacks; the NIC is added, but its distance to other devices is not known");
         });
         return copy.build();
     }

@@ -90,19 +90,20 @@ final class IbvMatch {
         ambiguous.addAll(left(nic -> unnamed.test(nic)
                 && lacking.stream().anyMatch(device -> nic.id().vendor() < 0 || sameIds(nic, device))));
         if (!ambiguous.isEmpty()) {
-            doubts.add("which of its devices are "
+            doubts.add("it is not known which devices of this output are the NICs "
                     + ambiguous.stream().map(Nic::name).sorted().collect(Collectors.joining(", "))
-                    + " is not known; they stay as the machine describes them");
+                    + " of the machine; these NICs stay unchanged");
         }
     }
 
     private void doubt(Nic nic, IbvDevice device) {
         if (!nic.name().equals(device.name())) {
-            doubts.add(nic.name() + " of the machine is " + device.name() + " there, and gets that name");
+            doubts.add(nic.name() + " of the machine is " + device.name()
+                    + " in this output, and gets the name from the output");
         } else if (!nic.guid().isEmpty()
                 && !device.guid().isEmpty()
                 && !nic.guid().equals(device.guid())) {
-            doubts.add(device.name() + " has node GUID " + device.guid() + " there, and " + nic.guid()
+            doubts.add(device.name() + " has node GUID " + device.guid() + " in this output, and " + nic.guid()
                     + " on the machine; use the output of the same machine");
         }
     }

@@ -7,12 +7,12 @@ import java.util.List;
  * a channel cannot share (NVIDIA's IMEX documentation).
  */
 public final class ImexChannels {
-    /** Where they are. */
+    /** Folder of the channels. */
     public static final String FOLDER = "/dev/nvidia-caps-imex-channels";
 
     private ImexChannels() {}
 
-    /** Names of those that a process may use. */
+    /** Names of the channels that a process may use. */
     public static List<String> of(FileTree files) {
         return files.list(FOLDER);
     }

@@ -72,8 +72,8 @@ final class KfdGpus {
         packages.finish();
         if (unknownWidth) {
             builder.assume(
-                    "GPUs that are divided into partitions are joined by one xGMI link each, for the driver does not tell the"
-                            + " bandwidth between their partitions (an SPX recording of the same machine does)");
+                    "GPUs that are divided into partitions are joined by one xGMI link each, because the driver does not report"
+                            + " the bandwidth between their partitions (a recording of the same machine in SPX mode has it)");
         }
         return gpus.size();
     }

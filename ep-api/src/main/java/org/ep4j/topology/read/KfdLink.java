@@ -1,8 +1,9 @@
 package org.ep4j.topology.read;
 
 /**
- * A way from one node of KFD to another; the numbers are those of Linux {@code kfd_crat.h}, the weights those of {@code kfd_crat.c}:
- * {@code KFD_CRAT_XGMI_WEIGHT} times the hops that the xGMI firmware tells, and {@code KFD_CRAT_INTRA_SOCKET_WEIGHT}.
+ * A link from one node of KFD to another. Numbers are as in Linux {@code kfd_crat.h}, weights as in {@code kfd_crat.c}:
+ * {@code KFD_CRAT_XGMI_WEIGHT} for each hop that the xGMI firmware reports, {@code KFD_CRAT_INTRA_SOCKET_WEIGHT} inside a
+ * package.
  *
  * @param to number of the other node
  * @param type kind of link
@@ -20,17 +21,17 @@ public record KfdLink(int to, long type, long weight, long leastMegabytes, long 
 
     private static final int NO_ATOMICS = 0b1100;
 
-    /** True for xGMI. */
+    /** Returns true for an xGMI link. */
     public boolean xgmi() {
         return type == XGMI;
     }
 
-    /** Between partitions of one GPU. */
+    /** Returns true for a link between partitions of one GPU. */
     public boolean inside() {
         return xgmi() && weight == INSIDE_WEIGHT;
     }
 
-    /** xGMI links on the way; with partitions, the ways to and from the link inside the packages are no hops. */
+    /** Number of xGMI links on the way, at least 1; links between partitions inside a package do not count. */
     public int hops() {
         return hops(weight);
     }
@@ -44,14 +45,14 @@ public record KfdLink(int to, long type, long weight, long leastMegabytes, long 
         return (int) Math.max(1, Math.min(99, between / XGMI_WEIGHT));
     }
 
-    /** Parallel links. */
+    /** Number of parallel links. */
     public int count() {
         return inside() || leastMegabytes <= 0 || mostMegabytes < leastMegabytes
                 ? 1
                 : (int) Math.min(99, mostMegabytes / leastMegabytes);
     }
 
-    /** True when it carries atomics of 32 and 64 bits. */
+    /** Returns true if the link carries atomics of 32 and 64 bits. */
     public boolean atomics() {
         return (flags & NO_ATOMICS) == 0;
     }

@@ -6,14 +6,14 @@ import java.util.Optional;
 import org.ep4j.topology.PciAddress;
 
 /**
- * A node of AMD's compute driver: a processor, a GPU or one partition of a GPU, or both in one package.
+ * A node of AMD's compute driver: a CPU, a GPU, a partition of a GPU, or a CPU and a GPU in one package.
  *
  * @param number its number
  * @param properties what the driver tells of it, by name
  * @param links ways to other nodes, of {@code io_links} and of {@code p2p_links}
  */
 public record KfdNode(int number, Map<String, Long> properties, List<KfdLink> links) {
-    /** Copies both. */
+    /** Copies the map and the list. */
     public KfdNode {
         properties = Map.copyOf(properties);
         links = List.copyOf(links);
@@ -24,19 +24,19 @@ public record KfdNode(int number, Map<String, Long> properties, List<KfdLink> li
         return properties.getOrDefault(property, 0L);
     }
 
-    /** True for a GPU, or a partition of one. */
+    /** Returns true for a GPU, or a partition of one. */
     public boolean gpu() {
         return get("simd_count") > 0;
     }
 
-    /** True for a processor, or a GPU in one package with one. */
+    /** Returns true for a CPU, or for a GPU in the same package as a CPU. */
     public boolean processor() {
         return get("cpu_cores_count") > 0;
     }
 
     /**
-     * Where it is: {@code location_id} holds bus, device and function. A partition has its number as function, or, with newer
-     * drivers, in bits 28 to 31; there need be no such function on PCI.
+     * PCI address of the node: {@code location_id} contains bus, device and function. A partition has its number as
+     * function, or, with newer drivers, in bits 28 to 31; there need be no such function on PCI.
      */
     public Optional<PciAddress> address() {
         long place = get("location_id") & 0xffff_ffffL;
@@ -48,12 +48,12 @@ public record KfdNode(int number, Map<String, Long> properties, List<KfdLink> li
                         get("domain") & 0xffff_ffffL, (int) (place >> 8) & 0xff, (int) (place >> 3) & 0x1f, function));
     }
 
-    /** Equal for partitions of one package: its place without the function; empty when unknown. */
+    /** PCI address with function 0, equal for all partitions of one package; empty if unknown. */
     public String card() {
         return address().map(at -> at.card().toString()).orElse("");
     }
 
-    /** Name of its instruction set: 90402 is {@code gfx942}, 90010 is {@code gfx90a}. */
+    /** Name of the instruction set of the GPU: 90402 is {@code gfx942}, 90010 is {@code gfx90a}. */
     public String architecture() {
         long version = get("gfx_target_version");
         return version <= 0

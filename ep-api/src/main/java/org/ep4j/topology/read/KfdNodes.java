@@ -8,12 +8,12 @@ import java.util.TreeMap;
 
 /** Reads the nodes of AMD's compute driver, KFD. */
 public final class KfdNodes {
-    /** Where the kernel has them. */
+    /** Folder in which the kernel describes the nodes. */
     public static final String FOLDER = "/sys/class/kfd/kfd/topology";
 
     private KfdNodes() {}
 
-    /** All that can be read, by number: those of GPUs that a container may not use cannot. */
+    /** Reads the nodes, by number; nodes of GPUs that a container may not use cannot be read, and are missing. */
     public static Map<Integer, KfdNode> read(FileTree tree) {
         Map<Integer, KfdNode> nodes = new TreeMap<>();
         for (String name : tree.list(FOLDER + "/nodes")) {

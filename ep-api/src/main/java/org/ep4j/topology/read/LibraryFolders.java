@@ -9,8 +9,8 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Folders in which native libraries are searched, by backends that load them and by reports alike: those that the environment
- * names, ROCm, the folders of the system's loader and of drivers, toolkits of CUDA, Python packages.
+ * Folders in which backends and reports look for native libraries: folders that the environment names, ROCm, the
+ * folders of the system's loader and of drivers, CUDA toolkits, Python packages.
  */
 public final class LibraryFolders {
     /** Variables that name a library or its folder, or the folder above that. */
@@ -59,7 +59,8 @@ public final class LibraryFolders {
     }
 
     /**
-     * Folders that are there, in the order in which they are searched; one that several paths lead to is there once.
+     * Folders that are there, in the order in which they are searched; a folder that several paths lead to is listed
+     * once.
      *
      * @param files the machine, or a recording of it
      * @param environment variables of the process

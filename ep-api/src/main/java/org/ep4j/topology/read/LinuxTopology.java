@@ -7,8 +7,8 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Topology;
 
 /**
- * Reads a machine from what Linux shows of it: the PCIe tree, NUMA nodes, verbs devices, Ethernet interfaces, and GPUs, those
- * of AMD with their xGMI links. NVLinks are not there; NVML knows them.
+ * Reads a machine from what Linux shows of it: the PCIe tree, NUMA nodes, verbs devices, Ethernet interfaces, and GPUs
+ * (AMD GPUs with their xGMI links). NVLinks are not there; NVML knows them.
  *
  * <p>GPUs of NVIDIA are in the order of their PCI addresses, those of AMD in the order of KFD's nodes and after them. What is
  * missing is no error: a container without {@code /sys} is a machine without devices.
@@ -20,16 +20,17 @@ public final class LinuxTopology {
      * Reads a machine.
      *
      * @param source name of it for messages
-     * @param files {@code /sys} and {@code /proc} of it, and {@code /var/run}, where a provider may describe its PCI tree
+     * @param files {@code /sys} and {@code /proc} of it, and {@code /var/run}, where a cloud provider may describe its PCI tree
      */
     public static Topology read(String source, FileTree files) {
         return read(source, files, Map.of());
     }
 
     /**
-     * As above, for a process.
+     * Reads a machine. {@code NCCL_TOPO_FILE} in {@code environment} may name a file in which the cloud provider describes
+     * the PCI tree of a virtual machine.
      *
-     * @param environment variables of the process, of which {@code NCCL_TOPO_FILE} may name the provider's description
+     * @param environment variables of the process
      */
     public static Topology read(String source, FileTree files, Map<String, String> environment) {
         return ProviderTree.apply(shown(source, files), files, environment);

@@ -14,7 +14,7 @@ import org.ep4j.topology.Topology;
  * together, since machines have dozens of ports.
  */
 final class LostRates {
-    private static final String PCIE = "what the PCIe link allows (of EFA, the rate of the model)";
+    private static final String PCIE = "what the PCIe link allows (for EFA, the rate of the NIC's model)";
 
     /** What is taken instead of the rate of a bond. */
     static final String ONE_PORT = "the rate of one of the ports of the bond";
@@ -44,6 +44,6 @@ final class LostRates {
 
     /** Adds the warnings. */
     void finish(Topology.Builder builder) {
-        ports.forEach((instead, names) -> builder.warn("rates are not known, so " + instead + " counts: ", names));
+        ports.forEach((instead, names) -> builder.warn("rates are not known, so " + instead + " is used: ", names));
     }
 }

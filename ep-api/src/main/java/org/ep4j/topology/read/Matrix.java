@@ -205,7 +205,7 @@ final class Matrix {
                         source,
                         line,
                         name + " to " + columns.get(i) + " is " + Faults.quote(cells.get(i))
-                                + "; X is for a device and itself, and for nothing else");
+                                + "; a device has X in its own column, and in no other");
             }
         }
         int place = before > 0 ? place(header.before(), 1) : place(header.names(), 1);
@@ -231,8 +231,8 @@ final class Matrix {
             throw Faults.at(
                     source,
                     header.line(),
-                    "the matrix has columns but no rows of " + String.join(", ", missing)
-                            + "; it ends too early or a line is missing");
+                    "the matrix has columns but no rows for " + String.join(", ", missing)
+                            + "; the matrix ends too early or a line is missing");
         }
     }
 

@@ -95,7 +95,7 @@ final class NcclGpuLinks {
                     + "> with count " + Faults.quote(link.value("count")) + ", which is no link");
         } else if (target.isEmpty() || target.get().equals(placed.gpu())) {
             topology.warn("line " + link.line() + ": " + placed.gpu().name() + " has a <" + link.name() + "> to "
-                    + Faults.quote(link.value("target")) + ", which is no other GPU of the file; left out");
+                    + Faults.quote(link.value("target")) + ", which is no other GPU of the file; the link is left out");
         } else {
             direct.computeIfAbsent(placed.gpu(), any -> new LinkedHashMap<>()).merge(target.get(), count, Integer::sum);
         }

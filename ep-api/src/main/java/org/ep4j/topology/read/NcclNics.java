@@ -41,7 +41,7 @@ final class NcclNics {
 
     /** The end of the assumption about NICs of which nothing but the class is known. */
     static final String SUPPOSED =
-            ": plain Ethernet, without RDMA, for their class is Ethernet (0200) and the description has"
+            ": plain Ethernet, without RDMA, because their class is Ethernet (0200) and the description has"
                     + " neither their PCI ids nor their verbs ports (merge with the output of ibv_devinfo: --merge)";
 
     private final Topology.Builder topology;
@@ -241,7 +241,7 @@ final class NcclNics {
         }
         if (speed >= ABSURD) {
             topology.warn("line " + net.line() + ": speed " + speed + " Mb/s of " + Faults.quote(name)
-                    + " is taken as kilobits, " + speed / 1000 + " Mb/s");
+                    + " is too high, so it is read as kb/s, " + speed / 1000 + " Mb/s");
             return speed / 1000;
         }
         return speed;

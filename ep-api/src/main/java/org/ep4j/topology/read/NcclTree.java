@@ -69,7 +69,7 @@ final class NcclTree {
         int host = hosts.computeIfAbsent(cpu.value("host_hash"), topology::host);
         int number = cpu.number("numaid", -1, Limits.NUMA_NUMBER, -1);
         if (cpu.number("numaid").isEmpty()) {
-            topology.warn("line " + cpu.line() + ": <cpu> without numaid, taken as NUMA node unknown");
+            topology.warn("line " + cpu.line() + ": <cpu> has no numaid, so its NUMA node counts as unknown");
         }
         Map<Integer, NumaNode> onHost = nodes.computeIfAbsent(host, any -> new LinkedHashMap<>());
         NumaNode node = onHost.computeIfAbsent(
@@ -137,8 +137,8 @@ final class NcclTree {
         Seen seen = switches.get(slot);
         if (seen != null) {
             if (!seen.parent().equals(seat.parent())) {
-                throw pci.wrong(
-                        "switch " + address + " appears a second time in another place than on line " + seen.line());
+                throw pci.wrong("switch " + address + " appears a second time, under another parent than on line "
+                        + seen.line());
             }
             return seen.part();
         }

@@ -37,8 +37,8 @@ final class NcclXml {
         }
         String version = system.value("version");
         if (!version.equals("1") && !version.equals("2")) {
-            throw system.wrong(
-                    "the version of the topology is " + Faults.quote(version) + "; known are 1 (NCCL) and 2 (RCCL)");
+            throw system.wrong("the version of the topology is " + Faults.quote(version)
+                    + "; known versions are 1 (NCCL) and 2 (RCCL)");
         }
         if (system.children("cpu").isEmpty()) {
             throw system.wrong("there is no <cpu> in <system>, so the file describes no machine");

@@ -86,7 +86,7 @@ final class NumaNodes {
         }
         if (number < 0 && !listed.isEmpty()) {
             builder.warn("some devices are on an unknown NUMA node (numa_node -1), though there are " + listed.size()
-                    + " nodes; they count as far from all of these");
+                    + " nodes; these devices count as far from all nodes");
         }
         NumaNode node = new NumaNode(host, number, processor, processors.getOrDefault(number, 0));
         builder.add(node);

@@ -18,7 +18,7 @@ public record NvidiaPeerMemory(boolean loaded, Optional<String> peermem, String 
     private static final String CLIENTS = "/sys/kernel/mm/memory_peers";
     private static final Pattern RELEASE = Pattern.compile("(\\d{1,4})\\.(\\d{1,4}).*");
 
-    /** What the files of a machine tell. */
+    /** Reads the files of a machine. */
     public static NvidiaPeerMemory of(FileTree files) {
         Stream<String> clients = files.list(CLIENTS).stream()
                 .filter(name -> name.startsWith("nv_mem"))
@@ -32,12 +32,12 @@ public record NvidiaPeerMemory(boolean loaded, Optional<String> peermem, String 
                 files.text("/proc/sys/kernel/osrelease").orElse(""));
     }
 
-    /** True for the open kernel modules. */
+    /** Returns true if the driver consists of NVIDIA's open kernel modules. */
     public boolean openModules() {
         return driver.contains("Open Kernel Module");
     }
 
-    /** True from Linux 5.12 on. */
+    /** Returns true for Linux 5.12 and newer. */
     public boolean newKernel() {
         Matcher release = RELEASE.matcher(kernel);
         if (!release.matches()) {
@@ -47,7 +47,7 @@ public record NvidiaPeerMemory(boolean loaded, Optional<String> peermem, String 
         return major > 5 || (major == 5 && Integer.parseInt(release.group(2)) >= 12);
     }
 
-    /** Whether there is a way; empty when the files do not tell enough. */
+    /** Whether NICs can reach the memory; empty if the files do not say enough. */
     public Optional<Boolean> possible() {
         if (peermem.isPresent() || (openModules() && newKernel())) {
             return Optional.of(true);

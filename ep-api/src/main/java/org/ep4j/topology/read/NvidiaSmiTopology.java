@@ -82,7 +82,7 @@ final class NvidiaSmiTopology {
         }
         parts.values().forEach(builder::add);
         if (!guessed.isEmpty()) {
-            builder.warn("the matrix says nothing of NICs but names, and by these their families are taken to be: "
+            builder.warn("the matrix gives only the names of NICs; their families are assumed from these names: "
                     + String.join(", ", guessed));
         }
         // All are understood before memory is taken for any.
@@ -124,7 +124,7 @@ final class NvidiaSmiTopology {
         String name = entry.map(found -> found.group(2)).orElse(column);
         int numa = entry.map(found -> found.group(3)).map(Integer::parseInt).orElse(-1);
         if (!names.add(name)) {
-            builder.warn("the legend names " + name + " twice; " + column + " keeps its own name");
+            builder.warn("the legend names " + name + " twice; " + column + " keeps the name of its column");
             name = column;
         }
         NicFamily family = NicFamilies.named(name);

@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Places of the parts of an installation of NVSHMEM, by the backend that loads it and by reports alike. An installation is whole where a
+ * Folders of an NVSHMEM installation, for the backend that loads it and for reports. An installation is whole where a
  * folder holds the host library and the archive, and one of {@link #headers} holds the headers.
  */
 public final class NvshmemFolders {
-    /** The library that processes load. */
+    /** File name of the host library, which a process loads. */
     public static final String HOST = "libnvshmem_host.so.3";
 
-    /** The archive that kernels are linked with. */
+    /** File name of the device library, which kernels are linked with. */
     public static final String DEVICE = "libnvshmem_device.a";
 
     /** The header with the version, below the folder of the headers. */
@@ -21,7 +21,10 @@ public final class NvshmemFolders {
 
     private NvshmemFolders() {}
 
-    /** Folders of libraries for a path that names an installation, its folder of libraries, or a library. */
+    /**
+     * Folders that may contain the libraries, if {@code path} is an installation, its folder of libraries, or a
+     * library.
+     */
     public static List<Path> named(Path path) {
         List<Path> folders = new ArrayList<>(List.of(
                 path.resolve("lib"),
@@ -33,7 +36,7 @@ public final class NvshmemFolders {
         return folders;
     }
 
-    /** Folders that may hold the headers of the libraries in a folder. */
+    /** Folders that may contain the headers for the libraries in the folder {@code libraries}. */
     public static List<Path> headers(Path libraries) {
         // NVIDIA's Debian packages: lib/x86_64-linux-gnu/nvshmem/13 and include/nvshmem_13.
         Path packaged = libraries.resolve("../../../../include/nvshmem_" + libraries.getFileName());

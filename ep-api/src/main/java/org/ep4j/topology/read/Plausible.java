@@ -86,7 +86,7 @@ final class Plausible {
             throw Faults.in(topology.source(), "there are " + found + " " + what + "; at most " + most + " are read");
         }
         if (found > most) {
-            odd("there are " + found + " " + what + ", more than the " + most + " that are known of any machine");
+            odd("there are " + found + " " + what + "; no known machine has more than " + most);
         }
     }
 
@@ -207,8 +207,8 @@ final class Plausible {
     private String name(String name, String of) {
         String shown = Printable.line(name.length() > Limits.NAME ? name.substring(0, Limits.NAME) : name);
         if (!shown.equals(name)) {
-            odd("the name of " + of + " has " + name.length() + " characters, or some that cannot be printed: "
-                    + Printable.quote(name) + " is taken");
+            odd("the name of " + of + " has " + name.length() + " characters (at most " + Limits.NAME
+                    + " are used), or some that cannot be printed: " + Printable.quote(name) + " is used");
         }
         return shown;
     }

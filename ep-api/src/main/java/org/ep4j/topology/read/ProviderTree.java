@@ -80,12 +80,13 @@ final class ProviderTree {
         if (text.isEmpty()) {
             List<String> warnings = new ArrayList<>();
             if (named.isPresent()) {
-                warnings.add("the file of " + name + " cannot be read; correct or unset it");
+                warnings.add("the file of " + name + " cannot be read; correct or remove this setting");
             }
             if (flat(machine, files)) {
                 warnings.add(
-                        "this virtual machine shows all NICs equally far from its GPUs; where its provider has a topology"
-                                + " file for NCCL, name it in " + VARIABLE + ", or put it at " + VIRTUAL);
+                        "this virtual machine shows all NICs equally far from its GPUs; if the cloud provider has a"
+                                + " topology file for NCCL, name this file in " + VARIABLE + ", or put it at "
+                                + VIRTUAL);
             }
             return warned(machine, warnings);
         }
@@ -180,7 +181,7 @@ final class ProviderTree {
             return warned(
                     machine,
                     List.of("the PCI tree of " + name
-                            + " is not used: no GPU or NIC of this machine has a bus id that it lists"));
+                            + " is not used: no GPU or NIC of this machine has a bus id that this tree lists"));
         }
         int host = devices.keySet().iterator().next().host();
         String source = machine.source() + ", its PCI tree from " + name;
@@ -205,7 +206,7 @@ final class ProviderTree {
                 machine.gpus().stream().filter(gpu -> !placed.contains(gpu)).count();
         if (missing > 0) {
             builder.warn(name + " does not list " + missing + " of "
-                    + machine.gpus().size() + " GPUs, which keep the place that the machine shows");
+                    + machine.gpus().size() + " GPUs; these keep their place in the PCI tree that the machine shows");
         }
         return builder.build();
     }

@@ -47,7 +47,7 @@ final class Recordings {
         return nvidia < 2
                 ? topology
                 : TopologyCopy.of(topology, topology.source(), part -> part)
-                        .warn("/sys does not tell of NVLink; GPUs of NVIDIA are joined by PCIe only here")
+                        .warn("/sys does not describe NVLink; in this topology, NVIDIA GPUs are joined by PCIe only")
                         .build();
     }
 

@@ -141,7 +141,7 @@ final class RocmSmiTopology {
                     source,
                     header + 1,
                     "the table has " + names.size() + " columns and "
-                            + table.rows().size() + " rows; it ends too early or a line is missing");
+                            + table.rows().size() + " rows; the table ends too early or a line is missing");
         }
         return table;
     }
@@ -190,9 +190,9 @@ final class RocmSmiTopology {
                 .filter(name -> types.rows().getOrDefault(name, List.of()).contains("XGMI"))
                 .count();
         if (joined > HIVE && buses.isEmpty() && !tables.containsKey(WEIGHTS)) {
-            builder.warn(
-                    joined + " GPUs are joined by xGMI; should some be partitions of one, neither weights nor PCI buses"
-                            + " (rocm-smi --showtopo --showbus) tell of which, and their links are counted for each");
+            builder.warn(joined
+                    + " GPUs are joined by xGMI; if some of them are partitions of one GPU, its links are counted for each"
+                    + " partition, because the text has neither weights nor PCI buses (rocm-smi --showtopo --showbus)");
         }
         return builder.build();
     }

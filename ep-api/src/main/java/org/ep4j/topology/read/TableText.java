@@ -19,8 +19,7 @@ final class TableText {
      */
     static String clean(String source, String text) {
         if (text.length() > Limits.TEXT) {
-            throw Faults.in(
-                    source, "has " + text.length() + " characters; a text of at most " + Limits.TEXT + " is read");
+            throw Faults.in(source, "has " + text.length() + " characters; the limit for a text is " + Limits.TEXT);
         }
         int lines = 1;
         int start = 0;
@@ -29,11 +28,11 @@ final class TableText {
                 lines++;
                 start = i + 1;
             } else if (i - start >= Limits.LINE) {
-                throw Faults.at(source, lines, "has more than " + Limits.LINE + " characters; that is no such table");
+                throw Faults.at(source, lines, "has more than " + Limits.LINE + " characters, the limit for a line");
             }
         }
         if (lines > Limits.LINES) {
-            throw Faults.in(source, "has " + lines + " lines; a text of at most " + Limits.LINES + " is read");
+            throw Faults.in(source, "has " + lines + " lines; the limit for a text is " + Limits.LINES);
         }
         boolean plain = text.indexOf('\u001b') < 0 && text.indexOf('\u009b') < 0;
         return plain ? text : ESCAPES.matcher(text).replaceAll("");

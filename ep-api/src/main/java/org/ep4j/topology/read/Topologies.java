@@ -9,7 +9,7 @@ import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
 
 /**
- * Reads machines, whatever describes them. What a file holds is found by its content, never by its name:
+ * Reads descriptions of machines in all known formats. What a file holds is found by its content, never by its name:
  *
  * <ul>
  *   <li>topology files of NCCL and RCCL ({@code NCCL_TOPO_FILE}, {@code NCCL_TOPO_DUMP_FILE}),
@@ -41,7 +41,8 @@ public final class Topologies {
     }
 
     /**
-     * Reads files of {@code /sys} and {@code /proc}, wherever they are.
+     * Reads a machine from its files of {@code /sys} and {@code /proc}, at the top of {@code files} or in folders of
+     * it.
      *
      * @param source name of them for messages
      * @param files the files, at the top or in folders of it, as {@link #recording} finds them
@@ -52,7 +53,8 @@ public final class Topologies {
     }
 
     /**
-     * As {@link #read(String, FileTree)}, for a process.
+     * As {@link #read(String, FileTree)}; {@code NCCL_TOPO_FILE} in {@code environment} may name one of the files to
+     * read.
      *
      * @param environment variables of the process, of which {@code NCCL_TOPO_FILE} may name a file among the others
      */
@@ -61,8 +63,8 @@ public final class Topologies {
     }
 
     /**
-     * The files of the machine in a recording, with {@code /sys} and {@code /proc} at the top. Other files may lie beside them, and
-     * all may be in folders, as archives have them.
+     * Finds the machine in a recording, and returns its files as a tree that has {@code /sys} and {@code /proc} at its top. In
+     * the recording they may be in folders, as archives have them, and beside other files.
      *
      * @param source name of the recording for messages
      * @param files the recording
@@ -75,7 +77,8 @@ public final class Topologies {
     private static String text(Path file) {
         String source = file.toString();
         if (source.isEmpty()) {
-            throw new TopologyException("the name of a file with a machine is empty; name a file or a folder");
+            throw new TopologyException(
+                    "the name of the file that describes the machine is empty; name a file or a folder");
         }
         if (!Files.exists(file)) {
             throw Faults.in(source, "there is no such file or folder");
@@ -169,8 +172,8 @@ public final class Topologies {
     }
 
     /**
-     * Adds to a machine what {@code ibv_devinfo} tells of its NICs: ports, states, rates, GIDs. A device that the machine
-     * lacks is added, and one that the text lacks is not used, both with a warning.
+     * Adds to a machine what {@code ibv_devinfo} reports about its NICs: ports, states, rates, GIDs. A device that the
+     * machine lacks is added, and one that the text lacks is not used, both with a warning.
      *
      * @param machine the machine
      * @param source name of the text for messages

@@ -41,7 +41,7 @@ class IbvMergeTest {
 
         assertThat(merged.warnings())
                 .containsExactly("ibv.txt does not list mlx5_0, mlx5_2, which test has; ibv_devinfo lists every device "
-                        + "that a process can open, so they are not used");
+                        + "that a process can open, so these NICs are not used");
         Gpu gpu = merged.gpus().get(0);
         assertThat(merged.nearestNics(gpu)).extracting(Nic::name).containsExactly("mlx5_1");
         Locality around = Locality.of(merged, gpu);
@@ -106,7 +106,7 @@ class IbvMergeTest {
 
         assertThat(merged.nics()).singleElement().matches(Nic::listed);
         assertThat(merged.warnings())
-                .containsExactly("ibv.txt: mlx5_0 has node GUID " + guid(9) + " there, and " + guid(0)
+                .containsExactly("ibv.txt: mlx5_0 has node GUID " + guid(9) + " in this output, and " + guid(0)
                         + " on the machine; use the output of the same machine");
     }
 
@@ -117,7 +117,9 @@ class IbvMergeTest {
         Topology merged = Topologies.merge(machine, "ibv.txt", device("rocep66s0f0", "") + device("ibp65s0", ""));
 
         assertThat(merged.nics()).extracting(Nic::name).containsExactly("ibp65s0", "rocep66s0f0");
-        assertThat(merged.warnings()).contains("ibv.txt: mlx5_0 of the machine is ibp65s0 there, and gets that name");
+        assertThat(merged.warnings())
+                .contains(
+                        "ibv.txt: mlx5_0 of the machine is ibp65s0 in this output, and gets the name from the output");
     }
 
     @Test
@@ -140,8 +142,8 @@ class IbvMergeTest {
         assertThat(merged.nics().subList(0, 2)).isEqualTo(machine.nics());
         assertThat(merged.warnings())
                 .contains(
-                        "ibv.txt: which of its devices are nic@0000:03:00.0, nic@0000:04:00.0 is not known; they stay as"
-                                + " the machine describes them");
+                        "ibv.txt: it is not known which devices of this output are the NICs nic@0000:03:00.0, nic@0000:04:00.0"
+                                + " of the machine; these NICs stay unchanged");
     }
 
     private static Topology machine(Nic... nics) {

@@ -96,7 +96,7 @@ final class LinuxTopologyTest {
                 .singleElement()
                 .asString()
                 .startsWith("rates are not known")
-                .endsWith("what the PCIe link allows (of EFA, the rate of the model) counts: " + named);
+                .endsWith("what the PCIe link allows (for EFA, the rate of the NIC's model) is used: " + named);
         String name = named.split("[ :]", 2)[0];
         assertThat(nic(machine, name).gigabitsPerSecond()).isZero();
 
@@ -140,7 +140,7 @@ final class LinuxTopologyTest {
         assertThat(read(tree).warnings()).as("without a speed").isEmpty();
         tree.files.file("/sys/devices/vif-0/net/eth8/speed", "?\n");
         assertThat(read(tree).warnings())
-                .containsExactly("rates are not known, so an assumed rate counts: eth8 (speed is \"?\")");
+                .containsExactly("rates are not known, so an assumed rate is used: eth8 (speed is \"?\")");
     }
 
     @ParameterizedTest
@@ -162,7 +162,7 @@ final class LinuxTopologyTest {
                         assertThat(warning).startsWith("rates are not known").hasSizeLessThanOrEqualTo(1000));
         assertThat(warnings.size() > 1).isEqualTo(ports > 2);
         if (ports > 2) {
-            assertThat(warnings.get(0)).contains(" counts: 1 to ", " of " + ports + ": ");
+            assertThat(warnings.get(0)).contains(" is used: 1 to ", " of " + ports + ": ");
             assertThat(warnings.get(warnings.size() - 1)).contains(" to " + ports + " of " + ports + ": ");
         }
     }

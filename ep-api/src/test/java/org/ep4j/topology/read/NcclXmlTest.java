@@ -216,7 +216,7 @@ class NcclXmlTest {
     void aSpeedInKilobitsOfJoinedDevicesIsWarnedOfOnce() {
         Topology joined =
                 NcclXml.read("joined", cpu(card("0000:01:00.0", "", net("cxi0+cxi1", "port='1' speed='400000000'"))));
-        assertThat(joined.warnings()).singleElement().asString().contains("kilobits");
+        assertThat(joined.warnings()).singleElement().asString().contains("kb/s");
         assertThat(joined.nics()).extracting(Nic::gigabitsPerSecond).containsExactly(200.0, 200.0);
     }
 
@@ -321,7 +321,7 @@ class NcclXmlTest {
     void speedsInKilobitsAreCorrected() {
         assertThat(nic(instinct, "cxi0").gigabitsPerSecond()).isEqualTo(200);
         assertThat(instinct.warnings())
-                .anySatisfy(warning -> assertThat(warning).contains("200000000", "kilobits"));
+                .anySatisfy(warning -> assertThat(warning).contains("200000000", "kb/s"));
     }
 
     @Test

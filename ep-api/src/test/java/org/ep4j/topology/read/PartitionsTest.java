@@ -145,7 +145,7 @@ class PartitionsTest {
                 "hwloc",
                 "<topology version='2.0'><object type='Machine'><object type='NUMANode' os_index='0' nodeset='0x1'/>"
                         + "<object type='OSDev' gp_index='7' name='rsmi3' osdev_type='5'/></object></topology>");
-        assertThat(machine.warnings()).singleElement().asString().contains("rsmi3", "missing here");
+        assertThat(machine.warnings()).singleElement().asString().contains("rsmi3", "are left out");
     }
 
     @ParameterizedTest

@@ -151,7 +151,7 @@ final class TextReadersTest {
 
         assertThatThrownBy(() -> read(text))
                 .isInstanceOf(TopologyException.class)
-                .hasMessageContaining("test, line 1: the matrix has columns but no rows of GPU1");
+                .hasMessageContaining("test, line 1: the matrix has columns but no rows for GPU1");
     }
 
     @Test
@@ -244,7 +244,7 @@ final class TextReadersTest {
         assertThat(type(merged, 0, merged.nics().get(0))).isEqualTo(PathType.PIX);
         assertThat(merged.warnings())
                 .contains(
-                        "devinfo has rdmap79s0, which test lacks; it is added, and how near it is to anything is not known");
+                        "devinfo has rdmap79s0, which test lacks; the NIC is added, but its distance to other devices is not known");
     }
 
     @Test

@@ -52,7 +52,7 @@ class XmlErrorsTest {
         String open = "<pci busid='0000:01:00.0' class='0x060400'>\n";
         nccl("<system version='1'><cpu numaid='0'>\n" + open + open
                         + "<pci busid='0000:02:00.0'><gpu/></pci></pci></pci></cpu></system>")
-                .hasMessageContainingAll("line 3", "0000:01:00.0", "another place");
+                .hasMessageContainingAll("line 3", "0000:01:00.0", "another parent");
     }
 
     @Test

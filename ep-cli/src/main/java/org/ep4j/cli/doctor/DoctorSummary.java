@@ -147,7 +147,7 @@ public final class DoctorSummary {
             return new Line(failed ? Mark.FAILED : Mark.WARNS, title, text, mend, missing);
         }
         if (!usable.isEmpty() || (!examined.live() && (!hardware.isEmpty() || absence.isEmpty()))) {
-            return new Line(Mark.USABLE, title, works.isEmpty() ? "nothing amiss" : works, mend, missing);
+            return new Line(Mark.USABLE, title, works.isEmpty() ? "no problems found" : works, mend, missing);
         }
         String text = missing.isEmpty() ? absent(probes, hardware, absence) : hardware;
         return new Line(Mark.ABSENT, title, text, mend, missing);
@@ -188,7 +188,7 @@ public final class DoctorSummary {
     private static String free(String folder) {
         Room room = BufferNeed.room(Path.of(folder));
         return room.bytes() == 0
-                ? "no limit in " + folder
+                ? "no size limit in " + folder
                 : String.format(Locale.ROOT, "%.1f GiB free in %s", room.free() / (double) (1L << 30), folder);
     }
 
@@ -206,7 +206,7 @@ public final class DoctorSummary {
         }
         Set<String> reasons = new LinkedHashSet<>();
         probes.forEach(probe -> probe.notApplicable().ifPresent(reasons::add));
-        return reasons.isEmpty() ? "no backend for it is installed" : String.join("; ", reasons);
+        return reasons.isEmpty() ? "no backend for this hardware is installed" : String.join("; ", reasons);
     }
 
     /** What would make checks run that did not, such as being root. */

@@ -18,7 +18,7 @@ public final class EnvironmentFile {
     /** Bytes. Linux gives a process 6 MiB for arguments and environment with its usual limits. */
     private static final int MOST = 8 << 20;
 
-    private static final String EXPECTED = "a file with NAME=VALUE on lines, or a copy of /proc/PID/environ";
+    private static final String EXPECTED = "a file with NAME=VALUE lines, or a copy of /proc/PID/environ";
 
     private EnvironmentFile() {}
 
@@ -31,17 +31,21 @@ public final class EnvironmentFile {
     public static Map<String, String> read(Path file) {
         String text;
         if (file.toString().isEmpty() || (Files.exists(file) && !Files.isRegularFile(file))) {
-            throw wrong(file.toString().isEmpty() ? "empty" : file + ", which is no file", "name a file that is there");
+            throw wrong(file.toString().isEmpty() ? "empty" : file + " (not a regular file)", "name a regular file");
         }
         try (InputStream in = Files.newInputStream(file)) {
             byte[] bytes = in.readNBytes(MOST + 1);
             if (bytes.length > MOST) {
-                throw wrong(file + ", which is larger than " + MOST + " bytes", "name the right file");
+                throw wrong(file + " (larger than " + MOST + " bytes)", "name the right file");
             }
             text = new String(bytes, StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new EpArgumentException(
-                    "--env", file + ", which cannot be read (" + e + ")", EXPECTED, "name a file that is there", e);
+                    "--env",
+                    file + " (cannot be read: " + e + ")",
+                    EXPECTED,
+                    "name an existing file that can be read",
+                    e);
         }
         boolean nul = text.indexOf('\0') >= 0;
         Map<String, String> variables = new HashMap<>();
@@ -54,7 +58,9 @@ public final class EnvironmentFile {
             } else if (!last.isEmpty() && !entry.isEmpty() && !nul) {
                 variables.merge(last, entry, (before, more) -> before + "\n" + more);
             } else if (!entry.isBlank() && !nul) {
-                throw wrong(file + ", which begins with " + Printable.quote(entry), "keep the output of env in it");
+                throw wrong(
+                        file + " (begins with " + Printable.quote(entry) + ")",
+                        "write the output of the command env to this file");
             }
         }
         return variables;

@@ -73,7 +73,7 @@ public record Examined(
         if (source.isEmpty() || !Files.isDirectory(root)) {
             throw new EpArgumentException(
                     "--root",
-                    source.isEmpty() ? "empty" : source + ", which is no folder",
+                    source.isEmpty() ? "empty" : source + " (not a folder)",
                     "a folder with a recording of /sys and /proc",
                     "name such a folder; docs/reference/doctor.md shows how to make one");
         }

@@ -142,15 +142,16 @@ final class Probes {
                 .distinct()
                 .filter(id -> !installed.contains(id))
                 .forEach(id ->
-                        problems.add("backend " + id + " is asked for by the settings and not installed; there are "
+                        problems.add("the settings ask for backend " + id + ", which is not installed; the installed"
+                                + " backends are "
                                 + installed.stream().sorted().collect(Collectors.joining(", "))));
         wanted(config)
                 .filter(type -> probes.stream()
                         .filter(probe -> probe.kind().equals("backend") && probe.usable())
                         .flatMap(probe -> probe.devices().stream())
                         .noneMatch(device -> device.startsWith(type + ":")))
-                .ifPresent(type -> problems.add("device " + type
-                        + " is asked for by the settings, and no backend that they allow can be used with it"));
+                .ifPresent(type -> problems.add("the settings ask for device " + type
+                        + ", but no backend that the settings allow can be used with this device"));
         return problems;
     }
 
@@ -182,7 +183,7 @@ final class Probes {
                 || Stream.concat(machine.gpus().stream().map(Gpu::vendor), LinuxTopology.gpuVendors(files).stream())
                         .anyMatch(vendor -> vendor.deviceType().equals(device.type()))
                 || DRIVERS.getOrDefault(device.type(), List.of()).stream().anyMatch(files::exists);
-        return there ? Optional.empty() : Optional.of("this machine shows no such device");
+        return there ? Optional.empty() : Optional.of("no such device was found on this machine");
     }
 
     /** Why a backend is not for this machine, by the description of its hardware; empty where it is, or cannot tell. */
@@ -241,7 +242,9 @@ final class Probes {
             return new Probe(kind, name, devices, outcome, asked, report.checks(), report.facts());
         } catch (RuntimeException | LinkageError e) {
             Check failed = Check.fail(
-                    Probe.BROKEN, "its probe ended with " + e, "this is a defect of the " + kind + "; report it");
+                    Probe.BROKEN,
+                    "the probe of " + kind + " " + name + " ended with " + e,
+                    "this is a defect of the " + kind + "; report it");
             return new Probe(kind, name, devices, new Unusable(), true, List.of(failed), Map.of());
         }
     }
@@ -275,7 +278,8 @@ final class Probes {
                     refuse(
                             service,
                             name.apply(provider),
-                            "was built for SPI " + version.apply(provider) + ", this ep4j has " + SpiVersion.CURRENT);
+                            "was built for SPI " + version.apply(provider) + ", but this ep4j has SPI "
+                                    + SpiVersion.CURRENT);
                 }
             } catch (ServiceConfigurationError | LinkageError e) {
                 refuse(service, service.getSimpleName(), "cannot be loaded: " + e.getMessage());
@@ -285,7 +289,12 @@ final class Probes {
 
     private void refuse(Class<?> service, String name, String why) {
         String kind = service == DeviceProvider.class ? "device" : "backend";
-        Check check = Check.fail(Probe.BROKEN, name + " " + why, "use versions that belong together");
+        Check check = Check.fail(
+                Probe.BROKEN,
+                name + " " + why,
+                "use a version of the " + kind
+                        + " that was built for this version of ep4j, or the version of ep4j that the " + kind
+                        + " was built for");
         broken.add(new Probe(kind, name, List.of(), new Unusable(), true, List.of(check), Map.of()));
     }
 }

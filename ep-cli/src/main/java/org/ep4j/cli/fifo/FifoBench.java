@@ -73,7 +73,7 @@ public final class FifoBench {
                 opened.close();
             }
         }
-        throw new EpArgumentException("--device", device, "host or a kind of GPU: cuda", "see ./ep doctor");
+        throw new EpArgumentException("--device", device, "host, or cuda with a GPU that works", "see ./ep doctor");
     }
 
     private List<Takers> takers() {
@@ -121,7 +121,7 @@ public final class FifoBench {
         // The first run of each counts for nothing: code is compiled, memory touched.
         for (int run = -1; run < spec.repeats(); run++) {
             for (Takers by : takers()) {
-                next(rings + " rings to " + threads + " threads in " + by.text());
+                next(rings + " rings read by " + threads + " threads in " + by.text());
                 double rate = rate(producers, by, threads, rings, each, all, sum);
                 if (run >= 0) {
                     perSecond.computeIfAbsent(by, b -> new ArrayList<>()).add(rate);
@@ -163,7 +163,7 @@ public final class FifoBench {
             if (now - start > LONGEST_NANOS) {
                 throw new EpTimeoutException(
                         "the proxy threads consumed only " + taken + " of " + all
-                                + " commands within 20 s after the last was queued",
+                                + " commands within 20 s after the last command was queued",
                         "commands",
                         -1,
                         all,

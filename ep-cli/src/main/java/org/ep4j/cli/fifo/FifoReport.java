@@ -91,8 +91,10 @@ public record FifoReport(
     /** For people. */
     public List<String> lines() {
         List<String> lines = new ArrayList<>();
-        lines.add(producers + ", " + each + " to a ring of " + ringCommands + " commands; " + collectors + ": "
-                + collections + " collections, " + collectionMillis + " ms; " + garbage + " MB/s allocated beside");
+        lines.add(producers + ", producers per ring: " + each + ", ring capacity: " + ringCommands + " commands; "
+                + "garbage collection by " + collectors + ": "
+                + collections + " collections in " + collectionMillis + " ms; " + garbage
+                + " MB/s allocated by an extra thread");
         lines.add("");
         lines.add("million commands a second, medians of "
                 + rates.stream().mapToInt(r -> r.perSecond().size()).max().orElse(0) + " runs");

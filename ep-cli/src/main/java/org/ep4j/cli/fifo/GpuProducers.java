@@ -153,8 +153,8 @@ final class GpuProducers implements Producers {
     private void check() {
         if (room.memory().getLongAcquire(Room.GAVE_UP) != 0) {
             throw new EpTimeoutException(
-                    "a kernel has waited 20 s for the proxy threads, which have taken " + room.taken(room.rings())
-                            + " commands; see whether they have a processor each",
+                    "a kernel has waited 20 s for the proxy threads, which have consumed " + room.taken(room.rings())
+                            + " commands; check that each proxy thread has a CPU core",
                     "commands",
                     -1,
                     1,

@@ -34,7 +34,7 @@ final class HostProducers implements Producers {
 
     @Override
     public String name() {
-        return "threads of the host in the place of a GPU";
+        return "host threads instead of a GPU";
     }
 
     @Override

@@ -61,7 +61,7 @@ final class JavaProxies implements Takers.Running, CommandSink {
         });
         if (!ended.running().isEmpty()) {
             throw new EpException("proxy threads " + ended.running() + " have not ended within " + DEADLINE.toSeconds()
-                    + " s; see what they do (jstack)");
+                    + " s; run jstack to see where they wait");
         }
         return LongStream.of(sums).sum();
     }

@@ -70,7 +70,7 @@ final class NativeLibrary {
         } catch (IOException e) {
             throw new EpUnavailableException(
                     "no C++ proxy threads to compare with: g++ cannot be started (" + e.getMessage()
-                            + "); install it, name a built library by --native, or leave the comparison out by --native none",
+                            + "); install it, name a built library with --native, or skip the comparison with --native none",
                     e);
         }
         try {
@@ -87,7 +87,7 @@ final class NativeLibrary {
         if (process.exitValue() != 0) {
             throw new EpUnavailableException("g++ cannot compile " + SOURCE + ", exit code " + process.exitValue()
                     + ": " + Files.readString(log, StandardCharsets.UTF_8)
-                    + "; leave the comparison out by --native none");
+                    + "; skip the comparison with --native none");
         }
     }
 
@@ -98,7 +98,7 @@ final class NativeLibrary {
         } catch (UnsatisfiedLinkError e) {
             throw new EpUnavailableException(
                     library + " cannot be loaded: " + e.getMessage()
-                            + "; build it by g++ -O3 -shared -fPIC -pthread from " + SOURCE,
+                            + "; build it with g++ -O3 -shared -fPIC -pthread from " + SOURCE,
                     e);
         }
     }

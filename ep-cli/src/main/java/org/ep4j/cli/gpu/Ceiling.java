@@ -60,7 +60,7 @@ final class Ceiling implements AutoCloseable {
     /** Over the memory of {@code buffer}: its combine input, of which the last row is kept for the gate. */
     Ceiling(GpuDevice device, EpBuffer buffer) {
         if (!(buffer instanceof GpuBufferFacts facts)) {
-            throw new EpException("the buffer " + buffer + " does not lie on a GPU");
+            throw new EpException("the buffer " + buffer + " is not in GPU memory");
         }
         this.device = device;
         int own = buffer.group().rank();

@@ -111,7 +111,7 @@ public enum GpuOperation {
                         "--ops",
                         name,
                         String.join(", ", all.stream().map(GpuOperation::text).toList()),
-                        "name operations, or the beginning of their names");
+                        "name operations, or prefixes of their names");
             }
         }
         return Arrays.stream(values())

@@ -85,7 +85,7 @@ public final class GpuRank {
         try (EpGroup group = EpGroup.join(bootstrap, config)) {
             EpDevice device = group.device();
             if (!(device instanceof GpuDevice gpu)) {
-                throw new EpUnavailableException(device.id() + " is no GPU; name one with --device");
+                throw new EpUnavailableException(device.id() + " is not a GPU; name one with --device");
             }
             if (spec.validate()) {
                 new RankWork(spec.validation(), this::passOn).run(group);

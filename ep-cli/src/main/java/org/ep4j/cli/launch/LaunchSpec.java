@@ -42,7 +42,7 @@ public record LaunchSpec(
             throw new EpArgumentException("command", "empty", "a program", "name the program after --");
         }
         if (masterPort < 0 || masterPort > 65535) {
-            throw new EpArgumentException("masterPort", masterPort, "in [0, 65535]", "0 takes a free port");
+            throw new EpArgumentException("masterPort", masterPort, "in [0, 65535]", "0 selects a free port");
         }
     }
 

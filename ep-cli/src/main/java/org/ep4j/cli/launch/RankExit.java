@@ -21,6 +21,8 @@ public record RankExit(int rank, int code) {
             return "all ranks ended with exit code 0";
         }
         return "rank " + rank
-                + (code > 128 && code < 160 ? " was ended by signal " + (code - 128) : " ended with exit code " + code);
+                + (code > 128 && code < 160
+                        ? " was killed by signal " + (code - 128)
+                        : " ended with exit code " + code);
     }
 }

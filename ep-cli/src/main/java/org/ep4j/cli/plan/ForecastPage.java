@@ -41,7 +41,7 @@ public final class ForecastPage {
         line(
                 "`./ep plan` predicts the time of a dispatch or combine. This page compares its predictions with published measurements and with this project's own.");
         line(
-                "`./ep forecast-page > docs/planning/forecast-accuracy.md` writes it, and a test compares it with the model.");
+                "`./ep forecast-page > docs/planning/forecast-accuracy.md` writes this page, and a test compares the page with the model.");
         line("");
     }
 
@@ -57,7 +57,7 @@ public final class ForecastPage {
         line("");
         line(
                 "- each rank's GPU links, sending and receiving; a link that connects two GPUs directly is a resource of its own");
-        line("- each NIC port, sending and receiving, with all ranks that use it");
+        line("- each NIC port, sending and receiving, shared by all ranks that use it");
         line("- the PCIe path to a NIC, if it is slower than the NIC's ports");
         line("- PCIe to the CPU, and host memory, if bytes are staged in host memory");
         line("");
@@ -68,19 +68,19 @@ public final class ForecastPage {
         line(
                 "In high throughput with one message per rank, a token goes once to each host (or NVLink domain) that holds one of its");
         line(
-                "experts. It goes to the rank that has the same index there as the sender has in its own; this rank forwards it inside");
+                "experts. There it goes to the rank whose index within the host (or domain) equals the sender's index within its own; that rank");
         line(
-                "that host (or domain). In the model a combine of one row per rank goes the same way backwards: the forwarding rank adds");
+                "forwards the token inside the host (or domain). In the model a combine of one row per rank goes the same way backwards: the");
         line(
-                "the rows of its domain and sends one sum. ep4j's own combine sends every row directly, so between hosts it takes longer");
+                "forwarding rank adds the rows of its domain and sends one sum. ep4j's own combine sends every row directly,");
         line(
-                "than predicted. In low latency, and with one message per expert, each message goes directly to its rank. The model has");
+                "so between hosts it takes longer than predicted. In low latency, and in high throughput with one message per expert,");
         line(
-                "one constant for each kind of resource (for NICs, one for each mode), and no constant cost per row. The NIC constants");
+                "each message goes directly to its rank. The model has one constant for each kind of resource (for NICs, one for each");
         line(
-                "were fitted to the ConnectX-7 figures below; the constants of GPU links and the fixed time of an operation were fitted");
-        line(
-                "to measurements on 4 H200. For the figures that constants were fitted to, the tables test only the byte counts and the");
+                "mode), and no constant cost per row. The NIC constants were fitted to the ConnectX-7 figures below; the constants of");
+        line("GPU links and the fixed time of an operation were fitted to measurements on 4 H200.");
+        line("For the figures that constants were fitted to, the tables test only the byte counts and the");
         line("form of the model. For all other figures they also test the constants.");
         line("");
         line("| constant | value | source |");
@@ -112,9 +112,9 @@ public final class ForecastPage {
                 "Nominal link bandwidths are taken from `graph/topo.h` of NCCL and RCCL: NVLink 20.6 GB/s per link (40.1 on Blackwell), xGMI 48 GB/s (MI300, MI350).");
         line("");
         line(
-                "Not in the model: work of the GPU (casts, sums, copies, too few SMs), message rates of NICs and host threads,");
+                "Not in the model: work of the GPU (casts, sums, copies), the number of SMs, message rates of NICs and host threads,");
         line(
-                "congestion, and the tail of random routing. So a prediction is usually a lower bound of the time, and most ratios");
+                "congestion, and the tail of random routing. So a prediction is usually a lower bound for the time, and most ratios");
         line("below are less than 1.");
         line("");
     }
@@ -129,9 +129,9 @@ public final class ForecastPage {
                 all.size(), ratios.get(ratios.size() / 2), within(all, 0.1), within(all, 0.25));
         line("");
         line(
-                "Units: `us` is the time of the operation. `GB/s` counts all messages of a rank, including those to itself.");
+                "Units: `us` is the time of the operation. `GB/s` counts all messages of a rank, including its messages to itself.");
         line(
-                "`GB/s per host` counts a token once for each host that it goes to, including its own. A GB is 1e9 bytes.");
+                "`GB/s per host` counts a token once for each host that it goes to, also if that is the host of the sender. A GB is 1e9 bytes.");
         line("`limited by` names the slowest resource in the model.");
         line("");
         line("| mode, ranks | figures | median ratio | within 10 % | within 25 % |");

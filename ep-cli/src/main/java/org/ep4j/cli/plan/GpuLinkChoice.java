@@ -35,32 +35,34 @@ final class GpuLinkChoice {
         return switch (choice) {
             case FILE -> with(locality, architecture, locality.peers());
             case NONE -> {
-                assumptions.add("GPUs without links between them, as asked");
+                assumptions.add("GPUs without links between them, as --gpu-links none requires");
                 yield with(locality, architecture, withoutLinks(locality));
             }
             case ALL -> {
-                assumptions.add("all GPUs of a host joined by links through switches, as asked");
+                assumptions.add("all GPUs of a host joined by links through switches, as --gpu-links all requires");
                 yield with(locality, architecture, joined(locality, gpu, gpus, architecture));
             }
             case AUTO -> {
                 boolean silent = !isLinked(locality);
                 if (silent && linked) {
-                    assumptions.add("the description shows links of other GPUs, and none of " + gpu.name()
+                    assumptions.add("the description shows links of other GPUs, but no links of " + gpu.name()
                             + gpu.address().map(address -> " (" + address + ")").orElse("")
-                            + ": taken as having none (--gpu-links all plans with them)");
+                            + ", so this GPU is planned without links (to plan with links, give --gpu-links all)");
                 }
                 if (!silent || linked || gpus.size() < 2) {
                     yield with(locality, architecture, locality.peers());
                 }
                 if (!gpus.stream().allMatch(KnownGpuLinks::joined)) {
                     assumptions.add("the description shows no GPU links, and "
-                            + (gpu.id().device() < 0 ? "not what GPUs these are" : "GPUs of this model may have none")
-                            + ": taken as having none (--gpu-links all plans with them)");
+                            + (gpu.id().device() < 0
+                                    ? "does not name the GPU model"
+                                    : "GPUs of this model may have none")
+                            + ", so the GPUs are planned without links (to plan with links, give --gpu-links all)");
                     yield with(locality, architecture, locality.peers());
                 }
                 assumptions.add("the description shows no GPU links, but GPUs of this model (" + gpu.id()
                         + ") are always joined by " + (gpu.vendor() == GpuVendor.AMD ? "xGMI" : "NVLink")
-                        + ": taken as such (--gpu-links file plans without)");
+                        + ", so they are planned with these links (to plan without links, give --gpu-links file)");
                 yield with(locality, architecture, joined(locality, gpu, gpus, architecture));
             }
         };

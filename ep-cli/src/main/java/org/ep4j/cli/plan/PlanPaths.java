@@ -90,7 +90,7 @@ final class PlanPaths {
                 plan.profiles().get(path.from()), plan.profiles().get(path.to()));
         boolean pci = way.filter(found -> !found.gpuLinks()).isPresent();
         return pci && path.nics().isEmpty()
-                ? "PCIe peer-to-peer: trust it only after a self-test of the order of writes; IOMMU and ACS can break it"
+                ? "PCIe peer-to-peer: trust this path only after a self-test of the order of writes; IOMMU and ACS can break peer-to-peer"
                 : "";
     }
 
@@ -221,9 +221,10 @@ final class PlanPaths {
     private static String apart(EpPlan plan, int rank, int peer, PortPairing pairing) {
         String pair = "no known route joins the networks of " + ports(plan, rank) + " and of " + ports(plan, peer);
         return pairing.meeting() == Meeting.NONE
-                ? pair + ": connecting such ranks fails unless a router does"
-                : pair + ": such pairs take ports of one network that are farther from one of the ranks, "
-                        + pairing.lower().get(0) + " and " + pairing.higher().get(0) + " here";
+                ? pair + ": connecting such ranks fails unless a router joins the networks"
+                : pair
+                        + ": such pairs of ranks use ports that share a network but are farther from one of the two ranks, here "
+                        + pairing.lower().get(0) + " and " + pairing.higher().get(0);
     }
 
     private static String ports(EpPlan plan, int rank) {

@@ -68,12 +68,13 @@ public final class PlanStudy {
         tellLeftOut();
         assumptions.addAll(PlanPaths.apart(plan));
         if (request.experts() < plan.ranks()) {
-            assumptions.add(request.experts() + " experts on " + plan.ranks() + " ranks: only " + request.experts()
-                    + " ranks hold one, and all tokens go there (--experts plans with more)");
+            assumptions.add(
+                    request.experts() + " experts on " + plan.ranks() + " ranks: only " + request.experts()
+                            + " ranks hold an expert, and all tokens go to these ranks (to plan with more experts, give --experts)");
         }
         if (!first.device().isGpu()) {
-            assumptions.add(
-                    "forecasts for the host device count copies between ranks alone; ./ep bench measures the rest");
+            assumptions.add("forecasts for the host device include only the copies between ranks; ./ep bench measures"
+                    + " whole operations");
         }
         PlanReport.Sizes sizes = sizes();
         List<PlanReport.Operation> forecasts = forecasts();
@@ -106,8 +107,8 @@ public final class PlanStudy {
             Optional<NicPaths> nics = NicPaths.of(profile.locality(), nic -> true);
             boolean assumed = nics.isPresent() && nics.get().nearest().rateAssumed();
             if (assumed) {
-                assumptions.add("the rates of NICs such as "
-                        + nics.get().nearest().name() + " are not described: 100 Gb/s is taken");
+                assumptions.add("100 Gb/s for NICs such as "
+                        + nics.get().nearest().name() + ", because the description does not give their rates");
                 return;
             }
         }

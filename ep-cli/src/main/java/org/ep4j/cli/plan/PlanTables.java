@@ -143,8 +143,8 @@ public final class PlanTables {
         }
         indented(table);
         line(
-                "  GB/s: of a pair while its rank writes to no other peer; shared by: pairs that divide it when all ranks of the"
-                        + " host write to each other");
+                "  GB/s: rate of a pair while the sending rank writes to no other peer; shared by: number of pairs that share this rate"
+                        + " when all ranks of the host write to each other");
         for (Paths group : report.paths()) {
             if (group.note().isEmpty() && group.rejected().isEmpty()) {
                 continue;
@@ -256,7 +256,7 @@ public final class PlanTables {
             if (op.loads().isEmpty()) {
                 continue;
             }
-            line("  %s %s: bytes over what carries them", op.mode(), op.operation());
+            line("  %s %s: load of each kind of resource", op.mode(), op.operation());
             for (Load load : op.loads().subList(0, Math.min(LOADS, op.loads().size()))) {
                 line(
                         "    %10s us  %s%s: %s at %s GB/s",

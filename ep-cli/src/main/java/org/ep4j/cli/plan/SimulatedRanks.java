@@ -114,8 +114,8 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
                         .count();
                 assumptions.add((others == 0
                                 ? "the description has no GPU"
-                                : "none of its " + others + " accelerators is known")
-                        + ": ranks use the host device");
+                                : "none of the " + others + " accelerators in the description is known")
+                        + ", so ranks use the host device");
             }
             return onHost || gpus.isEmpty() ? hostSeats(host) : gpuSeats(gpus);
         }
@@ -126,8 +126,8 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
                 throw new EpArgumentException(
                         "--ranks-per-host",
                         ranks,
-                        "at most " + gpus.size() + ", the GPUs of a host of " + topology.source(),
-                        "start one rank a GPU");
+                        "at most " + gpus.size() + ", the number of GPUs per host in " + topology.source(),
+                        "plan at most one rank per GPU");
             }
             GpuLinkChoice links = new GpuLinkChoice(options.gpuLinks(), assumptions);
             Map<Gpu, Locality> around = new LinkedHashMap<>();
@@ -195,7 +195,7 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
                     : Math.max(topology.hosts().size(), LARGEST_DOMAIN / gpus);
             if (options.domainHosts() == 0) {
                 assumptions.add(
-                        "NVLink domains of up to " + size + " hosts, from the clique that the description names");
+                        "NVLink domains of up to " + size + " hosts, because the description names an NVLink clique");
             }
             return (seat.clique().isEmpty() ? "domain" : seat.clique()) + "#" + host / size;
         }

@@ -112,8 +112,8 @@ public final class SpinBarrier implements Meeting {
     private void checkAlive(int other) {
         if (lost.get().contains(other)) {
             throw new EpPeerLostException(
-                    "rank " + other
-                            + " is lost and did not come to the measurement; look at its output for why it ended",
+                    "rank " + other + " is lost and did not reach the measurement; the output of rank " + other
+                            + " may show why",
                     other,
                     "measurement");
         }
@@ -122,8 +122,8 @@ public final class SpinBarrier implements Meeting {
     private void checkDeadline(long waited, int other) {
         if (waited > deadline.toNanos()) {
             throw new EpTimeoutException(
-                    "rank " + other + " did not come to the measurement within " + deadline
-                            + "; look at its output for what holds it up",
+                    "rank " + other + " did not reach the measurement within " + deadline + "; the output of rank "
+                            + other + " may show what rank " + other + " waits for",
                     "measurement",
                     other,
                     epoch,

@@ -133,8 +133,9 @@ final class WriteMeter {
                 end = end == 0 ? now + PATIENCE.toNanos() : end;
                 if (now - end > 0) {
                     throw new EpTimeoutException(
-                            "rank " + peer + " advanced its counter to " + posted.seen(COUNTER, peer) + ", awaited "
-                                    + awaited + " for " + PATIENCE.toSeconds() + " s; see its state",
+                            "after " + PATIENCE.toSeconds() + " s of waiting, the counter of rank " + peer + " is "
+                                    + posted.seen(COUNTER, peer) + ", must be " + awaited
+                                    + "; check whether rank " + peer + " still runs",
                             "counted writes",
                             peer,
                             awaited,

@@ -98,8 +98,8 @@ public final class WriteWork {
                 }
             }
         }
-        throw new EpUnavailableException("no two of these ranks write each other by posting to a NIC; the plan is\n"
-                + plan.explain() + "\nfor ranks of one host name the backend: --backend ibrc-multiqp");
+        throw new EpUnavailableException("no two of these ranks write to each other by posting to a NIC; the plan is\n"
+                + plan.explain() + "\nif the ranks are on one host, give --backend ibrc-multiqp");
     }
 
     private static EpBackendProvider provider(String id) {
@@ -107,7 +107,7 @@ public final class WriteWork {
                 .map(ServiceLoader.Provider::get)
                 .filter(provider -> provider.id().equals(id))
                 .findFirst()
-                .orElseThrow(() -> new EpUnavailableException("backend " + id + " of the plan is not here"));
+                .orElseThrow(() -> new EpUnavailableException("backend " + id + " of the plan is not installed here"));
     }
 
     private void measure(OpenContext context, EpBackend backend, PairPath there, PairPath back) {
@@ -116,7 +116,8 @@ public final class WriteWork {
                 SymmetricBuffer buffer = backend.expose(
                         "writes", bytes, Optional.of(ExposedMemory.of(allocation.memory())), context.deadline())) {
             HostPosted posted = buffer.as(HostPosted.class)
-                    .orElseThrow(() -> new EpUnavailableException(backend.id() + " cannot be written by posting"));
+                    .orElseThrow(() -> new EpUnavailableException(
+                            backend.id() + " has no buffers that host threads can write by posting to a NIC"));
             HostMemory memory = HostMemory.of(buffer.local());
             if (context.rank() == there.from()) {
                 parent.accept(new RankMessage.Path(

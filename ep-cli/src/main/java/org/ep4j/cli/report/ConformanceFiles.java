@@ -45,7 +45,7 @@ public final class ConformanceFiles {
             soFar();
         } catch (EpUnavailableException e) {
             System.getLogger(ConformanceFiles.class.getName())
-                    .log(System.Logger.Level.DEBUG, "results so far are not kept", e);
+                    .log(System.Logger.Level.DEBUG, "the results so far could not be written", e);
         }
     }
 

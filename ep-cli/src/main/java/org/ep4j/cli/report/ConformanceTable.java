@@ -83,7 +83,7 @@ public final class ConformanceTable {
         return lines.size() <= REASON_LINES
                 ? reason
                 : String.join("\n", lines.subList(0, REASON_LINES)) + "\n... " + (lines.size() - REASON_LINES)
-                        + " more lines in the file of --json";
+                        + " more lines in the file that --json names";
     }
 
     private static int chapter(String id) {

@@ -159,7 +159,8 @@ public final class GpuPlots {
             // So do Java's fonts say that the machine has none.
             throw new EpUnavailableException(
                     "cannot draw " + file + ": " + e + "; Java needs fonts to draw (Debian: apt-get install fontconfig"
-                            + " fonts-dejavu-core), or draw elsewhere: write --json here, and pass it to --from there",
+                            + " fonts-dejavu-core), or draw on another machine: write the results with --json here,"
+                            + " and read that file with --from there",
                     e);
         }
     }

@@ -88,7 +88,10 @@ public record GpuReport(
             return JsonMapper.builder().build().readValue(file, GpuReport.class);
         } catch (JacksonException e) {
             throw new EpArgumentException(
-                    "file", file, "the --json of a bench on GPUs (" + e.getOriginalMessage() + ")", "name such a file");
+                    "file",
+                    file,
+                    "a file that ./ep bench --json wrote on GPUs (" + e.getOriginalMessage() + ")",
+                    "name such a file");
         }
     }
 

@@ -35,8 +35,8 @@ public final class SentLines {
                 .collect(Collectors.joining(", "));
         return String.format(
                 Locale.ROOT,
-                "%s sent, with rounds that do not count: %.1f MB in %d writes, %d adds, over %d queue pairs; %d failovers, %d"
-                        + " repeated. %s",
+                "Backend %s sent %.1f MB in %d writes, and advanced counters of peers %d times, over %d queue pairs, including"
+                        + " rounds that are not measured; %d failovers, %d requests repeated. %s",
                 backend,
                 lanes.stream().mapToLong(OfLane::bytes).sum() / 1e6,
                 lanes.stream().mapToLong(OfLane::writes).sum(),

@@ -64,7 +64,7 @@ final class ArchiveReader {
             // The library lets failures of its own inside out on some damaged archives.
             throw new TopologyException(
                     archive + " cannot be read as a .tar.gz: " + Printable.line(String.valueOf(e.getMessage()), MESSAGE)
-                            + "; it is damaged or holds something else",
+                            + "; it is damaged, or is not a .tar.gz",
                     e);
         }
         return reader.tree;
@@ -110,13 +110,13 @@ final class ArchiveReader {
         }
         List<String> names = ArchiveTree.components(path);
         if (names.contains("..")) {
-            throw wrong(path, "whose name may lead outside; pack the files again without \"..\"");
+            throw wrong(path, "whose name may point outside of the archive; pack the files again without \"..\"");
         }
         if (names.size() > Limits.FOLDERS || names.stream().anyMatch(name -> name.length() > Limits.NAME)) {
             throw wrong(
                     path,
-                    "with more than " + Limits.FOLDERS + " folders within each other or a name of more than "
-                            + Limits.NAME + " characters; pack only files of /sys and /proc");
+                    "with more than " + Limits.FOLDERS + " nested folders or a name of more than " + Limits.NAME
+                            + " characters; pack only files of /sys and /proc");
         }
         return names;
     }
@@ -138,7 +138,7 @@ final class ArchiveReader {
                     .orElseThrow(() -> wrong(
                             entry.getName(),
                             "which is a hard link to " + Printable.quote(entry.getLinkName())
-                                    + ", and no file of this name comes before it; pack the files again"));
+                                    + ", but no file of this name comes earlier in the archive; pack the files again"));
             put(entry, names, same, 0);
         } else if (entry.isSparse()) {
             // Files of /sys have no blocks, and tar --sparse takes them for holes: their content is lost.
@@ -177,7 +177,7 @@ final class ArchiveReader {
     private void folders(TarArchiveEntry entry, List<String> names) {
         int made = tree.folders(names);
         if (made < 0) {
-            throw wrong(entry.getName(), "below a file of the same archive; pack the files again");
+            throw wrong(entry.getName(), "whose path leads through a file of the same archive; pack the files again");
         }
         keep(
                 made,

@@ -77,7 +77,7 @@ final class PairLabel {
         all.put("PHB", "a PCIe host bridge");
         all.put("NODE", "host bridges of one NUMA node");
         all.put("SYS", "the link between NUMA nodes");
-        all.put("-", "no way, or not known");
+        all.put("-", "no path, or not known");
         all.put("*", "nearest NICs of the GPU");
         return all;
     }

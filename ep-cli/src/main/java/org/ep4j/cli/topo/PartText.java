@@ -103,7 +103,7 @@ final class PartText {
                 nic.ports().stream().map(port -> port(nic, port)).collect(Collectors.joining("; ")),
                 nic.gpuDirect().map(yes -> yes ? "" : "no GPUDirect").orElse(""),
                 nic.listed() ? "" : "not usable: " + PortObstacle.NOT_LISTED,
-                nic.compute() ? "" : "not for traffic of applications");
+                nic.compute() ? "" : "not for application traffic");
     }
 
     /** A port: {@code port 1 ACTIVE InfiniBand 400 Gb/s}. */

@@ -214,8 +214,8 @@ public final class TopologyJson {
     private static List<String> warnings(Topology topology) {
         List<String> warnings = new ArrayList<>(topology.warnings());
         if (topology.gpus().size() > PathMatrix.MOST_PAIRED) {
-            warnings.add("distances of " + topology.gpus().size() + " GPUs are left out; those of up to "
-                    + PathMatrix.MOST_PAIRED + " are written");
+            warnings.add("distances between " + topology.gpus().size()
+                    + " GPUs are left out: they are written for at most " + PathMatrix.MOST_PAIRED + " GPUs");
         }
         return warnings;
     }

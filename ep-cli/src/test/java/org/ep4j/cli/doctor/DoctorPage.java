@@ -33,8 +33,8 @@ final class DoctorPage {
         StringBuilder text = new StringBuilder("""
                 # Checks of the doctor
 
-                `./ep doctor` says what works on this machine, what is to be mended, and how. `./ep doctor --all` shows every check. Checks have codes
-                that are never reused, and one of these results:
+                `./ep doctor` shows what works on this machine, what needs fixing, and how to fix it. `./ep doctor --all` shows every check.
+                Checks have codes that are never reused, and one of these results:
 
                 | result | meaning |
                 |---|---|

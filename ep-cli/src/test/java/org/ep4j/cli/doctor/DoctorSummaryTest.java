@@ -113,7 +113,7 @@ final class DoctorSummaryTest {
         assertThat(DoctorSummary.of(examined, "1.0").lines())
                 .containsExactly(
                         "ep4j 1.0, recording tree: no GPU, 2 RDMA NICs",
-                        "[ok]  host     nothing amiss",
+                        "[ok]  host     no problems found",
                         "[ok]  RDMA     mlx5_0, mlx5_1",
                         "[ - ] NVIDIA   no NVIDIA GPU here",
                         "[ - ] AMD      no AMD GPU here",

@@ -139,7 +139,7 @@ final class ExaminedTest {
         assertThat(DoctorText.of(
                         new Examined("tree", false, NO_GPU, List.of(), List.of(PASS, ABSENT), List.of()), false))
                 .contains(
-                        "recording examined by 1 of 2 checks, no device or backend was probed; nothing amiss: 1 passed")
+                        "recording examined by 1 of 2 checks, no device or backend was probed; no problems found: 1 passed")
                 .doesNotContain("usable");
     }
 

@@ -275,7 +275,8 @@ final class PlannedBackendTest {
         assertThat(one(machine).assumptions())
                 .singleElement()
                 .asString()
-                .contains("links of other GPUs, and none of GPU2 (0000:03:00.0)", "as having none", "--gpu-links all");
+                .contains(
+                        "links of other GPUs, but no links of GPU2 (0000:03:00.0)", "without links", "--gpu-links all");
         EpPlan plan = plan(machine, 1);
         assertThat(plan.path(0, 1).backend()).isEqualTo("ipc-nvlink");
         assertThat(plan.path(0, 2).backend()).isNotEqualTo("ipc-nvlink");
@@ -305,7 +306,7 @@ final class PlannedBackendTest {
                         2);
                 for (PairPath path : List.of(inside(plan), across(plan))) {
                     assertThat(path.rejected())
-                            .allSatisfy(text -> assertThat(text).containsAnyOf("(", "slower", "taken last"));
+                            .allSatisfy(text -> assertThat(text).containsAnyOf("(", "slower", "chosen last"));
                     assertThat(path.rejected().size() + 1).isEqualTo(BACKENDS.size());
                 }
             }

@@ -122,7 +122,8 @@ final class RunnablePlansTest {
             assertThat(across).as(name).containsExactly(PathKind.HOST_POSTED);
             assertThat(plan.paths().stream().flatMap(path -> path.rejected().stream()))
                     .as("%s: why GPUs that could post do not", name)
-                    .anyMatch(reason -> reason.contains("kernels of a GPU post in one way"));
+                    .anyMatch(reason ->
+                            reason.contains("kernels of a GPU must post to all of its peers in the same way"));
         }
     }
 

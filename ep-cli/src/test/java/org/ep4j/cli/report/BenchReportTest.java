@@ -105,8 +105,10 @@ final class BenchReportTest {
     @Test
     void whatWasSentIsALineForEachBackend() {
         assertThat(SentLines.of(report().sent()))
-                .containsExactly("net sent, with rounds that do not count: 8.0 MB in 160 writes, 16 adds, over 4 queue"
-                        + " pairs; 2 failovers, 14 repeated. a:1 to b:1 2.0 MB, a:2 to b:2 6.0 MB");
+                .containsExactly(
+                        "Backend net sent 8.0 MB in 160 writes, and advanced counters of peers 16 times, over 4 queue pairs, including rounds"
+                                + " that are not measured; 2 failovers, 14 requests repeated. a:1 to b:1 2.0 MB, a:2"
+                                + " to b:2 6.0 MB");
     }
 
     @Test

@@ -187,13 +187,13 @@ final class ArchiveReaderTest {
                     file(tar, "a", "x");
                     file(tar, "a/b", "x");
                 })
-                .hasMessageContainingAll("\"a/b\"", "below a file");
+                .hasMessageContainingAll("\"a/b\"", "leads through a file");
     }
 
     @Test
     void namesAndFoldersBeyondTheLimitsAreRefused() {
         refused(tar -> file(tar, "x".repeat(Limits.NAME + 1), "x")).hasMessageContaining("more than 255 characters");
-        refused(tar -> file(tar, "x/".repeat(Limits.FOLDERS) + "x", "x")).hasMessageContaining("64 folders");
+        refused(tar -> file(tar, "x/".repeat(Limits.FOLDERS) + "x", "x")).hasMessageContaining("64 nested folders");
         refused(tar -> file(tar, "x/".repeat(Limits.PATH / 2) + "x", "x")).hasMessageContaining("at most 4096");
         refused(tar -> link(tar, "x", "y/".repeat(Limits.PATH / 2 + 1))).hasMessageContaining("at most 4096");
         refused(tar -> {

@@ -167,8 +167,8 @@ final class HostileFilesTest {
                 "matrix",
                 matrix(),
                 ", line 1025: GPU1023 to GPU1022 is \"ODD\"; known are X, NV#, PIX, PXB, PHB, NODE, SYS");
-        text("line", "GPU0 ".repeat(Limits.LINE), ", line 1: has more than 65536 characters; that is no such table");
-        text("lines", "x" + "\n".repeat(Limits.LINES), ": has 200001 lines; a text of at most 200000 is read");
+        text("line", "GPU0 ".repeat(Limits.LINE), ", line 1: has more than 65536 characters, the limit for a line");
+        text("lines", "x" + "\n".repeat(Limits.LINES), ": has 200001 lines; the limit for a text is 200000");
         text(
                 "long",
                 " ".repeat(Limits.TEXT) + "x",

@@ -81,7 +81,7 @@ final class LargeMachinesTest {
         JsonNode json = JsonMapper.builder().build().readTree(TopologyJson.of(domain()));
         assertThat(json.get("distances")).isEmpty();
         assertThat(json.get("links")).hasSize(4 * GPUS);
-        assertThat(json.get("warnings").toString()).contains("distances of 576 GPUs are left out");
+        assertThat(json.get("warnings").toString()).contains("distances between 576 GPUs are left out");
         assertThat(json.get("gpus").get(9).get("nearestNics").toString()).contains("mlx5_9");
     }
 

@@ -79,7 +79,8 @@ public abstract class EngineBuffer implements EpBuffer {
     protected final void requireHighThroughput() {
         requireOpen();
         if (shape.maxTokens() == 0) {
-            throw new EpStateException("the shape leaves high throughput out; set maxTokens when creating the buffer");
+            throw new EpStateException(
+                    "the buffer was created without high throughput (maxTokens is 0); set maxTokens when creating the buffer");
         }
     }
 
@@ -88,7 +89,7 @@ public abstract class EngineBuffer implements EpBuffer {
         requireOpen();
         if (shape.maxLowLatencyTokens() == 0) {
             throw new EpStateException(
-                    "the shape leaves low latency out; set maxLowLatencyTokens when creating the buffer");
+                    "the buffer was created without low latency (maxLowLatencyTokens is 0); set maxLowLatencyTokens when creating the buffer");
         }
     }
 
@@ -100,7 +101,7 @@ public abstract class EngineBuffer implements EpBuffer {
                     "rank",
                     rank,
                     "another rank in [0, " + group.size() + ")",
-                    "a rank cannot leave itself out; it leaves by closing");
+                    "a rank cannot mask itself; close the group to leave it");
         }
     }
 

@@ -22,9 +22,10 @@ public final class ExpertIds {
                 "topkIds[" + token + "][" + selection + "]",
                 value,
                 "-1 or in [0, " + experts + ")",
-                "pass global expert ids (not local ones), -1 for no selection"
+                "pass global expert ids (not local ids), or -1 for no selection"
                         + (order
-                                ? "; is the buffer in ByteOrder.nativeOrder()? In the other order this is " + turned
+                                ? "; is the buffer in ByteOrder.nativeOrder()? In the other byte order the value is "
+                                        + turned
                                 : ""));
     }
 
@@ -38,8 +39,8 @@ public final class ExpertIds {
         return new EpArgumentException(
                 "topkIds[" + token + "]",
                 "a list with expert " + expert + " twice",
-                "a list of different experts, since no expert may have more than maxLowLatencyTokens = " + most
-                        + " selections, and this one has more",
-                "select an expert once for a token");
+                "a list of different experts, because this expert has more than maxLowLatencyTokens = " + most
+                        + " selections",
+                "select each expert at most once for a token");
     }
 }

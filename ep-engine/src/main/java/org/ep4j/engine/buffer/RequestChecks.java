@@ -51,7 +51,7 @@ public final class RequestChecks {
      * @return T
      */
     public int layoutTokens(Tensor topkIds) {
-        return args.tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "the largest number of tokens");
+        return args.tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "EpShape.MAX_TOKENS");
     }
 
     /** Expert ids of {@code tokens} tokens; which experts they name is not looked at. */
@@ -73,7 +73,7 @@ public final class RequestChecks {
                     "scales",
                     fp8 ? "absent" : "present",
                     fp8 ? "present with FP8 rows" : "absent with BF16 rows",
-                    "scales go with FP8 rows and only with them");
+                    "pass scales with FP8 rows, and only with FP8 rows");
         }
         request.scales().ifPresent(s -> args.tensor("scales", s, FP32, tokens, shape.scales()));
         request.topkWeights().ifPresent(w -> args.tensor("topkWeights", w, FP32, tokens, shape.topK()));
@@ -87,7 +87,7 @@ public final class RequestChecks {
                 throw new EpArgumentException(
                         "x",
                         tokens + " tokens",
-                        handle.tokens() + " tokens, as the handle",
+                        handle.tokens() + " tokens, as many as the handle has",
                         "send the same tokens again");
             }
             if (handle.layout() != request.layout()) {
@@ -154,8 +154,8 @@ public final class RequestChecks {
             throw new EpArgumentException(
                     "x",
                     "in the memory of combineInput()",
-                    "elsewhere for a by-expert combine, which uses that memory itself",
-                    "pass memory of your own, or the rows of the dispatch");
+                    "elsewhere, because a by-expert combine uses that memory for its own data",
+                    "pass memory that you allocated, or the rows of the dispatch");
         }
     }
 
@@ -214,7 +214,7 @@ public final class RequestChecks {
 
     /** What a handle is refused with that another buffer made. */
     public static EpStateException foreignHandle() {
-        return new EpStateException("the handle is of another buffer (or of one that is closed);"
+        return new EpStateException("the handle belongs to another buffer (or to a closed one);"
                 + " combine on the buffer that dispatched, with the handle of that dispatch");
     }
 }

@@ -149,7 +149,7 @@ public final class RequestTensors {
                 name,
                 "in the buffer's symmetric memory",
                 "in memory that other ranks neither read nor write",
-                "pass memory of your own; only the x of a combine may be the rows of its dispatch or combineInput()");
+                "pass memory that you allocated; only the x of a combine may be the rows of its dispatch or combineInput()");
     }
 
     private void requireDistinct() {
@@ -160,7 +160,7 @@ public final class RequestTensors {
                             names[i],
                             "overlapping " + names[j],
                             "memory that no other tensor of the call uses",
-                            "pass another tensor, or leave it out");
+                            "pass a tensor in other memory, or leave this tensor out");
                 }
             }
         }

@@ -37,7 +37,7 @@ public final class TensorArgs {
         }
         if (!types.contains(tensor.type())) {
             throw new EpArgumentException(
-                    name, tensor.type(), "of type " + types, "convert it, or pass the right tensor");
+                    name, tensor.type(), "of type " + types, "convert the tensor to such a type, or pass another one");
         }
         boolean same = tensor.shape().size() == shape.length;
         for (int i = 0; same && i < shape.length; i++) {
@@ -82,7 +82,7 @@ public final class TensorArgs {
                     name,
                     tokens + " tokens",
                     "at most " + limit + " = " + most,
-                    "send fewer, or create a larger buffer");
+                    "send fewer tokens, or create a larger buffer");
         }
         return (int) tokens;
     }

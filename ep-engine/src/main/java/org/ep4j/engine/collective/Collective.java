@@ -194,7 +194,7 @@ public final class Collective {
         }
         if (!reasons.isEmpty()) {
             int more = reasons.size() - SHOWN;
-            String message = backend + " failed at " + step + " on "
+            String message = backend + " failed in step \"" + step + "\" on "
                     + String.join("; ", reasons.subList(0, Math.min(SHOWN, reasons.size())))
                     + (more > 0 ? "; and on " + more + " more ranks" : "");
             throw resource ? new EpResourceException(message) : new EpException(message);
@@ -208,13 +208,15 @@ public final class Collective {
         if (e instanceof EpPeerLostException lost && isMember(lost.peer())) {
             int rank = ranks.get(lost.peer());
             named = new EpPeerLostException(
-                    label(rank) + " was lost while " + backend + " waited for it at " + step + ": " + lost.getMessage(),
+                    label(rank) + " was lost while " + backend + " waited for it in step \"" + step + "\": "
+                            + lost.getMessage(),
                     rank,
                     step);
         } else if (e instanceof EpTimeoutException late && isMember(late.peer())) {
             int rank = ranks.get(late.peer());
             named = new EpTimeoutException(
-                    label(rank) + " did not answer " + backend + " at " + step + " in time: " + late.getMessage(),
+                    label(rank) + " did not answer in time in step \"" + step + "\" of " + backend + ": "
+                            + late.getMessage(),
                     step,
                     rank,
                     late.expected(),

@@ -45,7 +45,7 @@ public final class ExposeArguments {
                     "memory",
                     memory.isEmpty() ? "empty" : memory.get().memory(),
                     bytes + " bytes",
-                    backend + " registers memory that was allocated elsewhere; pass all of it");
+                    backend + " registers memory that the caller allocates; pass memory of exactly this size");
         }
         ExposedMemory.Kind kind = memory.get().kind();
         Optional<String> refused = kind == ExposedMemory.Kind.HOST ? Optional.empty() : refusal.apply(kind);
@@ -53,7 +53,7 @@ public final class ExposeArguments {
             throw new EpArgumentException(
                     "memory",
                     memory.get().memory() + " as " + kind,
-                    "memory that its NICs register",
+                    "memory that the NICs of the backend can register",
                     refused.get() + "; pass memory of the host");
         }
     }

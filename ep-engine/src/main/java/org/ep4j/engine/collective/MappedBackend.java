@@ -37,7 +37,7 @@ public final class MappedBackend implements RecoverableBackend {
             Collective collective,
             String where,
             BiFunction<Collective, String, SymmetricAllocation> allocation) {
-        this(context, collective, where, Optional.of("it is not memory of GPUs"), allocation);
+        this(context, collective, where, Optional.of("its symmetric memory is memory of the host"), allocation);
     }
 
     /**

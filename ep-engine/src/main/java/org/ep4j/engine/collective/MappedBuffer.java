@@ -52,7 +52,7 @@ final class MappedBuffer implements SymmetricBuffer, MappedPeers {
         DeviceMemory mapped = memory.get(peer);
         if (mapped == null) {
             throw new IllegalArgumentException("rank " + peer + " is not connected to rank " + rank + " by " + backend
-                    + ", which connects it to "
+                    + ", which connects rank " + rank + " to "
                     + memory.keySet().stream()
                             .filter(r -> r != rank)
                             .sorted()
@@ -60,7 +60,8 @@ final class MappedBuffer implements SymmetricBuffer, MappedPeers {
                             .collect(Collectors.joining(", ")));
         }
         if (!open.get()) {
-            throw new EpStateException(this + " is closed, its memory is unmapped; do not use a buffer after close()");
+            throw new EpStateException(
+                    this + " is closed and its memory is unmapped; do not use a buffer after close()");
         }
         return mapped;
     }

@@ -61,8 +61,8 @@ public final class Packing {
     }
 
     private static EpMismatchException wrong(String what, byte[] bytes, @Nullable Exception e) {
-        EpMismatchException wrong = new EpMismatchException("a rank sent " + what + " in " + bytes.length
-                + " bytes that are not of this version; run the same ep4j version on all ranks");
+        EpMismatchException wrong = new EpMismatchException("a rank sent " + what + " in a message of " + bytes.length
+                + " bytes that this version cannot decode; run the same ep4j version on all ranks");
         if (e != null) {
             wrong.initCause(e);
         }

@@ -13,7 +13,7 @@ import org.ep4j.spi.LinkTraffic;
 @Name("org.ep4j.Traffic")
 @Label("Traffic over NICs")
 @Category({"ep4j"})
-@Description("What one lane has carried to a peer since it was made")
+@Description("Data that one lane has carried to a peer since the lane was created")
 @StackTrace(false)
 final class TrafficEvent extends Event {
     @Label("Backend")

@@ -60,7 +60,7 @@ final class CudaDriver implements GpuDriver {
                             ? "the NVIDIA driver's " + LIBRARY + " cannot be loaded (" + reason
                                     + "); install the NVIDIA driver, and start containers with the NVIDIA runtime"
                             : VARIABLE + " is " + named + ", which cannot be loaded (" + reason
-                                    + "); correct or unset it",
+                                    + "); correct or unset this variable",
                     e);
         }
     }

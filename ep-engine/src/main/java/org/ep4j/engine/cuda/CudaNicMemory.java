@@ -80,18 +80,20 @@ public final class CudaNicMemory implements NicMemory {
         boolean ordered = writesOrdering >= OWNER;
         Optional<String> refusal = Optional.empty();
         if (!supported) {
-            refusal = Optional.of("its driver says that NICs cannot reach its memory (GPU_DIRECT_RDMA_SUPPORTED is 0)");
+            refusal = Optional.of(
+                    "the GPU's driver reports that NICs cannot reach the memory of this GPU (GPU_DIRECT_RDMA_SUPPORTED is 0)");
         } else if (!ordered && (flushOptions & BY_HOST) == 0) {
-            refusal = Optional.of("it does not see in order what NICs write (GPU_DIRECT_RDMA_WRITES_ORDERING is "
-                    + writesOrdering + "), and the host cannot flush (GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS is "
+            refusal = Optional.of("the GPU does not see writes of NICs in order (GPU_DIRECT_RDMA_WRITES_ORDERING is "
+                    + writesOrdering + "), and the host cannot flush them (GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS is "
                     + flushOptions + ")");
         }
         return new GpuDirect(
                 refusal,
                 dmaBuf
                         ? Optional.empty()
-                        : Optional.of("the GPU's driver gives out none (DMA_BUF_SUPPORTED is 0); install NVIDIA's open"
-                                + " kernel modules, on Linux 5.12 or newer"),
+                        : Optional.of(
+                                "the GPU's driver cannot export dma-bufs (DMA_BUF_SUPPORTED is 0); install NVIDIA's open"
+                                        + " kernel modules, on Linux 5.12 or newer"),
                 !ordered);
     }
 

@@ -55,7 +55,7 @@ final class CompileTurn {
                 if (System.nanoTime() > end) {
                     LOG.log(
                             System.Logger.Level.INFO,
-                            "another process has been compiling " + kernel + " for " + patience
+                            "waited " + patience.toSeconds() + " s for another process or thread to compile " + kernel
                                     + "; compiling it here, too");
                     break;
                 }

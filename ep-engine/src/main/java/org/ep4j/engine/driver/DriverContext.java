@@ -131,7 +131,7 @@ public final class DriverContext implements AutoCloseable {
     private void checkOpen() {
         if (closed) {
             // Handles of a context that is gone crash the driver.
-            throw new EpStateException(this + " is closed; its group was closed before");
+            throw new EpStateException(this + " is closed, because its group was closed");
         }
     }
 

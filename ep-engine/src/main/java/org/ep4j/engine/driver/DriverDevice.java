@@ -124,7 +124,7 @@ public abstract class DriverDevice implements GpuDevice {
         }
         int[] status = new int[1];
         context.call(
-                () -> "asking whether something records stream 0x" + Long.toHexString(stream),
+                () -> "querying the capture status of stream 0x" + Long.toHexString(stream),
                 () -> context.driver().isCapturing(stream, status));
         return status[0] != 0;
     }
@@ -135,7 +135,7 @@ public abstract class DriverDevice implements GpuDevice {
         if (handle == 0) {
             return false;
         }
-        context.call("waiting of a stream for an event", () -> context.driver().await(stream, handle));
+        context.call("making a stream wait for an event", () -> context.driver().await(stream, handle));
         return true;
     }
 
@@ -148,13 +148,13 @@ public abstract class DriverDevice implements GpuDevice {
     public void allocating(Runnable work) {
         int[] mode = {CAPTURE_MODE_RELAXED};
         context.call(
-                "allowing to allocate while streams record",
+                "allowing allocations during stream capture",
                 () -> context.driver().exchangeCaptureMode(mode));
         try {
             work.run();
         } finally {
             context.call(
-                    "allowing to allocate while streams record",
+                    "allowing allocations during stream capture",
                     () -> context.driver().exchangeCaptureMode(mode));
         }
     }
@@ -334,7 +334,7 @@ public abstract class DriverDevice implements GpuDevice {
     @Override
     public DeviceMemory wrap(ByteBuffer direct) {
         throw new EpArgumentException(
-                "buffer", "host memory", "memory of " + id, "allocate(bytes) on the device and upload the buffer");
+                "buffer", "host memory", "memory of " + id, "call allocate(bytes) on the device and upload the buffer");
     }
 
     @Override

@@ -79,7 +79,8 @@ final class DriverEvent implements GpuMarker {
             long waited = System.nanoTime() - start;
             if (waited > limit) {
                 throw new EpTimeoutException(
-                        "event not done after " + deadline + "; pass a longer deadline or look at the work behind it",
+                        "event not done after " + deadline
+                                + "; pass a longer deadline, or check the work that was queued before the event",
                         "event",
                         -1,
                         1,

@@ -16,7 +16,7 @@ final class DriverGraph implements Recording.Graph {
 
     static DriverGraph capture(DriverContext context, long stream, Runnable work) {
         GpuDriver driver = context.driver();
-        context.call("beginning to record stream 0x" + Long.toHexString(stream), () -> driver.beginCapture(stream));
+        context.call("beginning to capture stream 0x" + Long.toHexString(stream), () -> driver.beginCapture(stream));
         long[] graph = new long[1];
         try {
             work.run();

@@ -24,7 +24,7 @@ public final class DriverModule implements GpuModule {
         context.call(() -> "loading of " + name, () -> driver.loadFunction(function[0]));
         if (sharedBytes > 0) {
             context.call(
-                    name + " with " + sharedBytes + " bytes of shared memory",
+                    "allowing the kernel " + name + " to use " + sharedBytes + " bytes of shared memory",
                     () -> driver.allowShared(function[0], sharedBytes));
         }
         return function[0];

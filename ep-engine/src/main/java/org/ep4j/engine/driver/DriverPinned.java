@@ -38,7 +38,7 @@ final class DriverPinned implements PinnedMemory {
     @Override
     public HostMemory memory() {
         if (closed.get()) {
-            throw new EpStateException("this memory is freed, its buffer is closed; create another one");
+            throw new EpStateException("this memory is freed because its buffer is closed; create another buffer");
         }
         return memory;
     }

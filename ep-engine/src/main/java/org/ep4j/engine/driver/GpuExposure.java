@@ -58,8 +58,8 @@ public final class GpuExposure implements SymmetricAllocation {
 
     private static long size(byte[] told) {
         if (told.length != Long.BYTES) {
-            throw new EpException("a rank told the size of a buffer in " + told.length + " bytes, expected "
-                    + Long.BYTES + "; run the same ep4j version on all ranks");
+            throw new EpException("a rank sent the size of a buffer in a message of " + told.length
+                    + " bytes, but the message must have " + Long.BYTES + "; run the same ep4j version on all ranks");
         }
         return ByteBuffer.wrap(told).getLong();
     }

@@ -188,8 +188,10 @@ public final class GpuSharing {
     private SharedMemory mapLocal(DriverContext context, MemoryHandle handle) {
         GpuDriver driver = context.driver();
         Runnable release = LocalAllocations.retain(handle.address())
-                .orElseThrow(() -> new EpException("the memory at 0x" + Long.toHexString(handle.address())
-                        + " of another rank of this process is gone; see why that rank closed it"));
+                .orElseThrow(
+                        () -> new EpException(
+                                "the memory at 0x" + Long.toHexString(handle.address())
+                                        + " of another rank of this process is already freed; find out why that rank freed this memory"));
         try {
             DriverContext owner = owner(driver, handle.gpu());
             if (owner.device() != context.device()) {
@@ -222,22 +224,23 @@ public final class GpuSharing {
             }
             context.close();
         }
-        throw new EpException(gpu + " is not among the " + count[0] + " of this process");
+        throw new EpException(gpu + " is not among the " + count[0] + " GPUs that this process sees");
     }
 
     private SharedMemory mapIpc(DriverContext context, MemoryHandle handle) {
         GpuDriver driver = context.driver();
         if (handle.kind() != Kind.IPC) {
-            throw new EpException("another process announced GPU memory for its own threads alone;"
+            throw new EpException("another process announced GPU memory that only its own threads can use;"
                     + " run the same ep4j version on all ranks");
         }
         long[] base = new long[1];
         byte[] opaque = HexFormat.of().parseHex(handle.handle());
         int result = context.result(() -> driver.openMemory(base, opaque));
         if (result != 0) {
-            throw new EpException("opening the handle on " + device.id() + " of memory on the owner's " + handle.gpu()
-                    + " failed: " + context.errors().describe(result)
-                    + "; this process must be able to see that GPU (a container needs both), and the processes must share"
+            throw new EpException(device.id() + " cannot open the handle of another process's memory on that process's "
+                    + handle.gpu()
+                    + ": " + context.errors().describe(result)
+                    + "; this process must be able to see that GPU (a container needs both GPUs), and the processes must share"
                     + " a PID namespace and a user (docker run --pid=host --ipc=host, or all ranks in one container)");
         }
         return new SharedMemory(memory(base[0] + handle.offset(), handle.bytes()), handle, () -> {

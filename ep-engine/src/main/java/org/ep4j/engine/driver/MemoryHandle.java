@@ -47,7 +47,7 @@ public record MemoryHandle(
         }
         boolean inside = bytes > 0 && offset >= 0 && allocation >= bytes && offset <= allocation - bytes;
         if (!inside || address == 0) {
-            throw new EpException("a memory handle tells of " + bytes + " bytes at 0x" + Long.toHexString(address)
+            throw new EpException("a memory handle describes " + bytes + " bytes at 0x" + Long.toHexString(address)
                     + ", " + offset + " bytes into an allocation of " + allocation
                     + ", expected memory inside its allocation; run the same ep4j version on all ranks");
         }
@@ -115,7 +115,7 @@ public record MemoryHandle(
     }
 
     private static EpException malformed(byte[] encoded) {
-        return new EpException("a rank told of its GPU memory in " + encoded.length
-                + " bytes that are no memory handle; run the same ep4j version on all ranks");
+        return new EpException("a rank announced its GPU memory in a message of " + encoded.length
+                + " bytes that is not a memory handle; run the same ep4j version on all ranks");
     }
 }

@@ -103,11 +103,11 @@ public final class PeerOrdering implements AutoCloseable {
     private static Optional<String> verdict(long wrong, long firstWrong, long done, boolean first, int rounds) {
         long last = (rounds & 1) == (first ? 1 : 0) ? rounds - 1 : rounds;
         if (wrong > 0) {
-            return Optional.of("data was not there when its flag was: " + wrong + " of " + done / 2 * (DATA / 16)
-                    + " vectors of 16 bytes, first in round " + firstWrong);
+            return Optional.of("data arrived later than its flag in " + wrong + " of the " + done / 2 * (DATA / 16)
+                    + " vectors (16 bytes each) that were checked, first in test round " + firstWrong);
         }
         if (done < last) {
-            return Optional.of("the peer's flag of round " + (done + 2) + " of " + rounds + " never came");
+            return Optional.of("the peer's flag of test round " + (done + 2) + " of " + rounds + " never arrived");
         }
         return Optional.empty();
     }

@@ -47,7 +47,7 @@ public final class SharedMemory implements AutoCloseable {
             try {
                 release.run();
             } catch (RuntimeException e) {
-                LOG.log(System.Logger.Level.WARNING, () -> memory + " could not be given back: " + e.getMessage());
+                LOG.log(System.Logger.Level.WARNING, () -> memory + " could not be released: " + e.getMessage());
             }
         }
     }

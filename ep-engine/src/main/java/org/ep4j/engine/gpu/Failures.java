@@ -126,8 +126,8 @@ final class Failures {
         if (ran.isEmpty()) {
             LOG.log(
                     System.Logger.Level.WARNING,
-                    () -> "an operation of a graph that was not recorded by GpuDevice.capture was refused: "
-                            + cause.getMessage());
+                    () -> "an operation was refused (" + cause.getMessage()
+                            + "); it is part of a graph that was not recorded with GpuDevice.capture");
         }
         ran.forEach(one -> add(new Voided(one, one, cause)));
     }
@@ -210,21 +210,20 @@ final class Failures {
                 ExpertIds.duplicates(record.getLong(SEEN), record.getLong(EXPECTED), shape.maxLowLatencyTokens());
             case OVERFLOW ->
                 new EpOverflowException("rank " + peer + " would receive " + record.getLong(SEEN)
-                        + " rows, its buffer holds maxReceivedTokens = " + record.getLong(EXPECTED)
+                        + " rows, but its buffer has room for only maxReceivedTokens = " + record.getLong(EXPECTED)
                         + "; no row was sent; raise maxReceivedTokens (0 can never overflow) or balance the routing");
             case OUT_TOO_SMALL ->
                 new EpOverflowException(
-                        "out holds " + record.getLong(EXPECTED) + " rows, "
+                        "out holds " + record.getLong(EXPECTED) + " rows, but "
                                 + record.getLong(SEEN)
-                                + " rows arrived; the exchange itself is done on all ranks; pass a larger tensor to the next dispatch");
-            case VOID_HANDLE ->
-                new EpStateException("the dispatch that the handle came from did not succeed; dispatch again");
+                                + " rows arrived; the exchange itself is complete on all ranks; pass a larger tensor to the next dispatch");
+            case VOID_HANDLE -> new EpStateException("the dispatch of this handle failed; dispatch again");
             case NO_ROOM ->
                 new EpTimeoutException(
-                        record.getLong(SEEN) + " of " + record.getLong(EXPECTED)
+                        "only " + record.getLong(SEEN) + " of " + record.getLong(EXPECTED)
                                 + " blocks of the operation found room on the GPU within " + timeout.toMillis()
-                                + " ms; other kernels hold its multiprocessors: lower ep.gpu.sms, run fewer of them beside it,"
-                                + " or raise ep.timeout",
+                                + " ms; other kernels occupy the multiprocessors: lower ep.gpu.sms, run fewer other kernels at the"
+                                + " same time, or raise ep.timeout",
                         phase(),
                         (int) peer,
                         record.getLong(EXPECTED),
@@ -238,10 +237,11 @@ final class Failures {
         return new EpTimeoutException(
                 "the ring of " + record.getLong(VALUE) + " commands for " + waits.label(peer) + " was full during "
                         + phase() + " until the deadline of " + timeout.toMillis()
-                        + " ms, or until the rank was given up:"
-                        + " the proxy thread has taken " + record.getLong(SEEN) + " commands, "
-                        + record.getLong(EXPECTED) + " were waited for; see whether that rank is stuck and what threads"
-                        + " named ep4j-proxy do (jstack), give them processors (ep.proxy.threads), or raise ep.timeout",
+                        + " ms, or until that rank was treated as lost:"
+                        + " the proxy thread has taken " + record.getLong(SEEN) + " commands, but"
+                        + " the kernel cannot continue until " + record.getLong(EXPECTED)
+                        + " are taken; see whether that rank is stuck and what threads"
+                        + " named ep4j-proxy do (jstack), give these threads processors (ep.proxy.threads), or raise ep.timeout",
                 phase(),
                 peer,
                 record.getLong(EXPECTED),

@@ -248,7 +248,10 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private void postWhatIsLeft() {
         memory.posting().wake();
         if (!memory.posting().finish(LAST_POSTS)) {
-            LOG.log(System.Logger.Level.DEBUG, "{0} recovers with commands in rings that are not posted", name());
+            LOG.log(
+                    System.Logger.Level.DEBUG,
+                    "{0} recovers, although proxy threads have not yet posted all its commands",
+                    name());
         }
     }
 
@@ -269,13 +272,13 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             // Events tell it to their holders, too.
             LOG.log(
                     System.Logger.Level.WARNING,
-                    () -> name() + " was closed while its operations could not end: " + e.getMessage());
+                    () -> name() + " was closed although its operations had not ended: " + e.getMessage());
         }
         if (!operations.isIdle()) {
             LOG.log(
                     System.Logger.Level.WARNING,
-                    "{0} keeps its memory until it is closed once more: work that was queued before its operations does not end, and their"
-                            + " kernels would run in memory that is used for something else",
+                    "{0} keeps its memory until it is closed again: its operations are queued behind work that has not ended,"
+                            + " and their kernels still need this memory",
                     name());
             // Threads that post for the kernels go on in pinned memory, also when the device is closed.
             state.device().keep();
@@ -297,7 +300,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             state.waits().until(Deadline.in(LEAVE));
             state.peers().finish(state.waits().mask());
         } catch (EpException e) {
-            LOG.log(System.Logger.Level.DEBUG, name() + " leaves with things that are not sent", e);
+            LOG.log(System.Logger.Level.DEBUG, name() + " is closed before all its messages are sent", e);
         }
     }
 

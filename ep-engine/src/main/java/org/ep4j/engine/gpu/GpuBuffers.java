@@ -48,7 +48,8 @@ public final class GpuBuffers {
             throw new EpArgumentException(
                     "ranks",
                     ranks,
-                    "at most " + Pieces.MOST_RANKS + " with GPUs, whose kernels know each rank in shared memory",
+                    "at most " + Pieces.MOST_RANKS
+                            + " with GPUs, because kernels keep data of each rank in shared memory",
                     "divide the ranks into groups");
         }
         int needed = LowLatencyPieces.leastSharedBytes(new BufferLayout(shape, ranks).messageHead(), ranks);
@@ -56,9 +57,9 @@ public final class GpuBuffers {
         if (shape.maxLowLatencyTokens() > 0 && needed > shared) {
             throw new EpArgumentException(
                     "hidden, topK and ranks",
-                    shape.hidden() + ", " + shape.topK() + " and " + ranks + ", which take " + needed
-                            + " bytes of shared memory in low latency",
-                    "at most " + shared + " bytes, which a block on " + device.id() + " may have",
+                    shape.hidden() + ", " + shape.topK() + " and " + ranks + " (in total " + needed
+                            + " bytes of shared memory in low latency)",
+                    "so small that they need at most " + shared + " bytes, the limit of a block on " + device.id(),
                     "lower one of them, or leave low latency out (maxLowLatencyTokens 0)");
         }
     }
@@ -103,7 +104,7 @@ public final class GpuBuffers {
         try {
             owned.run();
         } catch (RuntimeException e) {
-            LOG.log(System.Logger.Level.WARNING, () -> "memory of a buffer could not be given back: " + e.getMessage());
+            LOG.log(System.Logger.Level.WARNING, () -> "memory of a buffer could not be released: " + e.getMessage());
         }
     }
 

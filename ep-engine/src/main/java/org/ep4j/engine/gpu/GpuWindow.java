@@ -112,8 +112,8 @@ public record GpuWindow(
      */
     public static GpuWindow devicePosted(WindowLayout layout, SymmetricBuffer buffer) {
         DevicePosted posted = buffer.as(DevicePosted.class)
-                .orElseThrow(() -> new EpUnavailableException(
-                        buffer + " is none that kernels post from, a defect of its backend; exclude that"));
+                .orElseThrow(() -> new EpUnavailableException("kernels cannot post from " + buffer
+                        + ", because its backend has a defect; exclude that backend"));
         DeviceMemory memory = buffer.local();
         return new GpuWindow(
                 layout,

@@ -114,8 +114,8 @@ final class KernelMemory {
             if (reached.posting() != posting && !reached.posting().end(SOON)) {
                 LOG.log(
                         System.Logger.Level.WARNING,
-                        "memory of a buffer that has recovered is kept: threads named ep4j-proxy are inside a call of the"
-                                + " backend with it");
+                        "the old memory of a recovered buffer is kept: threads named ep4j-proxy still use it inside a call of"
+                                + " the backend");
                 all = false;
             }
         }

@@ -64,7 +64,8 @@ final class LowLatency {
         OpOptions now = new OpOptions(List.of(), false, options.stream(), options.timeout());
         receipt.run(() -> operations.submit(request, now, false, (queue, event) -> {
             if (!flow.isPending(call)) {
-                throw new EpStateException("what this receive() was for is void: the buffer has recovered since");
+                throw new EpStateException(
+                        "receive() has nothing to receive: the buffer has recovered since the operation was sent");
             }
             receive.queue(queue);
             return event;
@@ -111,8 +112,9 @@ final class LowLatency {
         long begin() {
             long next = calls + 1;
             if (pending[(int) (next & 1)]) {
-                throw new EpStateException("receive() of " + name + " number " + (next - 2)
-                        + " has not been called, and number " + next + " needs its memory; two can be in flight");
+                throw new EpStateException(
+                        "receive() of " + name + " number " + (next - 2) + " has not been called, and number " + next
+                                + " needs the same memory; at most two can be in flight");
             }
             calls = next;
             pending[(int) (next & 1)] = true;

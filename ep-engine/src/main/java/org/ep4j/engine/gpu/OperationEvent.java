@@ -94,8 +94,8 @@ final class OperationEvent implements EpEvent {
     @Override
     public synchronized String toString() {
         return first == last || first == 0
-                ? "operation " + first + " of its buffer"
-                : "operations " + first + " to " + last + " of their buffer, which a graph replays";
+                ? "operation " + first + " of the buffer"
+                : "operations " + first + " to " + last + " of the buffer, replayed by a graph";
     }
 
     /** It is done: says so from now on without the device's event, which is to be used again unless someone else has it. */

@@ -194,8 +194,8 @@ final class Operations {
             waits.requireReady();
             if (numbers.get(0) <= recordedBeforeMove) {
                 throw new EpStateException(
-                        "the buffer has recovered into fresh memory since the graph was recorded, whose"
-                                + " operations use the memory before; record the graph again");
+                        "the buffer has recovered into new memory since the graph was recorded, but the"
+                                + " graph's operations use the old memory; record the graph again");
             }
             settle();
             mendRings();
@@ -205,9 +205,9 @@ final class Operations {
                     throw processors.refusal(stream);
                 }
                 if (device.isCapturing(stream)) {
-                    throw new EpStateException("the stream 0x" + Long.toHexString(stream)
-                            + " records a graph, which cannot have another one with operations of buffers in it;"
-                            + " record the operations themselves again");
+                    throw new EpStateException("stream 0x" + Long.toHexString(stream)
+                            + " is being captured into a graph, and this graph cannot contain another graph with"
+                            + " operations of buffers; call these operations during the capture instead");
                 }
                 processors.use();
                 memory.posting().wake();
@@ -405,7 +405,7 @@ final class Operations {
             if (now - start > limit) {
                 throw new EpTimeoutException(
                         "event not done after " + deadline + ": " + event
-                                + "; pass a longer deadline or look at the work before it",
+                                + "; pass a longer deadline, or check the work that was queued before the event",
                         "event",
                         -1,
                         1,
@@ -460,7 +460,7 @@ final class Operations {
         }
         throw new EpTimeoutException(
                 "the call before this one did not end in " + timeout.toMillis()
-                        + " ms; look at the thread that runs it, or raise ep.timeout",
+                        + " ms; check the thread that runs it, or raise ep.timeout",
                 "queue",
                 -1,
                 1,
@@ -522,7 +522,7 @@ final class Operations {
             failures.takeUnreported()
                     .ifPresent(failure -> LOG.log(
                             System.Logger.Level.WARNING,
-                            "an operation of the buffer that is closed failed, and nobody awaited it",
+                            "an operation of the closed buffer failed, and its event was never awaited",
                             failure));
         } finally {
             lock.unlock();

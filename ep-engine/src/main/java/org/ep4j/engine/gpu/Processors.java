@@ -173,8 +173,8 @@ final class Processors implements AutoCloseable {
 
     /** Why nothing can be queued on such a stream and left there. */
     EpStateException refusal(long stream) {
-        return new EpStateException("stream " + stream + " is one stream for all ranks of this process on " + device
-                + ", and the operations of a rank wait for those of the others; pass a stream of this rank's own with"
+        return new EpStateException("stream " + stream + " is shared by all ranks of this process on " + device
+                + ", and operations of one rank wait for operations of the others; pass a stream of this rank's own with"
                 + " OpOptions.onStream, leave out asynchronous(), or give each rank its own GPU or process");
     }
 

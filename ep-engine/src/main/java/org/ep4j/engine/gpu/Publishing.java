@@ -42,10 +42,10 @@ public final class Publishing {
         Optional<EpBackend> allocator =
                 backends.stream().filter(EpBackend::allocates).findFirst();
         if (allocator.isEmpty()) {
-            return Optional.of("its symmetric memory is cached, as no backend maps it");
+            return Optional.of("its symmetric memory is cached, because no backend maps it");
         }
         return allocator.get() instanceof MappedBackend mapped
-                ? mapped.detour().map(peer -> peer + ", where a write that is acknowledged has not arrived")
+                ? mapped.detour().map(peer -> peer + ", where an acknowledged write may not have arrived yet")
                 : Optional.of("symmetric memory that " + allocator.get().id() + " maps may be cached");
     }
 }

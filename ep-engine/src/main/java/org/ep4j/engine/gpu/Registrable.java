@@ -30,7 +30,7 @@ public record Registrable(List<Kind> kinds, List<String> reasons) {
      */
     public static Registrable of(Optional<GpuDirect> facts, Function<Kind, Optional<String>> refusal) {
         if (facts.isEmpty()) {
-            return none("ep4j lets no NIC reach the memory of this kind of GPU");
+            return none("ep4j does not support NIC access to the memory of this kind of GPU");
         }
         GpuDirect gpu = facts.get();
         if (gpu.refusal().isPresent()) {
@@ -53,12 +53,13 @@ public record Registrable(List<Kind> kinds, List<String> reasons) {
     /** What a probe tells of it. */
     public Check check(String code, EpConfig config) {
         if (config.get(EpKeys.WINDOW).equals("host")) {
-            return Check.pass(code, "bytes go through pinned memory of the host, as " + EpKeys.WINDOW.name() + " says");
+            return Check.pass(
+                    code, "bytes go through pinned memory of the host, because " + EpKeys.WINDOW.name() + " is host");
         }
         return kinds.isEmpty()
                 ? Check.warn(
                         code,
-                        "bytes go through pinned memory of the host, since NICs cannot register that of the GPU",
+                        "bytes go through pinned memory of the host, since NICs cannot register memory of the GPU",
                         String.join("; ", reasons))
                 : Check.pass(code, "memory of the GPU can be registered as " + kinds.get(0));
     }

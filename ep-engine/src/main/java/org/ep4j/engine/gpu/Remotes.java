@@ -190,7 +190,8 @@ final class Remotes implements RemoteTable {
         private HostPosted posted(int peer) {
             HostPosted posted = symmetric.postedTo().get(peer);
             if (posted == null) {
-                throw new IllegalArgumentException("a kernel posts to rank " + peer + ", which is not posted to");
+                throw new IllegalArgumentException(
+                        "a kernel posts to rank " + peer + ", but this rank has no posted path to that rank");
             }
             return posted;
         }
@@ -354,8 +355,8 @@ final class Remotes implements RemoteTable {
             LOG.log(
                     System.Logger.Level.WARNING,
                     "rank " + symmetric.rank() + ": " + end.left()
-                            + " commands were in rings when the threads ended, and were not carried out; wait for"
-                            + " operations before the buffer is closed");
+                            + " commands were still in rings when the proxy threads ended, so these commands were not executed; wait"
+                            + " until operations have ended before you close the buffer");
         }
         ended = end.running().isEmpty();
         return ended;

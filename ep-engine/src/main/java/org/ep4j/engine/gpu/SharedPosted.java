@@ -87,11 +87,11 @@ final class SharedPosted implements HostPosted {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new EpStateException("interrupted while what was posted to rank " + peer + " was waited for");
+            throw new EpStateException("interrupted while waiting for writes posted to rank " + peer);
         }
         throw new EpTimeoutException(
-                "a thread has been inside of a call that posts to rank " + peer + " for " + deadline.toMillis()
-                        + " ms; see whether that rank takes anything, and what threads named ep4j-proxy do (jstack)",
+                "a thread has been inside a call that posts to rank " + peer + " for " + deadline.toMillis()
+                        + " ms; check whether that rank accepts data, and what threads named ep4j-proxy do (jstack)",
                 "drain",
                 peer,
                 0,

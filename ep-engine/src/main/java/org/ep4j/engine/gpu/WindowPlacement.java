@@ -61,20 +61,22 @@ public final class WindowPlacement {
             if (window.isPresent()) {
                 LOG.log(
                         System.Logger.Level.INFO,
-                        () -> label() + " exchanges by memory of " + device.id() + ", registered as "
+                        () -> label() + " exchanges data through memory of " + device.id() + ", registered as "
                                 + window.get().exposed().kind());
                 return window.get();
             }
         }
         String why = String.join("; ", reasons);
         if (wanted.equals("device")) {
-            throw new EpUnavailableException(label() + " is to exchange by memory of " + device.id() + " ("
-                    + EpKeys.WINDOW.name() + "=device), which NICs cannot reach: " + why
-                    + "; see to that, or set it to auto, which takes memory of the host");
+            throw new EpUnavailableException(
+                    label() + " is set to exchange data through memory of " + device.id() + " ("
+                            + EpKeys.WINDOW.name() + "=device), but NICs cannot reach this memory: " + why
+                            + "; fix this, or set " + EpKeys.WINDOW.name() + " to auto, to use memory of the host");
         }
         LOG.log(
                 tried ? System.Logger.Level.WARNING : System.Logger.Level.INFO,
-                () -> label() + " exchanges by pinned memory of the host, not by that of " + device.id() + ": " + why);
+                () -> label() + " exchanges data through pinned memory of the host instead of memory of " + device.id()
+                        + ": " + why);
         return GpuWindow.onHost(device, layout);
     }
 
@@ -92,7 +94,7 @@ public final class WindowPlacement {
         return backends.stream()
                 .flatMap(backend -> (backend instanceof RegistersDeviceMemory registers
                                 ? registers.refusal(kind)
-                                : Optional.of(backend.id() + " registers memory of the host alone"))
+                                : Optional.of(backend.id() + " registers only memory of the host"))
                         .stream())
                 .findFirst();
     }
@@ -100,10 +102,10 @@ public final class WindowPlacement {
     /** A NIC that is far from the GPU is slower with its memory than with the host's. */
     private Optional<String> tooFar() {
         return FarNics.first(plan, rank)
-                .map(nic ->
-                        nic.name() + " is too far from it (" + nic.distance().type()
-                                + ") for GPUDirect RDMA; where that is wrong, as in a virtual machine that hides PCIe switches, set "
-                                + EpKeys.WINDOW.name() + "=device");
+                .map(nic -> nic.name() + " is too far from the GPU ("
+                        + nic.distance().type()
+                        + ") for GPUDirect RDMA; if this distance is wrong, as in a virtual machine that hides PCIe switches, set "
+                        + EpKeys.WINDOW.name() + "=device");
     }
 
     private Optional<String> doubt() {

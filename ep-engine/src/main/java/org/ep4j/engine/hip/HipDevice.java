@@ -53,13 +53,13 @@ public final class HipDevice extends DriverDevice {
     @Override
     public Optional<String> unfitForRelaxedStores() {
         if (HipArchitecture.of(facts().architecture()).isEmpty()) {
-            return Optional.of("ep4j supports them only on " + HipArchitecture.served() + ", and " + id() + " is a "
-                    + facts().architecture());
+            return Optional.of("ep4j supports relaxed stores only on " + HipArchitecture.served() + ", and " + id()
+                    + " is a " + facts().architecture());
         }
         return runtime.sharesUncached(id().ordinal())
                 ? Optional.empty()
                 : Optional.of("symmetric memory of " + id()
-                        + " is fine-grained, because this process sees no GPU that is connected to it by xGMI");
+                        + " is fine-grained, because this process sees no other GPU with an xGMI link to that GPU");
     }
 
     @Override
@@ -79,8 +79,8 @@ public final class HipDevice extends DriverDevice {
 
     @Override
     public GpuModule load(String name, String source, DeviceCode code) {
-        throw new EpUnavailableException("kernels of AMD GPUs are linked with no device library, and " + code.version()
-                + " is one; leave its backend out with ep.backend.exclude");
+        throw new EpUnavailableException("kernels of AMD GPUs cannot be linked with a device library such as "
+                + code.version() + "; leave its backend out with ep.backend.exclude");
     }
 
     @Override
@@ -95,7 +95,7 @@ public final class HipDevice extends DriverDevice {
 
     private static EpException noDomain() {
         return new EpException(
-                "xGMI ends at the host, and HIP shares no memory with GPUs of other hosts; connect hosts by"
-                        + " a backend of NICs");
+                "xGMI connects only GPUs of one host, and HIP cannot share memory with GPUs of other hosts; connect hosts with"
+                        + " a NIC backend");
     }
 }

@@ -116,8 +116,9 @@ public final class HipDeviceProvider implements DeviceProvider {
                 : Check.warn(
                         "EP-HIP-003",
                         detail,
-                        "ep4j is made for " + HipArchitecture.served() + " and was never tried on this one: run"
-                                + " ep conformance before you use it");
+                        "ep4j is made for " + HipArchitecture.served()
+                                + " and was never tested on this architecture: before you use this GPU,"
+                                + " run ./ep conformance");
         return List.of(gpu, compiler(architecture, deadline), HipQueues.check(System.getenv(), device));
     }
 
@@ -136,7 +137,8 @@ public final class HipDeviceProvider implements DeviceProvider {
             new HipCompiler(installation, KernelCache.of(System.getenv()), deadline).tryOut(architecture);
             return Check.pass(
                     "EP-HIP-004",
-                    what + ", which is not known to know " + target + " and does: it compiles in a process of its own");
+                    what + " compiles for " + target + ", although ep4j does not list this version for that"
+                            + " architecture; ep4j therefore compiles in a separate process");
         } catch (EpException e) {
             return Check.fail("EP-HIP-004", String.valueOf(e.getMessage()), HipArchitecture.remedy(architecture));
         }

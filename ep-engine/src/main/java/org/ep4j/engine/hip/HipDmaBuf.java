@@ -71,7 +71,7 @@ final class HipDmaBuf {
         if (result != 0) {
             throw new EpException(
                     HSA + " of " + memory + " failed: hsa_status_t 0x" + Integer.toHexString(result)
-                            + "; see the kernel's log, and that the kernel has CONFIG_PCI_P2PDMA and CONFIG_DMABUF_MOVE_NOTIFY");
+                            + "; see the kernel's log, and check that the kernel has CONFIG_PCI_P2PDMA and CONFIG_DMABUF_MOVE_NOTIFY");
         }
         return new ExposedMemory.DmaBuf(descriptor[0], offset[0]);
     }

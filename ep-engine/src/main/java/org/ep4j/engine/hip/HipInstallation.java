@@ -38,8 +38,9 @@ record HipInstallation(Path runtime, Path compiler) {
             return (Files.isDirectory(path)
                             ? in(path)
                             : Optional.of(path).filter(Files::isRegularFile).map(HipInstallation::of))
-                    .orElseThrow(() -> new EpUnavailableException(
-                            VARIABLE + " is " + named + ", where no libamdhip64.so is; correct or unset it"));
+                    .orElseThrow(() -> new EpUnavailableException(VARIABLE + " is " + named
+                            + ", which is neither a file nor a folder that contains libamdhip64.so;"
+                            + " correct or unset this variable"));
         }
         FileTree files = FileTree.of(root);
         return LibraryFolders.existing(files, environment).stream()

@@ -91,10 +91,11 @@ public final class HipNicMemory implements NicMemory {
     static GpuDirect facts(boolean largeBar, boolean register, boolean dmaBuf) {
         Optional<String> refusal = Optional.empty();
         if (!largeBar) {
-            refusal = Optional.of("its memory is not in its PCIe window as a whole (hipDeviceAttributeIsLargeBar is 0);"
-                    + " switch on above 4G decoding and resizable BAR in the firmware of the machine");
+            refusal = Optional.of(
+                    "the GPU's PCIe window does not cover all its memory (hipDeviceAttributeIsLargeBar is 0);"
+                            + " enable above 4G decoding and resizable BAR in the firmware of the machine");
         } else if (!register) {
-            refusal = Optional.of("HIP names no register by which to flush what came over PCIe"
+            refusal = Optional.of("HIP reports no register for flushing writes that arrived over PCIe"
                     + " (hipDeviceAttributeHdpMemFlushCntl), as in some virtual machines");
         }
         return new GpuDirect(
@@ -102,11 +103,11 @@ public final class HipNicMemory implements NicMemory {
                 dmaBuf
                         ? Optional.empty()
                         : Optional.of("this HIP has neither " + HipDmaBuf.HIP + " nor " + HipDmaBuf.HSA
-                                + "; install ROCm 6.0 or newer whole"),
+                                + "; install a complete ROCm 6.0 or newer"),
                 true,
                 Optional.of(
-                        "no NIC has written to memory of an AMD GPU for ep4j yet, so it is taken only where it is asked for:"
-                                + " set ep.gpu.window=device, and see that ./ep conformance passes with it"));
+                        "ep4j has not been tested yet with NICs that write to memory of AMD GPUs, so ep4j allows it only on request:"
+                                + " set ep.gpu.window=device, and check that ./ep conformance passes with it"));
     }
 
     @Override

@@ -32,11 +32,11 @@ final class HipQueues {
                 : Check.warn(
                         "EP-HIP-005",
                         detail
-                                + "; streams beyond them share, and a kernel that waits for other ranks holds up what is behind it",
+                                + "; further streams share a queue, and a kernel that waits for other ranks delays the work behind it",
                         "set " + VARIABLE + "=" + ENOUGH
-                                + " or more before the process starts, and where several ranks of it share a GPU, "
+                                + " or more before the process starts; if several ranks of the process share a GPU, allow "
                                 + DEFAULT
-                                + " for each of them");
+                                + " queues for each rank");
     }
 
     private static int queues(String value) {

@@ -90,7 +90,7 @@ final class HipRtcProcess {
             }
         } catch (IOException e) {
             throw new EpException(
-                    asked(target) + " could not be: " + e + "; it needs " + java.get(0) + " and a folder in "
+                    asked(target) + " failed: " + e + "; it needs " + java.get(0) + " and a folder in "
                             + System.getProperty("java.io.tmpdir"),
                     e);
         }
@@ -108,17 +108,17 @@ final class HipRtcProcess {
         }
         String printed = printed(output);
         if (end <= SIGNAL) {
-            throw new EpException("the process that was to ask HIPRTC for " + target + " ended with " + end + printed
-                    + "; its command was " + String.join(" ", java));
+            throw new EpException("the process that runs HIPRTC for " + target + " ended with exit status " + end
+                    + printed + "; its command was " + String.join(" ", java));
         }
         int signal = end - SIGNAL;
-        throw new EpUnavailableException(asked(target) + " ended it by signal " + signal + " ("
+        throw new EpUnavailableException(asked(target) + " ended that process by signal " + signal + " ("
                 + SIGNALS.getOrDefault(signal, "unknown") + ")" + printed
-                + ", as HIPRTC does where it does not know an architecture; " + HipArchitecture.remedy(target));
+                + ", as HIPRTC does for an architecture that it does not know; " + HipArchitecture.remedy(target));
     }
 
     private String asked(String target) {
-        return "HIPRTC " + version + " in " + library + ", asked for " + target + " in a process of its own,";
+        return "HIPRTC " + version + " in " + library + ", asked in a separate process to compile for " + target + ",";
     }
 
     private Process start(String name, String target, Path folder, Path output) throws IOException {
@@ -148,7 +148,7 @@ final class HipRtcProcess {
                     0);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new EpException("interrupted while HIPRTC compiled for " + target + " in a process of its own", e);
+            throw new EpException("interrupted while HIPRTC compiled for " + target + " in a separate process", e);
         } finally {
             kill(process);
         }

@@ -79,9 +79,9 @@ final class HipRuntime implements GpuDriver {
         } catch (LinkageError e) {
             String reason = LoadFailure.reason(e);
             throw new EpUnavailableException(
-                    "AMD's HIP runtime " + found + " cannot be loaded (" + reason + "); install ROCm "
-                            + HipVersion.OLDEST + " or newer whole, or set " + HipInstallation.VARIABLE
-                            + " to another one",
+                    "AMD's HIP runtime " + found + " cannot be loaded (" + reason + "); install a complete ROCm "
+                            + HipVersion.OLDEST + " or newer, or set " + HipInstallation.VARIABLE
+                            + " to another libamdhip64.so",
                     e);
         }
     }

@@ -199,7 +199,7 @@ final class HighThroughputDispatch {
         for (int target = 0; target < ranks; target++) {
             if (total[target] > capacity) {
                 throw new EpOverflowException("rank " + target + " would receive " + total[target]
-                        + " rows, its buffer holds maxReceivedTokens = " + capacity
+                        + " rows, but its buffer has room for only maxReceivedTokens = " + capacity
                         + "; no row was sent; raise maxReceivedTokens (0 can never overflow) or balance the routing");
             }
         }
@@ -337,9 +337,9 @@ final class HighThroughputDispatch {
         HostMemory memory = region.access();
         LocalLayout local = state.layout();
         if (request.out().isPresent() && request.out().get().dim(0) < handle.rows()) {
-            throw new EpOverflowException("out holds " + request.out().get().dim(0) + " rows, " + handle.rows()
-                    + " rows arrived; the exchange itself is done on all ranks; pass a larger tensor to the next dispatch,"
-                    + " at most " + worstRows + " rows can arrive");
+            throw new EpOverflowException("out holds " + request.out().get().dim(0) + " rows, but " + handle.rows()
+                    + " rows arrived; the exchange itself is complete on all ranks; pass a larger tensor to the next dispatch"
+                    + " (at most " + worstRows + " rows can arrive)");
         }
         memory.putInts(local.offset(ROWS_PER_EXPERT), routing.expertRows(), 0, routing.expertRows().length);
         memory.putLongs(local.offset(EXPERT_OFFSETS), routing.expertOffsets(), 0, routing.expertOffsets().length);

@@ -182,7 +182,7 @@ final class HostBuffer extends EngineBuffer {
                 deadline -> receipt.run(() -> {
                     if (!flow.isPending(number)) {
                         throw new EpStateException(
-                                "what this receive() was for is void: the buffer has recovered since");
+                                "receive() has nothing to receive: the buffer has recovered since the operation was sent");
                     }
                     state.waits().requireReady();
                     try {

@@ -222,8 +222,9 @@ final class LowLatency {
         long begin(Mask mask, Deadline deadline) {
             long next = number + 1;
             if (pending[(int) (next & 1)]) {
-                throw new EpStateException("receive() of " + name + " number " + (next - 2)
-                        + " has not been called, and number " + next + " needs its memory; two can be in flight");
+                throw new EpStateException(
+                        "receive() of " + name + " number " + (next - 2) + " has not been called, and number " + next
+                                + " needs the same memory; at most two can be in flight");
             }
             number = next;
             state.waits().begin(data, next);

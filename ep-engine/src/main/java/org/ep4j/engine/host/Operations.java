@@ -103,7 +103,7 @@ final class Operations {
         }
         throw new EpTimeoutException(
                 "the operation before this one on " + name + " did not end in "
-                        + deadline.whole().toMillis() + " ms; look at the thread that runs it, or raise ep.timeout",
+                        + deadline.whole().toMillis() + " ms; check the thread that runs it, or raise ep.timeout",
                 "queue",
                 -1,
                 1,

@@ -222,7 +222,10 @@ public final class BufferMembership implements RecoveryWatch {
                     sendLast(members, end);
                 } catch (RuntimeException e) {
                     // The buffer is closed, or this thread interrupted: this rank has moved all the same.
-                    LOG.log(System.Logger.Level.DEBUG, "messages to members are owed after a move", e);
+                    LOG.log(
+                            System.Logger.Level.DEBUG,
+                            "this rank has recovered, but has not sent all messages of the recovery",
+                            e);
                 }
                 return made.get();
             }
@@ -245,13 +248,13 @@ public final class BufferMembership implements RecoveryWatch {
             }
             if (clock.nanoTime() - end >= 0) {
                 throw new EpTimeoutException(
-                        "recover was not complete after " + millis + " ms: " + e.getMessage() + "; call it again",
+                        "recover was not complete after " + millis + " ms: " + e.getMessage() + "; call recover again",
                         "recover",
                         -1,
                         epochTried + 1,
                         epochTried);
             }
-            LOG.log(System.Logger.Level.DEBUG, "the move to epoch " + epochTried + " is given up", e);
+            LOG.log(System.Logger.Level.DEBUG, "this rank gives up its attempt to recover into epoch " + epochTried, e);
             return Optional.empty();
         }
     }
@@ -551,7 +554,7 @@ public final class BufferMembership implements RecoveryWatch {
     public void requireReady() {
         if (isRecovering()) {
             throw new EpStateException(
-                    "recover of this buffer has begun and is not complete; call recover again before the next operation");
+                    "recovery of this buffer is not complete; call recover again before the next operation");
         }
         // A rank that was left out may have begun to take messages since. One that has not costs a moment.
         if (slots.owesAny() && clock.nanoTime() - owedAt > OWED_NANOS) {
@@ -627,7 +630,7 @@ public final class BufferMembership implements RecoveryWatch {
             return new EpTimeoutException(
                     "recover waited " + millis + " ms for "
                             + (missing < 0
-                                    ? "an agreement; call it again"
+                                    ? "an agreement of the ranks; call recover again"
                                     : "rank " + missing
                                             + ", which is not known to be lost; call recover on all ranks, or"
                                             + " end the process of that rank"),
@@ -637,12 +640,14 @@ public final class BufferMembership implements RecoveryWatch {
                     membership.epoch());
         }
         return new EpNoMajorityException(
-                "this rank (" + self + ") can continue with ranks "
-                        + with.stream().map(String::valueOf).collect(Collectors.joining(", ")) + " only, "
-                        + with.size() + " of " + unproved + " that are not proved dead, and more than half are needed;"
+                "this rank (" + self + ") cannot recover: of the " + unproved + " ranks not proved dead, only "
+                        + with.size()
+                        + " can continue, this one included ("
+                        + with.stream().map(String::valueOf).collect(Collectors.joining(", "))
+                        + "), but more than half are needed;"
                         + " ranks " + String.join(", ", against)
                         + " may run and continue without this one. Wait for them or end their processes, then call"
-                        + " recover again; or close the buffer. A group that is joined with ep.recover.alone=true takes lost ranks for dead",
+                        + " recover again; or close the buffer. A group that is joined with ep.recover.alone=true treats lost ranks as dead",
                 with.size(),
                 unproved);
     }

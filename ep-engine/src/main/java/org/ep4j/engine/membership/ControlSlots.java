@@ -160,7 +160,8 @@ public final class ControlSlots {
         if (posting == null) {
             Words words = memory.mapped().get(to);
             if (words == null) {
-                throw new IllegalArgumentException("rank " + to + " has no slots for rank " + self);
+                throw new IllegalArgumentException(
+                        "rank " + to + " has no memory for control messages of rank " + self);
             }
             write(words, offset(self, slot), version, bytes);
         } else {

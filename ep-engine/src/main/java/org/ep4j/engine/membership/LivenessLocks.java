@@ -116,11 +116,11 @@ public final class LivenessLocks implements AutoCloseable {
             id = file.id();
             // Between creation and locking it looks like a leftover.
             if (!LivenessFile.id(path).equals(id)) {
-                throw new IOException("a search for leftovers removed " + path);
+                throw new IOException(path + " was removed as a leftover file before this rank could lock it");
             }
             return true;
         } catch (IOException e) {
-            LOG.log(Level.DEBUG, "no lock in " + folder + " shows that this rank lives", e);
+            LOG.log(Level.DEBUG, "no lock in " + folder + " shows that this rank is alive", e);
             close();
             closed = false;
             return false;
@@ -159,7 +159,7 @@ public final class LivenessLocks implements AutoCloseable {
                 return;
             }
         }
-        LOG.log(Level.DEBUG, "no lock shows whether rank {0} lives", peer);
+        LOG.log(Level.DEBUG, "no lock shows whether rank {0} is alive", peer);
     }
 
     /** The peer lives, since it waits for this rank: if its lock seems free, locks prove nothing here. */
@@ -170,7 +170,7 @@ public final class LivenessLocks implements AutoCloseable {
                 return Optional.of(file);
             }
             file.close();
-            LOG.log(Level.DEBUG, "{0} is another file, or not locked", path);
+            LOG.log(Level.DEBUG, "the lock file {0} was replaced, or is not locked", path);
         } catch (IOException e) {
             LOG.log(Level.DEBUG, "cannot open or read the lock file of a peer: " + path, e);
         }
@@ -183,7 +183,7 @@ public final class LivenessLocks implements AutoCloseable {
             try {
                 Files.deleteIfExists(path);
             } catch (IOException e) {
-                LOG.log(Level.WARNING, "the file " + path + " stays behind; remove it", e);
+                LOG.log(Level.WARNING, "the file " + path + " could not be removed; remove it by hand", e);
             }
         });
         name = Optional.empty();
@@ -225,15 +225,16 @@ public final class LivenessLocks implements AutoCloseable {
     synchronized void reserve(int buffer, int length) {
         if (offset(buffer + 1, 0, length) > MEMORY) {
             throw new EpResourceException("buffer number " + buffer
-                    + " is above the limit of this group, which also counts closed buffers; join a new group");
+                    + " is above the limit of this group (closed buffers count, too); join a new group");
         }
         own.ifPresent(file -> {
             try {
                 file.write(offset(buffer, 0, length), new byte[2 * copyBytes(length)]);
             } catch (IOException e) {
                 throw new EpResourceException(
-                        "cannot reserve room for the record of buffer " + buffer
-                                + " in this rank's lock file in the shared-memory folder: " + e + "; free space there",
+                        "cannot reserve room for the recovery record of buffer " + buffer
+                                + " in this rank's lock file in the shared-memory folder: " + e
+                                + "; free space in this folder",
                         e);
             }
         });
@@ -258,7 +259,8 @@ public final class LivenessLocks implements AutoCloseable {
             try {
                 file.write(offset(buffer, number, length), copy.array());
             } catch (IOException e) {
-                throw new EpResourceException("the record of a buffer cannot be stored: " + e, e);
+                throw new EpResourceException(
+                        "the recovery record of a buffer cannot be stored in this rank's lock file: " + e, e);
             }
         });
     }
@@ -307,7 +309,7 @@ public final class LivenessLocks implements AutoCloseable {
             }
             return Optional.of(newest);
         } catch (IOException e) {
-            LOG.log(Level.DEBUG, "the record of rank " + rank + " cannot be read", e);
+            LOG.log(Level.DEBUG, "the recovery record of rank " + rank + " cannot be read", e);
             return Optional.empty();
         }
     }
@@ -384,7 +386,7 @@ public final class LivenessLocks implements AutoCloseable {
             for (int r : peers) {
                 LivenessFile file = files.get(r);
                 if (file == null) {
-                    throw new IllegalStateException("the file of rank " + r + " is not open");
+                    throw new IllegalStateException("the lock file of rank " + r + " is not open");
                 }
                 theirs.put(r, file.map(offset, bytes));
             }
@@ -393,8 +395,8 @@ public final class LivenessLocks implements AutoCloseable {
             theirs.values().forEach(LivenessFile.Mapping::close);
             own.get().free(offset, bytes);
             throw new EpResourceException(
-                    "cannot allocate or map " + bytes + " bytes of agreement memory for buffer " + buffer
-                            + " in the shared-memory folder: " + e + "; free space there",
+                    "cannot allocate or map " + bytes + " bytes of memory by which ranks agree on recoveries of buffer "
+                            + buffer + " in the shared-memory folder: " + e + "; free space in this folder",
                     e);
         }
         return new Shared(buffer, bytes, mine.get(0), theirs);

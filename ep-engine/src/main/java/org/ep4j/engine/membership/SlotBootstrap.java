@@ -100,9 +100,9 @@ final class SlotBootstrap implements Bootstrap {
                 }
                 ByteBuffer message = ByteBuffer.wrap(receive(i, tag, end, deadline));
                 if (message.getLong() != name) {
-                    throw new EpException(
-                            "rank " + members.get(i) + " is at another step of the recovery than \"" + tag
-                                    + "\": it has failed at an earlier one, or a backend has a defect; see its log, then call recover again");
+                    throw new EpException("rank " + members.get(i) + " is at another step of the recovery than \"" + tag
+                            + "\": that rank failed at an earlier step, or a backend has a defect; see the log of that"
+                            + " rank, then call recover again");
                 }
                 lengths[i] = message.getLong();
                 most = Math.max(most, lengths[i]);
@@ -145,7 +145,7 @@ final class SlotBootstrap implements Bootstrap {
             membership.requireCurrent(epoch);
             if (membership.clock().nanoTime() - end >= 0) {
                 throw new EpTimeoutException(
-                        "rank " + rank + " did not take part in \"" + tag + "\" of a recovery within "
+                        "rank " + rank + " did not take part in \"" + tag + "\", a step of the recovery, within "
                                 + deadline.toMillis() + " ms",
                         "recover",
                         member,

@@ -131,7 +131,10 @@ public final class HostDevice implements EpDevice {
     private static void checkHost(DeviceMemory memory) {
         if (!memory.device().type().equals(Device.HOST.type())) {
             throw new EpArgumentException(
-                    "memory", "on " + memory.device(), "on host:0", "copy it to the host with its own device");
+                    "memory",
+                    "on " + memory.device(),
+                    "on host:0",
+                    "copy the memory to the host with the device that it belongs to");
         }
     }
 

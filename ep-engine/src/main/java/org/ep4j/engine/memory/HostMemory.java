@@ -64,7 +64,8 @@ public final class HostMemory implements Words {
     /** All of a direct buffer of up to 2^30 bytes, which stays as long as this does. */
     public static HostMemory of(ByteBuffer direct) {
         if (direct.capacity() > STRIDE) {
-            throw new IllegalArgumentException(direct.capacity() + " bytes are more than " + STRIDE);
+            throw new IllegalArgumentException(
+                    "the buffer has " + direct.capacity() + " bytes, but may have at most " + STRIDE);
         }
         ByteBuffer all = direct.duplicate().clear().order(ByteOrder.nativeOrder());
         return new HostMemory(address(all), all.capacity(), new ByteBuffer[] {all}, Optional.empty());

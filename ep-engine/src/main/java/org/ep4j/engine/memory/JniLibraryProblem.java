@@ -24,8 +24,8 @@ public record JniLibraryProblem(String message, String remedy) {
             String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
             return new JniLibraryProblem(
                     "this backend was built without its JNI library for " + platform.toLowerCase(Locale.ROOT),
-                    "build ep4j where its headers are: apt-get install g++ " + headers
-                            + ", then build it again (./ep does so by itself)");
+                    "install the compiler and the headers of the native library: apt-get install g++ " + headers
+                            + ", then build ep4j again (./ep builds it automatically)");
         }
         return notLoading(e, "this backend", "g++ " + headers);
     }
@@ -45,8 +45,9 @@ public record JniLibraryProblem(String message, String remedy) {
                 "the JNI library of " + owner + " does not load here: " + first,
                 other
                         ? "build ep4j on this machine: apt-get install " + packages + ", mvn clean, then build it again"
-                        : "it is unpacked into " + folder() + ": see that this folder can be written and is not mounted"
-                                + " noexec, or name another with -Dorg.bytedeco.javacpp.cachedir=FOLDER (for ./ep in"
+                        : "the library is unpacked into " + folder()
+                                + ": check that this folder can be written and is not mounted"
+                                + " noexec, or choose another folder with -Dorg.bytedeco.javacpp.cachedir=FOLDER (for ./ep in"
                                 + " JAVA_TOOL_OPTIONS)");
     }
 

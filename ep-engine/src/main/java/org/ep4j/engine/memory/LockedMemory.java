@@ -57,7 +57,7 @@ public record LockedMemory(long bytes, boolean exempt) {
         try {
             return ofThisProcess().toString();
         } catch (IOException e) {
-            return "the process may lock an amount of memory that " + LIMITS + " does not tell";
+            return LIMITS + " does not state how much memory the process may lock";
         }
     }
 
@@ -75,7 +75,7 @@ public record LockedMemory(long bytes, boolean exempt) {
             return "the process may lock any amount of memory";
         }
         return bytes < 1 << 20
-                ? String.format(Locale.ROOT, "the process may lock %d KiB of memory", bytes >> 10)
-                : String.format(Locale.ROOT, "the process may lock %d MiB of memory", bytes >> 20);
+                ? String.format(Locale.ROOT, "the process may lock at most %d KiB of memory", bytes >> 10)
+                : String.format(Locale.ROOT, "the process may lock at most %d MiB of memory", bytes >> 20);
     }
 }

@@ -65,21 +65,22 @@ public final class NativeMethods {
     }
 
     private static JniLibraryProblem notStarted(String reason, Map<String, String> environment) {
-        String problem = "JNA, through which ep4j calls native libraries, cannot load its own: " + reason;
+        String problem =
+                "JNA, through which ep4j calls native libraries, cannot load its own native library: " + reason;
         for (String property : List.of("jna.boot.library.path", "jna.nounpack", "jna.nosys")) {
             if (System.getProperty(property) != null) {
                 return new JniLibraryProblem(
                         problem,
                         property
-                                + " is set, so JNA does not take the library that it brings along: unset that property, or"
-                                + " have it lead to a library of JNA's own version");
+                                + " is set, so JNA does not use its bundled library: unset that property, or"
+                                + " point it to a library of JNA's own version");
             }
         }
         return new JniLibraryProblem(
                 problem,
-                "it is unpacked into " + folder(environment)
-                        + ": see that this folder can be written and is not mounted"
-                        + " noexec, or name another with -Djna.tmpdir=FOLDER (for ./ep in JAVA_TOOL_OPTIONS)");
+                "the library is unpacked into " + folder(environment)
+                        + ": check that this folder can be written and is not mounted"
+                        + " noexec, or choose another folder with -Djna.tmpdir=FOLDER (if you use ./ep, put this option into JAVA_TOOL_OPTIONS)");
     }
 
     /** The folder that JNA unpacks into, by the rules of its {@code Native.getTempDir}. */

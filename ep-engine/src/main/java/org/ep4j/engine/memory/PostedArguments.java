@@ -46,7 +46,7 @@ public final class PostedArguments {
         T link = links.get(peer);
         if (link == null) {
             throw new IllegalArgumentException("rank " + peer + " is not connected to rank " + rank + " by " + backend
-                    + ", which connects it to "
+                    + ", which connects rank " + rank + " to "
                     + links.keySet().stream().sorted().map(String::valueOf).collect(Collectors.joining(", ")));
         }
         return link;

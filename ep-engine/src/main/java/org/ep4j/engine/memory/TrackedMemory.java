@@ -80,7 +80,7 @@ public final class TrackedMemory {
 
     /** The refusal of an argument that lies in this memory, which is closed. */
     public EpStateException closed(String name) {
-        return new EpStateException(name + " lies in memory that is closed (" + what + ", " + memory
-                + "); keep it open until the last use");
+        return new EpStateException(
+                name + " is in memory that is closed (" + what + ", " + memory + "); keep it open until the last use");
     }
 }

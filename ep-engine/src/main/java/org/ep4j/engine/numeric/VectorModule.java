@@ -21,7 +21,10 @@ final class VectorModule {
         } catch (ReflectiveOperationException | LinkageError e) {
             Throwable cause = e instanceof InvocationTargetException ? e.getCause() : e;
             System.getLogger("org.ep4j")
-                    .log(System.Logger.Level.INFO, "plain loops are used, the vector ones do not load: {0}", cause);
+                    .log(
+                            System.Logger.Level.INFO,
+                            "scalar loops are used, because the vector loops cannot be loaded: {0}",
+                            cause);
             return Optional.empty();
         }
     }

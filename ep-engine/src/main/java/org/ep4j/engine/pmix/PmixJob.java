@@ -27,10 +27,10 @@ final class PmixJob {
         if (status != SUCCESS) {
             throw new EpUnavailableException("PMIx_Init gives " + named(status)
                     + ": the launcher cannot be reached, or the library (" + library
-                    + ") does not fit the launcher's or its own plugins; start the process with mpirun or srun --mpi=pmix"
-                    + " itself and not from a shell that they started long ago, put the folder of the launcher's PMIx"
-                    + " library first in LD_LIBRARY_PATH and unset PMIX_PREFIX or set it for that one, or start the ranks"
-                    + " with torchrun's variables");
+                    + ") does not fit the launcher's PMIx or the library's own plugins. Start the process directly with"
+                    + " mpirun or srun --mpi=pmix, not from a shell that one of these started long ago; put the folder of the"
+                    + " launcher's PMIx library first in LD_LIBRARY_PATH, and unset PMIX_PREFIX or set it to the installation"
+                    + " of that library; or start the ranks with torchrun's variables");
         }
     }
 
@@ -76,8 +76,8 @@ final class PmixJob {
         check("PMIx_Get of " + key, library.PMIx_Get(whose, key, Pointer.NULL, 0, found));
         Pointer value = found.getValue();
         if (value.getShort(0) != type) {
-            throw new EpException("PMIx_Get of " + key + " gives a value of type " + value.getShort(0) + ", must be "
-                    + type + "; use a PMIx library of the launcher's own version");
+            throw new EpException("PMIx_Get of " + key + " gives a value of type " + value.getShort(0)
+                    + ", but the type must be " + type + "; use a PMIx library of the launcher's own version");
         }
         return value;
     }
@@ -90,7 +90,7 @@ final class PmixJob {
     private void check(String call, int status) {
         if (status != SUCCESS) {
             throw new EpException(call + " gives " + named(status)
-                    + "; look at what the launcher says, or start the ranks with torchrun's variables");
+                    + "; check the launcher's output, or start the ranks with torchrun's variables");
         }
     }
 

@@ -55,7 +55,7 @@ final class PmixLibrary {
             String reason = firstLine(String.valueOf(e.getMessage()));
             throw new EpUnavailableException(
                     library.getFile() + " is not a client library of PMIx " + OLDEST + " to " + NEWEST + " (" + reason
-                            + "); put the folder of one first in LD_LIBRARY_PATH, or start the ranks with torchrun's"
+                            + "); put the folder of such a library first in LD_LIBRARY_PATH, or start the ranks with torchrun's"
                             + " variables",
                     e);
         }
@@ -66,9 +66,10 @@ final class PmixLibrary {
         Matcher matcher = VERSION.matcher(version);
         int major = matcher.matches() ? Integer.parseInt(matcher.group(1)) : 0;
         if (major < OLDEST || major > NEWEST) {
-            throw new EpUnavailableException("the PMIx library is \"" + firstLine(version)
-                    + "\", must be of version " + OLDEST + " to " + NEWEST
-                    + "; put the folder of one first in LD_LIBRARY_PATH, or start the ranks with torchrun's variables");
+            throw new EpUnavailableException(
+                    "the PMIx library is \"" + firstLine(version)
+                            + "\", but must be of version " + OLDEST + " to " + NEWEST
+                            + "; put the folder of such a library first in LD_LIBRARY_PATH, or start the ranks with torchrun's variables");
         }
     }
 

@@ -61,7 +61,7 @@ final class PmixSession implements WireUp, AutoCloseable {
         String key = "ep4j.rendezvous." + number;
         String remedy =
                 "every process that mpirun or srun started must join the same number of times; check the output of the"
-                        + " other processes for what delays them";
+                        + " other processes to see what delays them";
         return timed("PMIx_Fence", deadline, remedy, () -> {
             mine.ifPresent(bytes -> job.put(key, bytes));
             job.fence();

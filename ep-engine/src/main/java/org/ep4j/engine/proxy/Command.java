@@ -92,7 +92,7 @@ public final class Command {
                     "peer",
                     peer,
                     "from 0 to " + MAX_PEER,
-                    "pass the rank of a peer; larger groups need another format");
+                    "pass the rank of a peer; this format has no room for larger ranks");
         }
         return (long) kind << KIND_SHIFT | (long) peer << PEER_SHIFT;
     }

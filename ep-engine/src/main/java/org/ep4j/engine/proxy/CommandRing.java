@@ -172,9 +172,10 @@ public final class CommandRing {
             sink.advance(ring, Command.peer(word1), Command.counter(word1), word0);
         } else {
             throw new EpException("ring " + ring + " holds the words 0x" + Long.toHexString(word0) + " and 0x"
-                    + Long.toHexString(word1) + ", which are no command (kind " + Command.kind(word1) + ", known are "
+                    + Long.toHexString(word1) + ", which are not a valid command (kind " + Command.kind(word1)
+                    + ", valid kinds are "
                     + Command.WRITE + " and " + Command.ADVANCE
-                    + "): something else writes into the ring; look for stores outside of the bounds of a kernel");
+                    + "): something else writes into the ring; check the kernels for out-of-bounds stores");
         }
     }
 

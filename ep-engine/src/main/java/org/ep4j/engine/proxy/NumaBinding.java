@@ -42,7 +42,8 @@ final class NumaBinding {
             BitSet allowed = BitSet.valueOf(set.buffer());
             wanted.and(allowed);
             if (wanted.isEmpty()) {
-                return Optional.of("this process may use none of its processors, only " + allowed);
+                return Optional.of(
+                        "this process is not allowed to use any processor of that node, only processors " + allowed);
             }
             byte[] bytes = wanted.toByteArray();
             set.buffer().put(0, new byte[SET_BYTES]).put(0, bytes);
@@ -51,7 +52,7 @@ final class NumaBinding {
         } catch (IOException | NumberFormatException e) {
             return Optional.of(list + " cannot be read: " + e);
         } catch (LastErrorException e) {
-            return Optional.of("the kernel refused it: errno " + e.getErrorCode() + ", " + e.getMessage());
+            return Optional.of("the kernel refused the binding: errno " + e.getErrorCode() + ", " + e.getMessage());
         } finally {
             Reference.reachabilityFence(set);
         }

@@ -38,7 +38,10 @@ final class ProxyState implements FailureListener {
         } catch (Throwable e) {
             // The ring must be drained whatever happens; said once, since every command may fail.
             if (listenerFailed.compareAndSet(false, true)) {
-                LOGGER.log(System.Logger.Level.ERROR, "the listener of failures of proxy threads has failed itself", e);
+                LOGGER.log(
+                        System.Logger.Level.ERROR,
+                        "the failure listener of the proxy threads has thrown an exception",
+                        e);
             }
         }
     }

@@ -71,7 +71,7 @@ public final class ProxyThreads {
         NumaBinding.bind(numaNode)
                 .ifPresent(why -> LOGGER.log(
                         System.Logger.Level.WARNING,
-                        "{0} runs on any processor, not on those of NUMA node {1}: {2}",
+                        "{0} runs on any processor instead of NUMA node {1}: {2}",
                         Thread.currentThread().getName(),
                         numaNode,
                         why));
@@ -114,8 +114,8 @@ public final class ProxyThreads {
                         return;
                     }
                     throw new EpTimeoutException(
-                            latch.getCount() + " of " + threads.size() + " threads " + name + "-* have not begun their"
-                                    + " rings anew within " + deadline.toMillis()
+                            latch.getCount() + " of " + threads.size() + " threads " + name + "-* have not restarted"
+                                    + " their rings within " + deadline.toMillis()
                                     + " ms: they are inside a call of the backend; see what they do (jstack)",
                             "restart of proxy threads",
                             -1,
@@ -174,7 +174,7 @@ public final class ProxyThreads {
         if (!ended.running().isEmpty()) {
             LOGGER.log(
                     System.Logger.Level.WARNING,
-                    "threads {0} have not ended {1} ms after they were told to: they are inside a call of the backend; see"
+                    "threads {0} have not ended within {1} ms of being stopped: they are inside a call of the backend; see"
                             + " what they do (jstack)",
                     ended.running(),
                     deadline.toMillis());

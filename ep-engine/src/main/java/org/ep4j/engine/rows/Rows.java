@@ -91,8 +91,10 @@ public final class Rows {
                 .filter(v -> v.variant().setting().equals(setting))
                 .findFirst()
                 .map(v -> nativeRows(v.variant(), threshold))
-                .orElseThrow(() ->
-                        refused(setting, "this processor, or the build, has only " + names(here), "name one of those"));
+                .orElseThrow(() -> refused(
+                        setting,
+                        "this processor and this build of ep4j support only " + names(here),
+                        "choose one of these"));
     }
 
     private static EpUnavailableException refused(String setting, String reason, String remedy) {

@@ -48,6 +48,6 @@ final class RowsLibrary {
     private static JniLibraryProblem notBuilt() {
         return new JniLibraryProblem(
                 OWNER + " was built without its JNI library for this platform",
-                "apt-get install " + PACKAGES + ", then build ep4j again (./ep builds it when it is run)");
+                "apt-get install " + PACKAGES + ", then build ep4j again (./ep builds it automatically)");
     }
 }

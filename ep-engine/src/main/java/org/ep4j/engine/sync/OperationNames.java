@@ -34,7 +34,8 @@ public final class OperationNames {
     /** Two heads of high-throughput blocks that differ. */
     public static EpMismatchException highThroughput(String who, Mask mask, long[] mine, long[] theirs) {
         if (theirs[0] != mine[0]) {
-            return new EpMismatchException(who + " is at operation " + theirs[0] + ", this rank at " + mine[0]
+            return new EpMismatchException(who + " is at operation " + theirs[0]
+                    + ", but this rank is at operation " + mine[0]
                     + "; call recover on all ranks");
         }
         if (theirs[4] != mine[4]) {
@@ -86,12 +87,12 @@ public final class OperationNames {
         }
         String name = dispatch ? "low-latency dispatch" : "low-latency combine";
         return new EpMismatchException(who + " calls " + name + " " + describeLowLatency(dispatch, theirs)
-                + ", this rank " + describeLowLatency(dispatch, mine)
+                + ", this rank calls " + describeLowLatency(dispatch, mine)
                 + "; all ranks must call the operations of a buffer in the same order with the same options");
     }
 
     private static EpMismatchException masks(String who, Mask mask) {
-        return new EpMismatchException(who + " has masked other ranks than this one, which has masked " + mask.toSet()
-                + "; mask the same ranks before the same operation, or call recover");
+        return new EpMismatchException(who + " and this rank have masked different ranks (this rank has masked "
+                + mask.toSet() + "); mask the same ranks before the same operation, or call recover");
     }
 }

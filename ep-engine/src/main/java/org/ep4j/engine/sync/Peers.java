@@ -233,7 +233,7 @@ public final class Peers<W extends Words> {
                 try {
                     posted.settle(deadline);
                 } catch (EpException e) {
-                    LOG.log(System.Logger.Level.DEBUG, "a rank does not get what was posted to it", e);
+                    LOG.log(System.Logger.Level.DEBUG, "writes posted to a rank do not arrive", e);
                 }
             }
         });
@@ -242,7 +242,7 @@ public final class Peers<W extends Words> {
     private PostedPeer posted(int peer) {
         PostedPeer posted = postedTo.get(peer);
         if (posted == null) {
-            throw new IllegalStateException("nothing is posted to " + label(peer));
+            throw new IllegalStateException("this rank has no posted path to " + label(peer));
         }
         return posted;
     }
@@ -271,7 +271,7 @@ public final class Peers<W extends Words> {
             // The others have left this rank out.
             throw e;
         }
-        LOG.log(System.Logger.Level.DEBUG, "nothing more can be told to a rank, or heard of it", e);
+        LOG.log(System.Logger.Level.DEBUG, "no more counters can be sent to or received from a rank", e);
     }
 
     /**

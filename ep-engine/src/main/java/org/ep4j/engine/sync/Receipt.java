@@ -35,10 +35,10 @@ public final class Receipt {
     public synchronized void take() {
         if (!hook) {
             throw new EpStateException(
-                    "receive() goes with the hook option; without it the operation has received already");
+                    "receive() is only for operations with the hook option; an operation without this option has already received its data");
         }
         if (taken) {
-            throw new EpStateException("receive() was called before; once is enough");
+            throw new EpStateException("receive() was called before; call it only once");
         }
         taken = true;
     }

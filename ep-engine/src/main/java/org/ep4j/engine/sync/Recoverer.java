@@ -101,7 +101,7 @@ public final class Recoverer {
     public Recovery recover(long completed, Deadline deadline) {
         Resources resources = way.resources()
                 .orElseThrow(() -> new EpUnavailableException("this buffer cannot recover: " + way.reason()
-                        + "; close it, and join a new group without the lost ranks"));
+                        + "; close this buffer, and join a new group without the lost ranks"));
         Map<Integer, Long> positions = move(resources, completed, deadline);
         return new Recovery(excluded, progress.recovered(positions));
     }
@@ -122,9 +122,10 @@ public final class Recoverer {
         if (!finished && way.resources().isEmpty() && mayRun(rank)) {
             throw new EpStateException(
                     peers.label(rank) + " may still write to this rank's memory, since an operation that"
-                            + " this rank has begun has not ended well, and this buffer cannot move into other memory: "
+                            + " this rank began did not complete, and this buffer cannot move into other memory: "
                             + way.reason()
-                            + "; end the process of that rank and call mask again if it is on this host, else join a new group");
+                            + "; if rank " + rank + " is on this host, end the process of rank " + rank
+                            + " and call mask again; otherwise join a new group");
         }
         waits.mask(before.with(rank));
         if (!finished && way.resources().isPresent()) {
@@ -234,7 +235,7 @@ public final class Recoverer {
         waits.requireMember("clear mask");
         for (int rank : waits.mask().toSet()) {
             if (excluded.contains(rank)) {
-                throw notTakenBack(rank, "the buffer was moved into fresh memory without it");
+                throw notTakenBack(rank, "the buffer was moved into new memory without that rank");
             }
             if (bootstrap.state(rank) != MemberState.ALIVE) {
                 throw notTakenBack(rank, "it is " + bootstrap.state(rank).name().toLowerCase(Locale.ROOT));

@@ -42,13 +42,13 @@ public final class Validity {
         }
         if (number <= gone) {
             throw new EpStateException("this result of " + kind + " number " + number
-                    + " is gone: the buffer has recovered twice since; copy results before");
+                    + " is no longer valid: the buffer has recovered twice since; copy results earlier");
         }
         if (newest.get() - number >= alive) {
             throw new EpStateException("this result of " + kind + " number " + number + " is stale: " + kind
                     + " number "
                     + newest.get() + " reuses its memory (" + alive + (alive == 1 ? " result is" : " results are")
-                    + " alive at once); copy it before, or use another buffer");
+                    + " alive at once); copy the result earlier, or use another buffer");
         }
     }
 }

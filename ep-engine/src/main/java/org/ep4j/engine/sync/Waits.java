@@ -123,7 +123,7 @@ public final class Waits {
         }
         if (Thread.interrupted()) {
             Thread.currentThread().interrupt();
-            throw new EpStateException("interrupted during recover; call it again");
+            throw new EpStateException("interrupted during recover; call recover again");
         }
     }
 
@@ -235,7 +235,7 @@ public final class Waits {
                 throw new EpPeerLostException(
                         peers.label(r) + (state == MemberState.LOST ? " is lost" : " has left the group") + " during "
                                 + phase + describe(counter, source, expected)
-                                + "; call recover to go on without it",
+                                + "; call recover to go on without rank " + r,
                         r,
                         phase);
             }
@@ -252,8 +252,8 @@ public final class Waits {
             checkBeginnings(counter, source, expected, phase);
             checkLostOf(source, recoveries.get(source), counter, expected, source, phase);
             throw new EpTimeoutException(
-                    peers.label(source) + " has given up and recovers, so " + phase + " cannot end"
-                            + describe(counter, source, expected) + "; call recover here too",
+                    peers.label(source) + " has begun a recovery, so " + phase + " cannot end"
+                            + describe(counter, source, expected) + "; call recover on this rank, too",
                     phase,
                     source,
                     expected,
@@ -268,7 +268,7 @@ public final class Waits {
                     && other != counter
                     && peers.seen(other, source) > begun.getOrDefault(other, 0L)
                     && peers.seen(counter, source) < expected) {
-                throw new EpMismatchException(peers.label(source) + " has begun " + name(other) + " number "
+                throw new EpMismatchException(peers.label(source) + " has begun " + operation(other) + " number "
                         + peers.seen(other, source) + " while this rank is in " + phase
                         + describe(counter, source, expected)
                         + "; all ranks must call the operations of a buffer in the same order");
@@ -305,7 +305,7 @@ public final class Waits {
                 .findFirst()
                 .map(lost -> new EpPeerLostException(
                         peers.label(lost) + " is lost, as reported by rank " + finder + ", during " + during
-                                + "; call recover to go on without it",
+                                + "; call recover to go on without rank " + lost,
                         lost,
                         phase));
     }
@@ -348,7 +348,7 @@ public final class Waits {
         }
         EpPeerLostException lost = new EpPeerLostException(
                 e.getMessage() + "; during " + phase + describe(counter, source, expected)
-                        + "; call recover to go on without it",
+                        + "; call recover to go on without rank " + e.peer(),
                 e.peer(),
                 phase);
         lost.initCause(e);
@@ -365,7 +365,7 @@ public final class Waits {
             if (isLost(r)) {
                 return new EpPeerLostException(
                         peers.label(r) + " is lost during " + phase + describe(counter, source, expected)
-                                + "; call recover to go on without it",
+                                + "; call recover to go on without rank " + r,
                         r,
                         phase);
             }
@@ -383,7 +383,9 @@ public final class Waits {
         for (int r = 0; r < peers.ranks(); r++) {
             if (isLost(r)) {
                 return new EpPeerLostException(
-                        peers.label(r) + " is lost during " + phase + "; call recover to go on without it", r, phase);
+                        peers.label(r) + " is lost during " + phase + "; call recover to go on without rank " + r,
+                        r,
+                        phase);
             }
         }
         if (closing) {
@@ -403,8 +405,8 @@ public final class Waits {
         }
         if (recoveries.containsKey(peer)) {
             return new EpTimeoutException(
-                    peers.label(peer) + " has given up and recovers, so " + phase
-                            + " cannot end; call recover here too",
+                    peers.label(peer) + " has begun a recovery, so " + phase
+                            + " cannot end; call recover on this rank, too",
                     phase,
                     peer,
                     1,
@@ -414,7 +416,9 @@ public final class Waits {
             requireHeard(peer);
         } catch (EpPeerLostException e) {
             EpPeerLostException lost = new EpPeerLostException(
-                    e.getMessage() + "; during " + phase + "; call recover to go on without it", e.peer(), phase);
+                    e.getMessage() + "; during " + phase + "; call recover to go on without rank " + e.peer(),
+                    e.peer(),
+                    phase);
             lost.initCause(e);
             return lost;
         }
@@ -476,8 +480,18 @@ public final class Waits {
     }
 
     private String describe(Counter counter, int source, long expected) {
-        return " (counter " + name(counter) + " of rank " + source + " is " + peers.heard(counter, source)
+        return " (progress counter " + name(counter) + " of rank " + source + " is " + peers.heard(counter, source)
                 + ", expected " + expected + ")";
+    }
+
+    /** The operation that one of {@link #BEGINNINGS} counts, for people. */
+    private static String operation(Counter counter) {
+        return switch (counter) {
+            case HT_ENTER -> "high-throughput operation";
+            case LL_DISPATCH -> "low-latency dispatch";
+            case LL_COMBINE -> "low-latency combine";
+            default -> name(counter);
+        };
     }
 
     private static String name(Counter counter) {

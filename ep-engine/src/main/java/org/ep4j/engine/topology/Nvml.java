@@ -144,7 +144,8 @@ final class Nvml {
             result = call("nvmlDeviceGetPciInfo_v3", handle.getValue(), info);
         }
         if (result == NO_PERMISSION || result == GPU_IS_LOST) {
-            warnings.add("GPU " + position + " of NVML is left out, and the next have its number: " + error(result));
+            warnings.add("GPU " + position + " of NVML is left out (" + error(result)
+                    + "), so the GPUs after it are numbered one lower");
             return Optional.empty();
         }
         Optional<PciAddress> address = result == SUCCESS ? PciAddress.parse(busId(info)) : Optional.empty();

@@ -63,7 +63,7 @@ final class NvmlMerge {
         if (invisible > 0) {
             builder.warn(
                     "NVML does not show " + invisible
-                            + " of NVIDIA's GPUs that are on PCI; they are left out, being outside of this container, or without the driver");
+                            + " of the NVIDIA GPUs on PCI; they are left out, because they are outside this container or have no driver");
         }
         shown.forEach(gpu -> links(builder, gpu));
         return builder.build();
@@ -116,7 +116,7 @@ final class NvmlMerge {
         gpus.put(lacking.address(), gpu);
         builder.add(gpu);
         builder.warn(gpu.name() + " at " + lacking.address()
-                + " is known to NVML but not in /sys; how near it is to NICs is not known");
+                + " is known to NVML but not in /sys, so its distance to NICs is not known");
     }
 
     private void links(Topology.Builder builder, NvmlGpu from) {

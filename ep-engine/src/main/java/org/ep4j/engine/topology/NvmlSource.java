@@ -28,7 +28,7 @@ public final class NvmlSource implements TopologySource {
                     ? warned(
                             topology,
                             "libnvidia-ml.so.1 is not found, so NVLinks are not known; install the driver's "
-                                    + "user part, or run the container with the \"utility\" capability")
+                                    + "user-space libraries, or run the container with the \"utility\" capability")
                     : topology;
         }
         try {

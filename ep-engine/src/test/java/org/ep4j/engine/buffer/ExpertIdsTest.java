@@ -14,7 +14,7 @@ final class ExpertIdsTest {
     void theMessageNamesPlaceValueLimitAndFix() {
         assertThat(ExpertIds.outOfRange(3, 1, 8, 8))
                 .hasMessage("topkIds[3][1] is 8, must be -1 or in [0, 8);"
-                        + " pass global expert ids (not local ones), -1 for no selection");
+                        + " pass global expert ids (not local ids), or -1 for no selection");
     }
 
     @ParameterizedTest
@@ -22,7 +22,7 @@ final class ExpertIdsTest {
     void anIdWhoseBytesAreInTheOtherOrderIsRecognised(String value, long turned) {
         assertThat(ExpertIds.outOfRange(0, 1, Long.decode(value), 256))
                 .hasMessageEndingWith(
-                        "; is the buffer in ByteOrder.nativeOrder()? In the other order this is " + turned);
+                        "; is the buffer in ByteOrder.nativeOrder()? In the other byte order the value is " + turned);
     }
 
     @ParameterizedTest

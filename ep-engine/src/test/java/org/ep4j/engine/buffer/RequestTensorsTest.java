@@ -105,8 +105,7 @@ final class RequestTensorsTest {
         assertThat(freed).hasValue(0);
         assertThatThrownBy(all::retain)
                 .isInstanceOf(EpStateException.class)
-                .hasMessageContaining(
-                        "x lies in memory that is closed (an allocation, 64 bytes on host:0 at 0x100000)");
+                .hasMessageContaining("x is in memory that is closed (an allocation, 64 bytes on host:0 at 0x100000)");
         all.release();
         assertThat(freed).hasValue(1);
         x.close();

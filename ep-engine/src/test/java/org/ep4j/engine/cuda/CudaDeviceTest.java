@@ -108,7 +108,7 @@ final class CudaDeviceTest {
                     .hasMessageContaining("closed");
             assertThatThrownBy(() -> device.upload(ByteBuffer.allocate(16), before))
                     .isInstanceOf(EpStateException.class)
-                    .hasMessageContaining("lies in memory that is closed (an allocation, 16 bytes on cuda:0");
+                    .hasMessageContaining("is in memory that is closed (an allocation, 16 bytes on cuda:0");
             // Without its owner only the driver knows.
             DeviceMemory bare = new DeviceMemory(before.address(), before.byteSize(), before.device());
             assertThatThrownBy(() -> device.upload(ByteBuffer.allocate(16), bare))

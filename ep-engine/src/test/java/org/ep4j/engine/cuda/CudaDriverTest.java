@@ -27,7 +27,7 @@ final class CudaDriverTest {
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("EP_CUDA_DRIVER is /nowhere/libcuda.so.1")
                 .hasMessageContaining("(Unable to load library '/nowhere/libcuda.so.1');")
-                .hasMessageContaining("correct or unset it");
+                .hasMessageContaining("correct or unset this variable");
     }
 
     @Test

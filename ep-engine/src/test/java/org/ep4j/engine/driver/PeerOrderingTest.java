@@ -77,13 +77,16 @@ final class PeerOrderingTest {
             }
         });
         assertThat(verdicts.get(0)).isEmpty();
-        assertThat(verdicts.get(1)).get().asString().contains("data was not there", "1 of ", "first in round 3");
+        assertThat(verdicts.get(1))
+                .get()
+                .asString()
+                .contains("data arrived later than its flag", "1 of ", "first in test round 3");
     }
 
     @Test
     void aPeerThatDoesNotComeEndsTheWait() throws Exception {
         List<Optional<String>> verdicts = run((rank, own, peer, test) ->
                 rank == 0 ? Optional.empty() : test.check(own, peer, false, 0, 10, Duration.ofMillis(200)));
-        assertThat(verdicts.get(1)).get().asString().contains("never came");
+        assertThat(verdicts.get(1)).get().asString().contains("never arrived");
     }
 }

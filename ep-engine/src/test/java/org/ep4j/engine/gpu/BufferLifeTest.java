@@ -195,7 +195,7 @@ final class BufferLifeTest {
                     for (long stream : new long[] {0, 1}) {
                         assertThatThrownBy(() -> buffer.dispatch(zeros(device, stream)))
                                 .isInstanceOf(EpStateException.class)
-                                .hasMessageContaining("one stream for all ranks of this process on ")
+                                .hasMessageContaining("is shared by all ranks of this process on ")
                                 .hasMessageContaining(EmulatedGpu.TYPE + ":0");
                     }
                     for (long stream : new long[] {0, 1}) {

@@ -347,7 +347,7 @@ final class GraphReplayTest {
             try (GpuGraph graph = rank.record(1)) {
                 assertThatThrownBy(() -> rank.device.capture(rank.stream.handle(), () -> rank.replay(graph)))
                         .isInstanceOf(EpStateException.class)
-                        .hasMessageContaining("record the operations themselves");
+                        .hasMessageContaining("call these operations during the capture");
                 rank.replay(graph).await(LONG);
             }
         });

@@ -177,7 +177,7 @@ class WindowPlacementTest {
                     .hasMessageContaining("peer memory: reg of peer memory failed: error 22");
             assertThatThrownBy(() -> place(device, "device", PathType.PIX, new Plain()))
                     .isInstanceOf(EpUnavailableException.class)
-                    .hasMessageContaining("plain registers memory of the host alone");
+                    .hasMessageContaining("plain registers only memory of the host");
         }
         assertKind(0, "device", Kind.DMA_BUF, any());
     }

@@ -85,7 +85,7 @@ final class HipRtcProcessTest {
                         () -> compiler(apart(HipRtcProcess.DEADLINE, Map.of())).compile("one", KERNEL, NEW))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("HIPRTC 7.0 in " + installation().compiler())
-                .hasMessageContaining("asked for gfx1250")
+                .hasMessageContaining("to compile for gfx1250")
                 .hasMessageContaining("signal 6 (SIGABRT)")
                 .hasMessageContaining("munmap_chunk(): invalid pointer")
                 .hasMessageContaining("install the first ROCm release that supports gfx1250");
@@ -129,7 +129,7 @@ final class HipRtcProcessTest {
                 new HipRtcProcess(installation().compiler(), "7.0", HipRtcProcess.DEADLINE, java, Map.of());
         assertThatThrownBy(() -> compiler(apart).compile("one", KERNEL, NEW))
                 .isExactlyInstanceOf(EpException.class)
-                .hasMessageContaining("ended with 1")
+                .hasMessageContaining("ended with exit status 1")
                 .hasMessageContaining("org.ep4j.Nothing");
         assertThatThrownBy(() -> compiler(none()).compile("one", KERNEL, NEW))
                 .isInstanceOf(EpException.class)

@@ -94,7 +94,7 @@ class HostMemoryTest {
                 () -> device.download(part, ByteBuffer.allocate(8)))) {
             assertThatThrownBy(use::run)
                     .isInstanceOf(EpStateException.class)
-                    .hasMessageContaining("lies in memory that is closed (an allocation, 64 bytes on host:0");
+                    .hasMessageContaining("is in memory that is closed (an allocation, 64 bytes on host:0");
         }
     }
 

@@ -13,8 +13,8 @@ final class JniLibraryProblemTest {
         assertThat(problem.message()).contains("was built without its JNI library");
         assertThat(problem.remedy())
                 .isEqualTo(
-                        "build ep4j where its headers are: apt-get install g++ libibverbs-dev, then build it again (./ep does so"
-                                + " by itself)");
+                        "install the compiler and the headers of the native library: apt-get install g++ libibverbs-dev,"
+                                + " then build ep4j again (./ep builds it automatically)");
     }
 
     @Test

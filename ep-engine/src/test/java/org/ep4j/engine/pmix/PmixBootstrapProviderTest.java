@@ -54,10 +54,10 @@ final class PmixBootstrapProviderTest {
         assertThatThrownBy(() -> Bootstraps.fromEnvironment(
                         environment, EpConfig.builder().build()))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("of torchrun's variables only")
+                .hasMessageContaining("of torchrun's variables, ")
                 .hasMessageContaining("PMIX_RANK")
                 .hasMessageContaining("MASTER_PORT")
-                .hasMessageContaining("leave RANK and WORLD_SIZE unset");
+                .hasMessageContaining("unset RANK and WORLD_SIZE and start with mpirun");
     }
 
     /** {@code mpirun -x MASTER_ADDR} passes the variable on, for software that asks MPI for rank and size. */
@@ -114,7 +114,7 @@ final class PmixBootstrapProviderTest {
     void othersAreRefused(String version) {
         assertThatThrownBy(() -> PmixLibrary.check(version))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("\"" + version + "\", must be of version 3 to 5");
+                .hasMessageContaining("\"" + version + "\", but must be of version 3 to 5");
     }
 
     /** Outside a job the library says so; nothing hangs, and nothing is left open. */

@@ -240,7 +240,7 @@ final class ProxyThreadsTest {
                 .isInstanceOf(EpTimeoutException.class)
                 // The other thread may be slower than that, too.
                 .hasMessageMatching(
-                        "(?s).*[12] of 2 threads test-proxy-\\* have not begun their rings anew within 50 ms.*");
+                        "(?s).*[12] of 2 threads test-proxy-\\* have not restarted their rings within 50 ms.*");
         ProxyThreads.Ended ended = proxies.close(Duration.ofMillis(50));
         assertThat(ended.running()).contains("test-proxy-0");
         assertThat(ended.left()).isEqualTo(2);

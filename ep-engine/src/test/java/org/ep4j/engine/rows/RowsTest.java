@@ -394,8 +394,9 @@ class RowsTest {
                 List.of(new Rows.Candidate(RowVariant.BASELINE, false), new Rows.Candidate(RowVariant.AVX2, true));
         assertThatThrownBy(() -> Rows.choose("avx512", here, 1))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessage("ep.host.rows is avx512, but this processor, or the build, has only baseline, avx2;"
-                        + " name one of those, or set it to auto");
+                .hasMessage(
+                        "ep.host.rows is avx512, but this processor and this build of ep4j support only baseline, avx2;"
+                                + " choose one of these, or set it to auto");
         JniLibraryProblem problem = new JniLibraryProblem("there is no library", "build it");
         assertThatThrownBy(() -> Rows.withoutLibrary("baseline", problem))
                 .isInstanceOf(EpUnavailableException.class)

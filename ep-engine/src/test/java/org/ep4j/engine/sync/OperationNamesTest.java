@@ -39,8 +39,8 @@ class OperationNamesTest {
         for (WireFormat format : WireFormat.values()) {
             int code = new LowLatencyFormat(format, shape).code();
             assertThat(lowLatency(true, new long[] {7, code | 1 << 8, 0, 0, 0}, new long[] {7, code, 0, 0, 1}))
-                    .startsWith("rank 1 calls low-latency dispatch number 7 (" + format + "), this rank number 7 ("
-                            + format + ", weights); all");
+                    .startsWith("rank 1 calls low-latency dispatch number 7 (" + format
+                            + "), this rank calls number 7 (" + format + ", weights); all");
         }
     }
 
@@ -48,7 +48,7 @@ class OperationNamesTest {
     void namesDispatchOfLowLatencyCombine() {
         assertThat(lowLatency(false, new long[] {7, 0, 0, 0, 9}, new long[] {7, 3, 0, 0, 8}))
                 .startsWith("rank 1 calls low-latency combine number 7 (of dispatch 8, partial sums, log format),"
-                        + " this rank number 7 (of dispatch 9); all");
+                        + " this rank calls number 7 (of dispatch 9); all");
     }
 
     private String highThroughput(long[] mine, long[] theirs) {

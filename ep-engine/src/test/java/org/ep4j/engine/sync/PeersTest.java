@@ -186,7 +186,7 @@ class PeersTest {
         assertThatThrownBy(() -> recoverer.recover(0, Deadline.in(Guard.minute())))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessage(
-                        "this buffer cannot recover: its memory is fixed; close it, and join a new group without the lost"
+                        "this buffer cannot recover: its memory is fixed; close this buffer, and join a new group without the lost"
                                 + " ranks");
     }
 
@@ -197,7 +197,7 @@ class PeersTest {
         Recoverer recoverer = new Recoverer(numbers(), peers, waits, ranks.get(0), FIXED);
         assertThatThrownBy(() -> recoverer.mask(1, false, 0, Deadline.in(Guard.minute())))
                 .isInstanceOf(EpStateException.class)
-                .hasMessageContainingAll("rank 1", "its memory is fixed", "end the process");
+                .hasMessageContainingAll("rank 1", "its memory is fixed", "end the process of rank 1");
         assertThat(waits.mask().has(1)).isFalse();
         ((InProcessBootstrap) ranks.get(1)).fail("killed");
         recoverer.mask(1, false, 0, Deadline.in(Guard.minute()));

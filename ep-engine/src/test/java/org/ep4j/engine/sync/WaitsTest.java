@@ -134,7 +134,7 @@ final class WaitsTest {
         assertThat(reason).isInstanceOfSatisfying(EpPeerLostException.class, e -> {
             assertThat(e.peer()).isEqualTo(peer);
             assertThat(e.phase()).isEqualTo(PHASE);
-            assertThat(e).hasMessageContaining(says).hasMessageContaining("call recover to go on without it");
+            assertThat(e).hasMessageContaining(says).hasMessageContaining("call recover to go on without rank ");
         });
     }
 
@@ -190,7 +190,7 @@ final class WaitsTest {
         backend.recovers = true;
         assertThatThrownBy(() -> awaited(6))
                 .isInstanceOf(EpTimeoutException.class)
-                .hasMessageContainingAll("has given up and recovers", "expected 6");
+                .hasMessageContainingAll("has begun a recovery", "expected 6");
     }
 
     /** The other operation and the recovery arrive between two looks: the first is the cause. */
@@ -200,14 +200,15 @@ final class WaitsTest {
         backend.other = BufferLayout.number(Counter.LL_COMBINE);
         assertThatThrownBy(() -> awaited(6))
                 .isInstanceOf(EpMismatchException.class)
-                .hasMessageContaining("has begun ll_combine number 5 while this rank is in " + PHASE);
+                .hasMessageContaining("has begun low-latency combine number 5 while this rank is in " + PHASE);
     }
 
     @Test
     void aCounterThatDidNotComeBeforeItsSourceWasLostIsNot() {
         assertThatThrownBy(() -> awaited(6))
                 .isInstanceOfSatisfying(
-                        EpPeerLostException.class, e -> lost(e, 1, "(counter ll_dispatch of rank 1 is 5, expected 6)"));
+                        EpPeerLostException.class,
+                        e -> lost(e, 1, "(progress counter ll_dispatch of rank 1 is 5, expected 6)"));
     }
 
     @Test
@@ -233,7 +234,8 @@ final class WaitsTest {
         recoveries = Map.of(1, List.of());
         assertThat(ended())
                 .isInstanceOf(EpTimeoutException.class)
-                .hasMessageContaining("has given up and recovers, so dispatch rows cannot end; call recover here too");
+                .hasMessageContaining(
+                        "has begun a recovery, so dispatch rows cannot end; call recover on this rank, too");
         recoveries = Map.of(2, List.of(1));
         lost(ended(), 1, "is lost, as reported by rank 2, during dispatch rows");
     }
@@ -252,7 +254,7 @@ final class WaitsTest {
         lost(
                 waits.failure(Counter.HT_ENTER, 1, 6, Guard.minute(), PHASE),
                 1,
-                "rank 1 cannot be reached by nic0:1; during dispatch rows (counter ht_enter of rank 1 is 0, expected 6)");
+                "rank 1 cannot be reached by nic0:1; during dispatch rows (progress counter ht_enter of rank 1 is 0, expected 6)");
     }
 
     /** A proxy thread has given the peer up, and what the kernel waited for came meanwhile. */

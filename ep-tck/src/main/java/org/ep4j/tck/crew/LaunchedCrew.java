@@ -41,7 +41,7 @@ public final class LaunchedCrew implements RankCrew {
         this.base = control.subgroup(
                 "tck/crew" + crew, IntStream.range(0, control.size()).boxed().toList());
         this.runner = new RankRunner(base, facts -> {
-            throw new IllegalStateException("ranks of a launcher cannot be killed; leave the rule out");
+            throw new IllegalStateException("ranks that a launcher started cannot be killed; leave the rule out");
         });
     }
 
@@ -78,7 +78,7 @@ public final class LaunchedCrew implements RankCrew {
             handOut("");
         } catch (EpException e) {
             // A rank is gone, which the results have told already; the others notice, too.
-            System.getLogger(LaunchedCrew.class.getName()).log(System.Logger.Level.DEBUG, "ranks are gone", e);
+            System.getLogger(LaunchedCrew.class.getName()).log(System.Logger.Level.DEBUG, "other ranks have ended", e);
         }
     }
 

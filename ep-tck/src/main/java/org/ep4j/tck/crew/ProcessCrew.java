@@ -174,7 +174,7 @@ public final class ProcessCrew implements RankCrew {
             return Optional.of(new RankReport(
                     event.rank(),
                     RankReport.End.FAILED,
-                    "the process ended by itself with " + process.exit() + process.printed(),
+                    "the process ended unexpectedly with " + process.exit() + process.printed(),
                     Map.of(),
                     System.nanoTime()));
         }

@@ -167,7 +167,8 @@ public final class RankContext implements AutoCloseable {
             Thread.sleep(time.toMillis());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new AssertionError("interrupted: the job took too long", e);
+            throw new AssertionError(
+                    "interrupted, because the ranks exceeded the time limit of this rule or soak round", e);
         }
     }
 

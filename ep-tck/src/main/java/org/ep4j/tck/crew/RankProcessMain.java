@@ -45,7 +45,7 @@ public final class RankProcessMain {
         var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             Wire.Message message =
-                    Wire.decode(line).orElseThrow(() -> new IOException("a line that is not a message came in"));
+                    Wire.decode(line).orElseThrow(() -> new IOException("received a line that is not a message"));
             if (message.kind() == Wire.Kind.DUMP) {
                 send(Wire.Message.detail(Wire.Kind.STACKS, StackDump.text()));
             }

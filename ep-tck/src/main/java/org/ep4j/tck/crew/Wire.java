@@ -139,7 +139,8 @@ final class Wire {
     private static String text(DataInputStream in) throws IOException {
         int length = in.readInt();
         if (length < 0 || length > in.available()) {
-            throw new IOException("a text of " + length + " bytes in a message that has " + in.available() + " more");
+            throw new IOException("a text is " + length + " bytes long, but only " + in.available()
+                    + " bytes of its message are left");
         }
         return new String(in.readNBytes(length), StandardCharsets.UTF_8);
     }

@@ -29,7 +29,10 @@ public final class Patience {
         String text = environment.getOrDefault(VARIABLE, "1");
         if (!text.matches("[1-9][0-9]{0,2}") || Integer.parseInt(text) > LARGEST) {
             throw new EpArgumentException(
-                    VARIABLE, text, "an integer from 1 to " + LARGEST, "set the factor of the kit's limits of time");
+                    VARIABLE,
+                    text,
+                    "an integer from 1 to " + LARGEST,
+                    "all time limits of the kit are multiplied by this number");
         }
         return Integer.parseInt(text);
     }

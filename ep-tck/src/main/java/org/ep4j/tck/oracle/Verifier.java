@@ -200,7 +200,7 @@ public final class Verifier {
             long expected = row < table.rows() ? table.localId(row, i % topK) : -1;
             if (seen[i] != expected) {
                 throw new AssertionError("topkIds[row " + row + "][" + i % topK + "] is " + seen[i] + ", must be "
-                        + expected + (row < table.rows() ? "" : " (a row beyond the valid ones)"));
+                        + expected + (row < table.rows() ? "" : " (a row after the last valid row)"));
             }
         }
         return seen.length;

@@ -11,10 +11,13 @@ public final class ConcurrencyRules {
     /** The rules. */
     public static List<Rule> all() {
         return List.of(
-                rule("9.1", "two buffers of a group, each with a thread, at once", "buffers"),
-                rule("9.2", "two groups of the same ranks, each with a thread, at once", "groups"),
-                rule("9.3", "both modes at once, each with a buffer and a thread", "modes"),
-                rule("9.4", "operations come from any thread, one after another", "other-thread"));
+                rule("9.1", "two buffers of a group are used at once, each by its own thread", "buffers"),
+                rule("9.2", "two groups of the same ranks are used at once, each by its own thread", "groups"),
+                rule("9.3", "both modes are used at once, each with its own buffer and thread", "modes"),
+                rule(
+                        "9.4",
+                        "the operations of a buffer can be called from different threads, one call after another",
+                        "other-thread"));
     }
 
     private static Rule rule(String id, String text, String name) {

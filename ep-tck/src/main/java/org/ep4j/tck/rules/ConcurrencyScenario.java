@@ -121,10 +121,10 @@ final class ConcurrencyScenario implements Scenario {
             } catch (ExecutionException e) {
                 throw new AssertionError("in another thread: " + e.getCause(), e.getCause());
             } catch (TimeoutException e) {
-                throw new AssertionError("another thread is not done after " + limit, e);
+                throw new AssertionError("a thread that runs operations is not done after " + limit, e);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw new AssertionError("interrupted: the job took too long", e);
+                throw new AssertionError("interrupted, because the ranks exceeded the time limit of this rule", e);
             }
         }
     }

@@ -17,96 +17,140 @@ public final class FailureRules {
     /** The rules. */
     public static List<Rule> all() {
         List<Rule> rules = new ArrayList<>();
-        rules.add(
-                rule("6.1", "a barrier that a rank does not come to ends in time and names it", "timeout op=barrier"));
+        rules.add(rule(
+                "6.1",
+                "if a rank does not call a barrier, the others get an exception in time, which names this rank",
+                "timeout op=barrier"));
         int number = 2;
         for (String operation : OPERATIONS) {
             rules.add(rule(
                     "6." + number++,
-                    operation + " that a rank does not call ends in time and names it; all recover",
+                    "if a rank does not call " + operation
+                            + ", the others get an exception in time, which names this rank; all ranks recover",
                     "timeout op=" + operation));
         }
         rules.add(rule(
                 "6.6",
-                "a rank that comes when the others have given up is told, and all recover",
+                "a rank that calls an operation after the others have given up gets an exception; all ranks recover",
                 "too-late op=ht-dispatch"));
-        rules.add(always("6.7", "creating a buffer that a rank does not create ends in time", "create-timeout"));
-        rules.add(always("6.8", "a rank that left is named", "leave"));
-        rules.add(always("6.9", "a living rank is left out and taken back", "mask", Capability.MASK));
+        rules.add(always(
+                "6.7", "createBuffer() ends in time with an exception if one rank does not call it", "create-timeout"));
+        rules.add(
+                always("6.8", "if a rank closes its group, the exception of the other ranks names this rank", "leave"));
+        rules.add(always("6.9", "a rank that is alive can be masked, and unmasked later", "mask", Capability.MASK));
         number = 10;
         for (String operation : OPERATIONS) {
             rules.add(death(
                     "6." + number++,
-                    "a rank that died before " + operation + " is named; the others go on",
+                    "the exception names a rank that died before " + operation + "; the other ranks go on",
                     operation,
                     "before",
                     1));
         }
         rules.add(rule(
                         "6.14",
-                        "a barrier leaves out a rank that died",
+                        "a barrier does not wait for a rank that died",
                         "kill op=ht-dispatch when=before victims=1 barrier")
                 .killing(Set.of(1)));
         rules.add(rule(
                         "6.15",
-                        "a barrier leaves out rank 0 that died, or names it",
+                        "a barrier after the death of rank 0 does not wait for rank 0, or names rank 0 in an exception",
                         "kill op=ht-dispatch when=before victims=0 barrier")
                 .killing(Set.of(0)));
         rules.add(rule(
-                "6.16", "an asynchronous operation that a rank does not call ends in time", "timeout op=ht-async"));
-        rules.add(rule("6.17", "a receive() whose sender does not come ends in time", "timeout op=ll-receive"));
+                "6.16",
+                "if a rank does not call an asynchronous operation, the others get an exception in time",
+                "timeout op=ht-async"));
+        rules.add(rule(
+                "6.17", "receive() ends in time with an exception if a rank does not send", "timeout op=ll-receive"));
         rules.add(rule(
                 "6.18",
-                "a recovery that a rank does not come to ends in time, and the next one aligns all ranks",
+                "if a rank does not call recover(), the others get an exception in time; the next recovery, which all ranks"
+                        + " call, succeeds",
                 "timeout op=recover"));
         number = 20;
         for (String operation : OPERATIONS) {
             rules.add(death(
                             "6." + number++,
-                            "a rank killed inside " + operation + " is named; the others go on",
+                            "the exception names a rank that was killed inside " + operation
+                                    + "; the other ranks go on",
                             operation,
                             "inside",
                             1)
                     .only(RankMode.PROCESSES));
         }
-        rules.add(death("6.24", "rank 0 killed inside ht-dispatch", "ht-dispatch", "inside", 0)
+        rules.add(death(
+                        "6.24",
+                        "the exception names rank 0, which was killed inside ht-dispatch; the other ranks go on",
+                        "ht-dispatch",
+                        "inside",
+                        0)
                 .only(RankMode.PROCESSES));
-        rules.add(death("6.25", "rank 0 killed inside ll-combine", "ll-combine", "inside", 0)
+        rules.add(death(
+                        "6.25",
+                        "the exception names rank 0, which was killed inside ll-combine; the other ranks go on",
+                        "ll-combine",
+                        "inside",
+                        0)
                 .only(RankMode.PROCESSES));
-        rules.add(death("6.26", "a rank killed anywhere in a row of ht-dispatch", "ht-dispatch", "loop", 1)
+        rules.add(death(
+                        "6.26",
+                        "the exception names a rank that was killed during a loop of ht-dispatch; the other ranks go on",
+                        "ht-dispatch",
+                        "loop",
+                        1)
                 .only(RankMode.PROCESSES));
-        rules.add(death("6.27", "a rank killed anywhere in a row of ll-dispatch", "ll-dispatch", "loop", 1)
+        rules.add(death(
+                        "6.27",
+                        "the exception names a rank that was killed during a loop of ll-dispatch; the other ranks go on",
+                        "ll-dispatch",
+                        "loop",
+                        1)
                 .only(RankMode.PROCESSES));
-        rules.add(death("6.28", "two ranks killed at once", "ht-combine", "inside", 1, 3)
+        rules.add(death(
+                        "6.28",
+                        "after two ranks were killed at once, the other ranks go on",
+                        "ht-combine",
+                        "inside",
+                        1,
+                        3)
                 .only(RankMode.PROCESSES)
                 .atLeast(4));
-        rules.add(death("6.29", "rank 0 and another rank killed at once", "ht-combine", "inside", 0, 2)
+        rules.add(death(
+                        "6.29",
+                        "after rank 0 and another rank were killed at once, the other ranks go on",
+                        "ht-combine",
+                        "inside",
+                        0,
+                        2)
                 .only(RankMode.PROCESSES)
                 .atLeast(4));
         number = 40;
         for (String operation : OPERATIONS) {
             rules.add(fixed(
                     "6." + number++,
-                    operation + " that a rank does not call ends in time and names it; recover is refused",
+                    "if a rank does not call " + operation
+                            + ", the others get an exception in time, which names this rank; recovery is refused",
                     "timeout op=" + operation));
         }
         for (String operation : OPERATIONS) {
             rules.add(fixed(
                             "6." + number++,
-                            "a rank that died before " + operation + " is named; recover is refused",
+                            "the exception names a rank that died before " + operation + "; recovery is refused",
                             "kill op=" + operation + " when=before victims=1")
                     .killing(Set.of(1)));
         }
         rules.add(always(
                 "6.50",
-                "a rank that is masked after a high-throughput dispatch adds nothing to its combine",
+                "a rank that is masked after a high-throughput dispatch adds nothing to the combine of this dispatch",
                 "mask-late",
                 Capability.MASK,
                 Capability.BIAS,
                 Capability.RANK_PARTIAL));
         rules.add(always(
                         "6.51",
-                        "a rank that is masked after a low-latency dispatch adds nothing to its combine, and is left out",
+                        "a rank that is masked after a low-latency dispatch adds nothing to the combine of this"
+                                + " dispatch, and gets an exception that names this rank from recover()",
                         "mask-uncombined",
                         Capability.RECOVER,
                         Capability.RANK_PARTIAL)

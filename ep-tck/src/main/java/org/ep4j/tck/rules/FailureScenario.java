@@ -104,8 +104,10 @@ final class FailureScenario implements Scenario {
 
     private static boolean isAbsentNamed(RankContext context, int absent, Runnable call, Duration timeout) {
         EpTimeoutException late =
-                Checks.refused(EpTimeoutException.class, "waiting for a rank that does not come", call);
-        Checks.that(!late.phase().isBlank(), "the timeout must name its phase");
+                Checks.refused(EpTimeoutException.class, "an operation that one rank does not call", call);
+        Checks.that(
+                !late.phase().isBlank(),
+                "phase() of the EpTimeoutException is blank, must name what this rank waited for");
         boolean other = late.peer() >= 0 && late.peer() < absent && !context.isRank(late.peer());
         if (other && timeout.multipliedBy(LONGER).compareTo(recovery()) < 0) {
             return false;
@@ -131,7 +133,7 @@ final class FailureScenario implements Scenario {
     private static void refuseRecovery(EpBuffer buffer) {
         Checks.refused(
                 EpUnavailableException.class,
-                "recovery of a buffer that cannot move",
+                "recovery of a buffer that cannot move to new memory",
                 () -> buffer.recover(recovery()));
     }
 
@@ -142,7 +144,7 @@ final class FailureScenario implements Scenario {
         if (operation.countsExactly()) {
             recovery.completed()
                     .forEach((rank, completed) -> Checks.equal(
-                            "completed operations of rank " + rank, completed, Operation.COMPLETED_BEFORE));
+                            "number of completed operations of rank " + rank, completed, Operation.COMPLETED_BEFORE));
         }
     }
 
@@ -154,12 +156,12 @@ final class FailureScenario implements Scenario {
             Runnable call = operation.prepare();
             context.meet();
             if (!context.isRank(late)) {
-                Checks.refused(EpTimeoutException.class, "waiting for a rank that does not come", call);
+                Checks.refused(EpTimeoutException.class, "an operation that one rank does not call", call);
             }
             context.meet();
             if (context.isRank(late)) {
-                EpTimeoutException told =
-                        Checks.refused(EpTimeoutException.class, "an operation that the others have given up", call);
+                EpTimeoutException told = Checks.refused(
+                        EpTimeoutException.class, "an operation that the other ranks no longer wait for", call);
                 Checks.mentions(told, "recover");
             }
             recoverAll(context, buffer, operation);
@@ -221,9 +223,11 @@ final class FailureScenario implements Scenario {
                         die(context, group, victims, call);
                         repeat(call);
                     });
-            Checks.that(victims.contains(lost.peer()), "peer() is " + lost.peer() + ", must be of " + victims);
+            Checks.that(victims.contains(lost.peer()), "peer() is " + lost.peer() + ", must be one of " + victims);
             Checks.mentions(lost, "rank " + lost.peer());
-            Checks.that(!lost.phase().isBlank(), "the report must name its phase");
+            Checks.that(
+                    !lost.phase().isBlank(),
+                    "phase() of the EpPeerLostException is blank, must name what this rank was doing");
             if (isFixed(context)) {
                 refuseRecovery(buffer);
                 return;
@@ -247,7 +251,7 @@ final class FailureScenario implements Scenario {
             }
             EpPeerLostException gone = Checks.refused(
                     EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMask(recovery()));
-            Checks.that(victims.contains(gone.peer()), "peer() is " + gone.peer() + ", must be of " + victims);
+            Checks.that(victims.contains(gone.peer()), "peer() is " + gone.peer() + ", must be one of " + victims);
         }
     }
 
@@ -280,7 +284,7 @@ final class FailureScenario implements Scenario {
     }
 
     private static Recovery recoverFromNext(Operation operation, EpBuffer buffer) {
-        Checks.refused(EpPeerLostException.class, "operations while the second rank dies", () -> {
+        Checks.refused(EpPeerLostException.class, "operations while the second of two killed ranks dies", () -> {
             while (true) {
                 operation.verifyRest();
             }
@@ -400,9 +404,9 @@ final class FailureScenario implements Scenario {
                     // A combine may end with the news that others recover, and asks for a recovery here.
                     EpPeerLostException lost = Checks.refused(
                             EpPeerLostException.class,
-                            "a recovery of the rank that was masked",
+                            "recover() called by the rank that was masked",
                             () -> buffer.recover(recovery()));
-                    Checks.equal("the rank that is left out", lost.peer(), out);
+                    Checks.equal("peer() of the exception from recover()", lost.peer(), out);
                 } else {
                     buffer.mask(out);
                     new Verifier(exchange.arena())
@@ -438,7 +442,7 @@ final class FailureScenario implements Scenario {
         } else {
             EpPeerLostException lost = Checks.refused(
                     EpPeerLostException.class,
-                    "a dispatch with a rank that left",
+                    "a dispatch after another rank has closed its group",
                     () -> LifecycleScenario.highThroughput(context, buffer, PARAMS));
             Checks.equal("peer()", lost.peer(), leaver);
         }

@@ -102,14 +102,14 @@ final class HighThroughputExchange implements AutoCloseable {
         }
         Tensor out = arena.allocate(options.rows(), table.rows() + 3L, workload.hidden());
         DispatchResult result = settled(buffer.dispatch(request.out(out).build()));
-        Checks.equal("address of x where out was given", result.x().address(), out.address());
+        Checks.equal("address of x in a dispatch with out()", result.x().address(), out.address());
         return result;
     }
 
     private DispatchResult settled(DispatchResult result) {
         if (options.async()) {
             result.event().await(Checks.patience());
-            Checks.that(result.event().isDone(), "an event that was awaited is not done");
+            Checks.that(result.event().isDone(), "an event is not done although await() returned");
         }
         return result;
     }
@@ -158,8 +158,7 @@ final class HighThroughputExchange implements AutoCloseable {
         }
         Tensor out = arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden());
         CombineResult result = settled(buffer.combine(request.out(out).build()));
-        Checks.equal(
-                "address of the combined rows where out was given", result.out().address(), out.address());
+        Checks.equal("address of the rows of a combine with out()", result.out().address(), out.address());
         return result;
     }
 

@@ -131,7 +131,7 @@ final class HighThroughputRefusals {
                         t -> t.send(t.dispatch().out(t.bf16(64, HIDDEN / 2)))),
                 wrong(
                         "out-worst",
-                        "an output smaller than the worst case",
+                        "an output with fewer rows than the worst case, in a dispatch of worst-case size",
                         "out",
                         t -> t.send(t.dispatch().worstCase().out(t.bf16(1, HIDDEN)))),
                 wrong(
@@ -156,12 +156,12 @@ final class HighThroughputRefusals {
                         t -> t.buffer.layout(t.arena.ints(new int[] {9999, 0, 0}, 1, TOPK))),
                 wrong(
                         "cached-tokens",
-                        "a cached handle with another number of tokens",
+                        "a cached dispatch with fewer rows than the handle has tokens",
                         "x",
                         t -> t.send(DispatchRequest.cached(t.bf16(TOKENS - 1, HIDDEN), t.handle))),
                 foreign(
                         "cached-foreign",
-                        "a cached handle of another buffer",
+                        "a cached dispatch with a handle of another buffer",
                         t -> t.other.dispatch(
                                 DispatchRequest.cached(t.x(), t.handle).build())),
                 wrong(
@@ -169,11 +169,11 @@ final class HighThroughputRefusals {
                         "rows in memory that other ranks write to",
                         "symmetric",
                         t -> t.send(DispatchRequest.of(t.symmetric(t.buffer), t.ids()))),
-                wrong("out-x", "an output over the rows that are sent", "overlapping x", t -> {
+                wrong("out-x", "an output that overlaps the rows that are sent", "overlapping x", t -> {
                     Tensor x = t.x();
                     t.send(DispatchRequest.of(x, t.ids()).out(x));
                 }),
-                wrong("out-weights", "an output over the weights", "overlapping topkWeights", t -> {
+                wrong("out-weights", "an output that overlaps the weights", "overlapping topkWeights", t -> {
                     Tensor out = t.bf16(t.worst(), HIDDEN);
                     Tensor weights = Tensor.of(out.memory(), DataType.FP32, TOKENS, TOPK);
                     t.send(t.dispatch().topkWeights(weights).out(out));
@@ -197,7 +197,7 @@ final class HighThroughputRefusals {
                     }
                     t.send(DispatchRequest.of(old, t.ids()));
                 }),
-                closed("copy-closed", "a copy out of the memory of a buffer that is closed", t -> {
+                closed("copy-closed", "a copy to the host from the memory of a buffer that is closed", t -> {
                     Tensor old;
                     try (EpBuffer gone = t.context.group().createBuffer(t.buffer.shape())) {
                         old = t.symmetric(gone);
@@ -235,7 +235,7 @@ final class HighThroughputRefusals {
                         t -> t.send(CombineRequest.of(t.of(DataType.FP8_E4M3, t.rows, HIDDEN), t.handle))),
                 wrong(
                         "combine-weights",
-                        "returned weights of another shape",
+                        "a high-throughput combine with weights of another shape",
                         "weights",
                         t -> t.send(t.combine().weights(t.of(DataType.FP32, t.rows, TOPK + 1)))),
                 wrong(
@@ -267,7 +267,7 @@ final class HighThroughputRefusals {
                 }),
                 wrong(
                         "combine-out-symmetric",
-                        "sums in memory that other ranks read",
+                        "an output of combine in memory that other ranks read",
                         "symmetric",
                         t -> t.send(t.combine().out(t.symmetric(t.buffer)))),
                 wrong(
@@ -275,7 +275,7 @@ final class HighThroughputRefusals {
                         "a bias in memory that other ranks write to",
                         "symmetric",
                         t -> t.send(t.combine().bias(t.symmetric(t.buffer)))),
-                wrong("combine-out-x", "sums over the expert outputs", "overlapping x", t -> {
+                wrong("combine-out-x", "an output that overlaps the expert outputs", "overlapping x", t -> {
                     Tensor x = t.bf16(t.rows + TOKENS, HIDDEN);
                     t.send(CombineRequest.of(x, t.handle)
                             .out(Tensor.of(
@@ -284,14 +284,21 @@ final class HighThroughputRefusals {
                                     TOKENS,
                                     HIDDEN)));
                 }),
-                wrong("combine-out-bias", "sums that overlap the bias, a row further on", "overlapping bias", t -> {
-                    Tensor all = t.bf16(TOKENS + 1, HIDDEN);
-                    Tensor out = Tensor.of(
-                            all.memory().slice(HIDDEN * 2L, HIDDEN * 2L * TOKENS), DataType.BF16, TOKENS, HIDDEN);
-                    t.send(t.combine()
-                            .bias(Tensor.of(all.memory(), DataType.BF16, TOKENS, HIDDEN))
-                            .out(out));
-                }),
+                wrong(
+                        "combine-out-bias",
+                        "an output that begins one row after the bias and overlaps it",
+                        "overlapping bias",
+                        t -> {
+                            Tensor all = t.bf16(TOKENS + 1, HIDDEN);
+                            Tensor out = Tensor.of(
+                                    all.memory().slice(HIDDEN * 2L, HIDDEN * 2L * TOKENS),
+                                    DataType.BF16,
+                                    TOKENS,
+                                    HIDDEN);
+                            t.send(t.combine()
+                                    .bias(Tensor.of(all.memory(), DataType.BF16, TOKENS, HIDDEN))
+                                    .out(out));
+                        }),
                 closed(
                         "combine-x-closed",
                         "expert outputs in memory that is closed",

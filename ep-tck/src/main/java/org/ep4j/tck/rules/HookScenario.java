@@ -33,7 +33,7 @@ final class HookScenario implements Scenario {
             LowLatencyDispatchResult sent = exchange.send();
             context.meet();
             sent.receive();
-            Checks.that(sent.event().isDone(), "the event is not done after receive()");
+            Checks.that(sent.event().isDone(), "the event of the dispatch is not done after receive()");
             exchange.verify(sent);
             LowLatencyCombineResult back = exchange.sendBack(sent.handle(), exchange.outputs());
             context.meet();
@@ -96,9 +96,15 @@ final class HookScenario implements Scenario {
             LowLatencyCombineResult back = hooked.combine(sent.handle(), hooked.outputs());
             Checks.refused(EpStateException.class, "a second receive() of a combine", back::receive);
             LowLatencyDispatchResult unhooked = plain.dispatch();
-            Checks.refused(EpStateException.class, "receive() of a dispatch without the hook", unhooked::receive);
+            Checks.refused(
+                    EpStateException.class,
+                    "receive() of a dispatch whose request did not ask for the hook",
+                    unhooked::receive);
             LowLatencyCombineResult unhookedBack = plain.combine(unhooked.handle(), plain.outputs());
-            Checks.refused(EpStateException.class, "receive() of a combine without the hook", unhookedBack::receive);
+            Checks.refused(
+                    EpStateException.class,
+                    "receive() of a combine whose request did not ask for the hook",
+                    unhookedBack::receive);
             plain.verify(unhookedBack);
         }
     }

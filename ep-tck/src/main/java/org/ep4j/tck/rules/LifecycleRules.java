@@ -21,19 +21,19 @@ public final class LifecycleRules {
                                 Capability.BY_EXPERT,
                                 Capability.FP8_WIRE)
                         .withRanks(1),
-                rule("2.3", "a buffer tells its shape and placement", "placement"),
+                rule("2.3", "a buffer reports its shape and placement", "placement"),
                 Rule.of(
                         "2.4",
-                        "a buffer tells a placement that was given",
+                        "a buffer reports the placement that the caller gave",
                         LifecycleScenario.class,
                         "case=placement placement=stride experts=13",
                         Capability.PLACEMENT),
-                rule("2.5", "size hints are exact, before anything is allocated", "size"),
+                rule("2.5", "bufferSize() gives the exact size of a buffer before the buffer is created", "size"),
                 rule("2.6", "several buffers of a group are used in turn", "buffers", BOTH),
                 rule("2.7", "two groups of the same ranks are used in turn", "groups", BOTH),
                 rule(
                         "2.8",
-                        "buffers are closed in any order, twice, without waiting",
+                        "buffers can be closed in any order, and twice, without waiting for other ranks",
                         "close-order",
                         Capability.HIGH_THROUGHPUT),
                 rule("2.9", "a group closes its buffers", "close-group-first", Capability.HIGH_THROUGHPUT),
@@ -42,15 +42,19 @@ public final class LifecycleRules {
                         "a rank that closes early does not disturb the others' last operations",
                         "close-uneven",
                         BOTH),
-                rule("2.11", "what belongs to a closed buffer is refused", "after-close", BOTH),
+                rule("2.11", "operations and results of a closed buffer are refused", "after-close", BOTH),
                 rule(
                         "2.12",
-                        "buffers that come and go leave no files and mappings",
+                        "buffers that are created and closed leave no files or mappings behind",
                         "no-leak",
                         Capability.HIGH_THROUGHPUT),
-                rule("2.13", "nobody leaves a barrier before all have come", "barrier"),
+                rule("2.13", "no rank leaves a barrier before all have entered it", "barrier"),
                 rule("2.14", "a mode that the shape leaves out is refused", "one-mode", BOTH),
-                rule("2.15", "operations are right past number 2^31 and 2^32, and near the largest", "numbers", BOTH));
+                rule(
+                        "2.15",
+                        "operations are correct when the operation counter passes 2^31 and 2^32, and near its largest value",
+                        "numbers",
+                        BOTH));
     }
 
     private static Rule rule(String id, String text, String name, Capability... needs) {

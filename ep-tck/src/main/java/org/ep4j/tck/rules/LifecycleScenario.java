@@ -108,7 +108,7 @@ final class LifecycleScenario implements Scenario {
         Checks.that(
                 context.group().bufferSize(small).symmetric()
                         < context.group().bufferSize(both).symmetric(),
-                "a mode that is left out must take no memory");
+                "a shape without low latency must give a smaller bufferSize().symmetric() than a shape with both modes");
     }
 
     private static void buffers(RankContext context) {
@@ -164,7 +164,7 @@ final class LifecycleScenario implements Scenario {
         highThroughput(context, buffer, Params.parse(""));
         group.close();
         buffer.close();
-        Checks.refused(EpStateException.class, "layout() of a buffer whose group is closed", () -> {
+        Checks.refused(EpStateException.class, "dispatch on a buffer whose group is closed", () -> {
             try (HighThroughputExchange exchange = exchangeOf(context, buffer)) {
                 exchange.dispatch();
             }
@@ -276,7 +276,8 @@ final class LifecycleScenario implements Scenario {
             for (byte[] theirs : context.exchange(Long.toString(came).getBytes(StandardCharsets.UTF_8))) {
                 long other = Long.parseLong(new String(theirs, StandardCharsets.UTF_8));
                 Checks.that(
-                        other - left <= 0, "this rank left the barrier " + (other - left) + " ns before another came");
+                        other - left <= 0,
+                        "this rank left the barrier " + (other - left) + " ns before another rank entered it");
             }
         }
     }
@@ -291,11 +292,11 @@ final class LifecycleScenario implements Scenario {
         lowLatency(context, low, Params.parse(""));
         Checks.refused(
                 EpStateException.class,
-                "low latency where the shape leaves it out",
+                "low latency on a buffer whose shape leaves out low latency",
                 () -> lowLatency(context, high, Params.parse("")));
         Checks.refused(
                 EpStateException.class,
-                "high throughput where the shape leaves it out",
+                "high throughput on a buffer whose shape leaves out high throughput",
                 () -> highThroughput(context, low, Params.parse("")));
         Checks.refused(EpStateException.class, "combineInput() without high throughput", low::combineInput);
         Checks.refused(

@@ -17,9 +17,9 @@ public final class LimitRules {
         List<Rule> rules = new ArrayList<>();
         int number = 1;
         for (int hidden : HIDDEN) {
-            rules.add(high("8." + number++, "H " + hidden, "rounds=1 tokens=9 hidden=" + hidden));
-            rules.add(expert("8." + number++, "H " + hidden, "rounds=1 tokens=9 align=4 hidden=" + hidden));
-            rules.add(low("8." + number++, "H " + hidden, "rounds=2 tokens=9 format=FP8 hidden=" + hidden));
+            rules.add(high("8." + number++, "hidden size " + hidden, "rounds=1 tokens=9 hidden=" + hidden));
+            rules.add(expert("8." + number++, "hidden size " + hidden, "rounds=1 tokens=9 align=4 hidden=" + hidden));
+            rules.add(low("8." + number++, "hidden size " + hidden, "rounds=2 tokens=9 format=FP8 hidden=" + hidden));
         }
         number = 30;
         for (int ranks : RANKS) {
@@ -30,11 +30,11 @@ public final class LimitRules {
             rules.add(low("8." + number++, ranks + " ranks", rest + " max=80").withRanks(ranks));
         }
         rules.addAll(List.of(
-                high("8.50", "K 1", "topk=1 tokens=20"),
-                low("8.51", "K 1", "topk=1 tokens=20"),
-                high("8.52", "K 32", "topk=32 experts=64 tokens=16 drop=0.1"),
-                expert("8.53", "K 32", "topk=32 experts=64 tokens=16 align=8"),
-                low("8.54", "K 32", "topk=32 experts=64 tokens=12 drop=0.1"),
+                high("8.50", "top-k 1", "topk=1 tokens=20"),
+                low("8.51", "top-k 1", "topk=1 tokens=20"),
+                high("8.52", "top-k 32", "topk=32 experts=64 tokens=16 drop=0.1"),
+                expert("8.53", "top-k 32", "topk=32 experts=64 tokens=16 align=8"),
+                low("8.54", "top-k 32", "topk=32 experts=64 tokens=12 drop=0.1"),
                 high("8.55", "one expert", "experts=1 topk=1 tokens=12"),
                 low("8.56", "one expert", "experts=1 topk=1 tokens=12"),
                 high("8.57", "1024 experts", "experts=1024 topk=8 tokens=24"),
@@ -44,12 +44,15 @@ public final class LimitRules {
                         .atLeast(4),
                 low("8.61", "fewer experts than ranks", "experts=3 topk=2 tokens=12")
                         .atLeast(4),
-                high("8.62", "T at the limit", "tokens=64 max=64"),
-                low("8.63", "T at the limit", "tokens=64 max=64"),
-                high("8.64", "received rows at the limit", "tokens=8 max=8 recv=16 routing=to-rank:0 topk=2")
+                high("8.62", "as many tokens as the shape allows", "tokens=64 max=64"),
+                low("8.63", "as many tokens as the shape allows", "tokens=64 max=64"),
+                high(
+                                "8.64",
+                                "as many received rows as the shape allows",
+                                "tokens=8 max=8 recv=16 routing=to-rank:0 topk=2")
                         .withRanks(2),
-                high("8.65", "one token of one rank", "tokens=1,0"),
-                low("8.66", "one token of one rank", "tokens=1,0"),
+                high("8.65", "there is only one token, on one rank", "tokens=1,0"),
+                low("8.66", "there is only one token, on one rank", "tokens=1,0"),
                 high("8.67", "many tokens", "rounds=1 tokens=1024 hidden=64 topk=8 experts=64"),
                 low("8.68", "many tokens", "rounds=2 tokens=512 hidden=64 topk=8 experts=16")));
         return rules;

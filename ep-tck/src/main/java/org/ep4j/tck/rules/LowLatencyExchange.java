@@ -142,7 +142,7 @@ final class LowLatencyExchange implements AutoCloseable {
         }
         LowLatencyDispatchResult result = buffer.dispatch(request.out(out).build());
         if (!options.hook()) {
-            Checks.equal("address of x where out was given", result.x().address(), out.address());
+            Checks.equal("address of x in a dispatch with out()", result.x().address(), out.address());
         }
         return result;
     }
@@ -163,9 +163,7 @@ final class LowLatencyExchange implements AutoCloseable {
         }
         if (options.out()) {
             Checks.equal(
-                    "address of the combined rows where out was given",
-                    result.out().address(),
-                    out.address());
+                    "address of the rows of a combine with out()", result.out().address(), out.address());
         }
         return result;
     }

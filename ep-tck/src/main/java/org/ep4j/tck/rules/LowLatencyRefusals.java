@@ -96,7 +96,7 @@ final class LowLatencyRefusals {
                         t -> t.send(t.pack().waitStats(t.of(DataType.INT32, t.context.size())))),
                 wrong(
                         "ll-hook-async",
-                        "hook and asynchronous at once",
+                        "a dispatch that asks for the hook and for asynchronous execution",
                         "hook",
                         t -> t.send(t.pack().hook().options(OpOptions.DEFAULT.asynchronous()))),
                 wrong(
@@ -104,17 +104,21 @@ final class LowLatencyRefusals {
                         "rows in memory that other ranks write to",
                         "symmetric",
                         t -> t.send(LowLatencyDispatchRequest.of(t.symmetric(t.buffer), t.ids()))),
-                wrong("ll-out-x", "an output over the rows that are sent", "overlapping x", t -> {
+                wrong("ll-out-x", "an output that overlaps the rows that are sent", "overlapping x", t -> {
                     Tensor out = t.bf16(t.local(), t.slots(), HIDDEN);
                     Tensor x = Tensor.of(out.memory(), DataType.BF16, TOKENS, HIDDEN);
                     t.send(LowLatencyDispatchRequest.of(x, t.ids()).out(out));
                 }),
-                wrong("ll-stats-weights", "waiting statistics over the weights", "overlapping topkWeights", t -> {
-                    Tensor stats = t.of(DataType.INT64, t.context.size() + TOKENS * TOPK);
-                    t.send(t.pack()
-                            .topkWeights(Tensor.of(stats.memory(), DataType.FP32, TOKENS, TOPK))
-                            .waitStats(Tensor.of(stats.memory(), DataType.INT64, t.context.size())));
-                }),
+                wrong(
+                        "ll-stats-weights",
+                        "waiting statistics that overlap the weights",
+                        "overlapping topkWeights",
+                        t -> {
+                            Tensor stats = t.of(DataType.INT64, t.context.size() + TOKENS * TOPK);
+                            t.send(t.pack()
+                                    .topkWeights(Tensor.of(stats.memory(), DataType.FP32, TOKENS, TOPK))
+                                    .waitStats(Tensor.of(stats.memory(), DataType.INT64, t.context.size())));
+                        }),
                 closed(
                         "ll-x-closed",
                         "rows in memory that is closed",
@@ -146,7 +150,7 @@ final class LowLatencyRefusals {
                                 LowLatencyCombineRequest.of(t.bf16(t.local(), t.slots(), HIDDEN), t.lowLatencyHandle))),
                 wrong(
                         "ll-combine-partial",
-                        "a rank-partial sum without weights in the dispatch",
+                        "a combine with rank-partial sums after a dispatch without weights",
                         "topkWeights",
                         t -> t.send(t.unpack().precision(CombinePrecision.RANK_PARTIAL))),
                 wrong(
@@ -167,10 +171,10 @@ final class LowLatencyRefusals {
                         t -> t.other.combine(t.unpack().build())),
                 wrong(
                         "ll-combine-out-symmetric",
-                        "sums in memory that other ranks write to",
+                        "an output of combine in memory that other ranks write to",
                         "symmetric",
                         t -> t.send(t.unpack().out(t.symmetric(t.buffer)))),
-                wrong("ll-combine-out-x", "sums over the expert outputs", "overlapping x", t -> {
+                wrong("ll-combine-out-x", "an output that overlaps the expert outputs", "overlapping x", t -> {
                     Tensor x = t.bf16(t.local(), t.slots(), HIDDEN);
                     t.send(LowLatencyCombineRequest.of(x, t.lowLatencyHandle)
                             .topkWeights(t.weights())

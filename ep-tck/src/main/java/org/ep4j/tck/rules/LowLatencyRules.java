@@ -11,22 +11,28 @@ public final class LowLatencyRules {
     /** The rules. */
     public static List<Rule> all() {
         return List.of(
-                rule("4.1", "tokens arrive packed by expert, and come back weighted and summed", "tokens=16"),
-                rule("4.2", "rows move bit by bit, NaNs and subnormals too", "data=ANY_BITS tokens=16"),
+                rule(
+                        "4.1",
+                        "tokens arrive packed by expert; the experts' rows come back weighted and summed",
+                        "tokens=16"),
+                rule("4.2", "rows arrive with every bit unchanged, NaNs and subnormals too", "data=ANY_BITS tokens=16"),
                 rule("4.3", "ranks without tokens take part", "tokens=0,11,0,5"),
-                rule("4.4", "an exchange in which nobody has a token", "tokens=0 max=4"),
-                rule("4.5", "all tokens to one rank", "routing=to-rank:1 tokens=16 topk=3"),
-                rule("4.6", "all tokens to one expert first", "routing=to-expert:1 tokens=16"),
+                rule("4.4", "an exchange in which no rank has a token", "tokens=0 max=4"),
+                rule("4.5", "all tokens go to one rank", "routing=to-rank:1 tokens=16 topk=3"),
+                rule("4.6", "all tokens have the same first expert", "routing=to-expert:1 tokens=16"),
                 rule("4.7", "all tokens stay on their rank", "routing=local tokens=12 topk=3"),
-                rule("4.8", "ids of -1 are left out, also whole tokens of them", "drop=0.6 tokens=16"),
+                rule("4.8", "ids of -1 are ignored, even if all ids of a token are -1", "drop=0.6 tokens=16"),
                 rule("4.9", "every id is -1", "drop=1 tokens=6"),
-                rule("4.10", "an expert twice in a token's list is two selections", "dup=0.5 tokens=16 max=64"),
+                rule(
+                        "4.10",
+                        "an expert that a token's list names twice counts as two selections",
+                        "dup=0.5 tokens=16 max=64"),
                 rule("4.11", "64-bit ids", "id64 drop=0.2 tokens=13"),
                 rule("4.12", "skewed routing", "routing=zipf:1.5 tokens=16 experts=32"),
                 rule("4.13", "fewer tokens than the shape allows", "tokens=5,16,1 max=16"),
                 rule(
                         "4.14",
-                        "the sum is by fused multiply-add in top-k order",
+                        "rows are summed by fused multiply-add, in top-k order",
                         "data=CANCELLING tokens=16 topk=6 experts=24 hidden=256 unit"),
                 rule("4.15", "weights and rows of every magnitude", "data=CANCELLING tokens=16 topk=6 hidden=256"),
                 Rule.of(
@@ -35,15 +41,24 @@ public final class LowLatencyRules {
                         FusedScenario.class,
                         "tokens=8 topk=2 experts=8",
                         Capability.LOW_LATENCY),
-                rule("4.17", "weights can go with the dispatch instead", "weights=dispatch tokens=12"),
-                rule("4.18", "weights of the combine win over those of the dispatch", "weights=both tokens=12"),
+                rule(
+                        "4.17",
+                        "weights can be given to the dispatch instead of the combine",
+                        "weights=dispatch tokens=12"),
+                rule("4.18", "weights of the combine override weights of the dispatch", "weights=both tokens=12"),
                 fp8("4.20", "FP8 rows with FP32 scales", "format=FP8 tokens=16"),
                 fp8("4.21", "FP8 rows with power-of-two scales", "format=FP8_POW2 tokens=16"),
                 fp8("4.22", "FP8 rows with UE8M0 scales", "format=FP8_UE8M0 tokens=16 hidden=640"),
                 fp8("4.23", "FP8 rows whose last block is short", "format=FP8 tokens=9 hidden=336"),
-                fp8("4.24", "UE8M0 rows whose last block is short", "format=FP8_UE8M0 tokens=9 hidden=80"),
+                fp8(
+                        "4.24",
+                        "FP8 rows whose last block is short, with UE8M0 scales",
+                        "format=FP8_UE8M0 tokens=9 hidden=80"),
                 fp8("4.25", "FP8 rows of tiny and cancelling values", "format=FP8 data=CANCELLING tokens=9 hidden=256"),
-                fp8("4.26", "FP8 with duplicates and -1", "format=FP8_POW2 dup=0.3 drop=0.3 tokens=12 max=48"),
+                fp8(
+                        "4.26",
+                        "FP8 with duplicate expert ids and ids of -1",
+                        "format=FP8_POW2 dup=0.3 drop=0.3 tokens=12 max=48"),
                 rule(
                         "4.30",
                         "partial sums are rounded on the experts' rank",
@@ -51,7 +66,7 @@ public final class LowLatencyRules {
                         Capability.RANK_PARTIAL),
                 rule(
                         "4.31",
-                        "partial sums with duplicates and -1",
+                        "partial sums with duplicate expert ids and ids of -1",
                         "precision=RANK_PARTIAL dup=0.4 drop=0.2 tokens=14 max=64",
                         Capability.RANK_PARTIAL),
                 rule(
@@ -62,12 +77,12 @@ public final class LowLatencyRules {
                         Capability.FP8_WIRE),
                 rule(
                         "4.33",
-                        "LogFMT rows come back within half a level",
+                        "LogFMT rows come back within half a quantization level",
                         "logfmt data=BELOW_ONE tokens=12 hidden=512",
                         Capability.LOGFMT),
                 rule(
                         "4.34",
-                        "LogFMT leaves blocks with magnitudes from 1 on unchanged",
+                        "LogFMT leaves blocks with a magnitude of 1 or more unchanged",
                         "logfmt data=PLAIN tokens=12 hidden=512",
                         Capability.LOGFMT),
                 rule(
@@ -83,51 +98,60 @@ public final class LowLatencyRules {
                         Capability.LOGFMT),
                 rule(
                         "4.37",
-                        "rows are not rounded where LogFMT is not asked for",
+                        "rows are not rounded if the request does not ask for LogFMT",
                         "data=BELOW_ONE tokens=12 hidden=256"),
                 rule("4.40", "send now, receive later", "hook tokens=14", Capability.HOOK),
                 rule(
                         "4.41",
-                        "the hook with FP8 rows and partial sums",
+                        "send now, receive later, with FP8 rows and partial sums",
                         "hook format=FP8 precision=RANK_PARTIAL tokens=14",
                         Capability.HOOK,
                         Capability.FP8_WIRE,
                         Capability.RANK_PARTIAL),
                 Rule.of(
                         "4.42",
-                        "work fits between sending and receiving",
+                        "sending does not wait for the receivers, so other work can run between sending and receiving",
                         HookScenario.class,
                         "case=overlap tokens=10",
                         Capability.HOOK),
-                Rule.of("4.43", "two hooks can be pending", HookScenario.class, "case=two tokens=10", Capability.HOOK),
+                Rule.of(
+                        "4.43",
+                        "two operations can be sent before the first is received",
+                        HookScenario.class,
+                        "case=two tokens=10",
+                        Capability.HOOK),
                 Rule.of(
                         "4.44",
-                        "receive() is refused twice and without the hook",
+                        "receive() is refused if it was called before, or if the request did not ask for the hook",
                         HookScenario.class,
                         "case=misuse tokens=10",
                         Capability.HOOK),
                 Rule.of(
                         "4.45",
-                        "handles can be closed between sending and receiving",
+                        "a handle can be closed between the send and the receive() of its operation",
                         HookScenario.class,
                         "case=closed tokens=10",
                         Capability.HOOK),
-                rule("4.50", "results can be put where the caller says", "out tokens=12", Capability.PREALLOCATED),
+                rule(
+                        "4.50",
+                        "results can be written to tensors that the caller gives",
+                        "out tokens=12",
+                        Capability.PREALLOCATED),
                 rule(
                         "4.51",
-                        "FP8 results and scales where the caller says",
+                        "FP8 results and scales can be written to tensors that the caller gives",
                         "out format=FP8 tokens=12",
                         Capability.PREALLOCATED,
                         Capability.FP8_WIRE),
                 rule(
                         "4.52",
-                        "UE8M0 results and scales where the caller says",
+                        "FP8 results and their UE8M0 scales can be written to tensors that the caller gives",
                         "out format=FP8_UE8M0 tokens=12",
                         Capability.PREALLOCATED,
                         Capability.FP8_WIRE),
                 rule(
                         "4.53",
-                        "a combine can send from the buffer's own memory",
+                        "a combine can send rows from the buffer's own memory",
                         "zerocopy tokens=12 rounds=4",
                         Capability.ZERO_COPY),
                 rule(
@@ -139,37 +163,49 @@ public final class LowLatencyRules {
                 rule("4.55", "received selections are counted", "stats drop=0.2 tokens=12", Capability.STATISTICS),
                 Rule.of(
                         "4.56",
-                        "waiting is counted for the rank that was late",
+                        "time spent waiting is charged to the rank that was late",
                         WaitStatsScenario.class,
                         "tokens=6",
                         Capability.STATISTICS),
-                rule("4.57", "asynchronous operations complete by their events", "async tokens=12", Capability.ASYNC),
-                rule("4.58", "inputs are read after the events they depend on", "after tokens=9", Capability.ASYNC),
+                rule(
+                        "4.57",
+                        "the event of an asynchronous operation signals when the operation is done",
+                        "async tokens=12",
+                        Capability.ASYNC),
+                rule(
+                        "4.58",
+                        "inputs are read after the events that they depend on",
+                        "after tokens=9",
+                        Capability.ASYNC),
                 rule(
                         "4.59",
-                        "asynchronous operations read inputs after their events",
+                        "asynchronous operations read inputs after the events that the inputs depend on",
                         "async after tokens=9",
                         Capability.ASYNC),
                 Rule.of(
                         "4.60",
-                        "two results are alive, a third makes the first stale",
+                        "two results are valid at a time; a third makes the first stale",
                         StaleScenario.class,
                         "case=ll-dispatch tokens=9",
                         Capability.LOW_LATENCY),
                 Rule.of(
                         "4.61",
-                        "two combined results are alive, a third makes the first stale",
+                        "two combined results are valid at a time; a third makes the first stale",
                         StaleScenario.class,
                         "case=ll-combine tokens=9",
                         Capability.LOW_LATENCY),
-                rule("4.70", "experts in any place", "placement=stride tokens=14", Capability.PLACEMENT),
+                rule(
+                        "4.70",
+                        "the caller chooses the rank of each expert",
+                        "placement=stride tokens=14",
+                        Capability.PLACEMENT),
                 rule(
                         "4.71",
-                        "uneven experts, some ranks with few or none",
+                        "experts are spread unevenly; some ranks have few or none",
                         "placement=uneven experts=11 tokens=14",
                         Capability.PLACEMENT),
-                rule("4.72", "one rank with all experts", "placement=last experts=6 tokens=14", Capability.PLACEMENT),
-                rule("4.73", "E not a multiple of R", "experts=7 tokens=14"));
+                rule("4.72", "one rank has all experts", "placement=last experts=6 tokens=14", Capability.PLACEMENT),
+                rule("4.73", "the number of experts is not a multiple of the number of ranks", "experts=7 tokens=14"));
     }
 
     private static Rule rule(String id, String text, String params, Capability... needs) {

@@ -54,14 +54,16 @@ final class MismatchScenario implements Scenario {
     private static void shape(RankContext context) {
         EpShape shape =
                 EpShape.builder(context.isRank(0) ? 128 : 64, 8, 2).maxTokens(4).build();
-        mismatch("a buffer of different shapes", () -> context.group().createBuffer(shape));
+        mismatch(
+                "a buffer whose shape differs between ranks",
+                () -> context.group().createBuffer(shape));
         EpShape same = new Setup(PLAIN, context.size()).shape();
         LifecycleScenario.highThroughput(context, context.buffer(same), PLAIN);
     }
 
     private static void settings(RankContext context) {
         String excluded = context.isRank(0) ? "another-backend" : "no-backend";
-        mismatch("a group of different settings", () -> {
+        mismatch("a group whose settings differ between ranks", () -> {
             EpGroup group = context.newGroup(Map.of(EpKeys.EXCLUDE.name(), excluded));
             Checks.that(group.size() < 0, "the group was joined");
         });
@@ -73,7 +75,7 @@ final class MismatchScenario implements Scenario {
         EpGroup group = context.newGroup(
                 Map.of(EpKeys.TIMEOUT.name(), Patience.here(TIMEOUT).toMillis() + "ms"));
         EpBuffer buffer = context.owned(group.createBuffer(new Setup(PLAIN, context.size()).shape()));
-        mismatch("different operations", () -> {
+        mismatch("an exchange in which ranks call different operations", () -> {
             if (context.isRank(0)) {
                 LifecycleScenario.highThroughput(context, buffer, PLAIN);
             } else {
@@ -91,24 +93,32 @@ final class MismatchScenario implements Scenario {
             return;
         }
         Params type = Params.parse(context.isRank(0) ? "fp8" : "");
-        mismatch("rows of different types", () -> LifecycleScenario.highThroughput(context, buffer, type));
+        mismatch(
+                "a dispatch whose row type differs between ranks",
+                () -> LifecycleScenario.highThroughput(context, buffer, type));
         goOn(context, buffer);
         Params codes = Params.parse(context.isRank(0) ? "fnuz" : "fp8");
-        mismatch("FP8 rows in different codes", () -> LifecycleScenario.highThroughput(context, buffer, codes));
+        mismatch(
+                "a dispatch whose FP8 type differs between ranks",
+                () -> LifecycleScenario.highThroughput(context, buffer, codes));
         goOn(context, buffer);
     }
 
     private static void combineOptions(RankContext context) {
         EpBuffer buffer = context.buffer(new Setup(PLAIN, context.size()).shape());
         Params params = Params.parse("layout=BY_EXPERT precision=" + (context.isRank(0) ? "RANK_PARTIAL" : "EXACT"));
-        mismatch("combines of different precision", () -> LifecycleScenario.highThroughput(context, buffer, params));
+        mismatch(
+                "a combine whose precision differs between ranks",
+                () -> LifecycleScenario.highThroughput(context, buffer, params));
         goOn(context, buffer);
     }
 
     private static void lowLatencyOptions(RankContext context) {
         EpBuffer buffer = context.buffer(new Setup(PLAIN, context.size()).shape());
         Params format = Params.parse(context.isRank(0) ? "format=FP8" : "format=BF16");
-        mismatch("different formats", () -> LifecycleScenario.lowLatency(context, buffer, format));
+        mismatch(
+                "a low-latency dispatch whose format differs between ranks",
+                () -> LifecycleScenario.lowLatency(context, buffer, format));
         if (!goOn(context, buffer)) {
             return;
         }
@@ -178,10 +188,10 @@ final class MismatchScenario implements Scenario {
         int[] ids = new int[16];
         EpException refused = Checks.within(
                 LIMIT,
-                "the refusal of a crowded expert",
+                "the refusal of too many selections of one expert",
                 () -> Checks.refused(
                         EpException.class,
-                        "16 selections of expert 0 by each rank, where it has room for 4 a rank,",
+                        "16 selections of expert 0 by each rank, although the expert has room for only 4 per rank,",
                         () -> buffer.dispatch(org.ep4j.LowLatencyDispatchRequest.of(
                                                 context.arena().allocate(org.ep4j.DataType.BF16, 4, 128),
                                                 context.arena().ints(ids, 4, 4))
@@ -189,7 +199,8 @@ final class MismatchScenario implements Scenario {
                                 .x()));
         Checks.that(
                 refused instanceof EpArgumentException || refused instanceof EpOverflowException,
-                "it must throw EpArgumentException or EpOverflowException, but threw " + refused);
+                "too many selections of one expert must throw EpArgumentException or EpOverflowException, but threw "
+                        + refused);
         LifecycleScenario.lowLatency(context, buffer, Params.parse("tokens=4"));
     }
 }

@@ -11,7 +11,7 @@ public final class MisuseRules {
     /** The rules. */
     public static List<Rule> all() {
         return List.of(
-                rule("11.1", "a third send before the first was received is refused", "third-send", Capability.HOOK),
+                rule("11.1", "a third send is refused until the first one was received", "third-send", Capability.HOOK),
                 rule(
                         "11.2",
                         "a combine of rows that were not received is refused",
@@ -19,7 +19,7 @@ public final class MisuseRules {
                         Capability.HOOK),
                 rule(
                         "11.3",
-                        "receive() of what was sent before a recovery is refused",
+                        "receive() is refused if the buffer was recovered after the send",
                         "receive-after-recover",
                         Capability.HOOK,
                         Capability.RECOVER),
@@ -30,14 +30,18 @@ public final class MisuseRules {
                         Capability.HOOK),
                 rule(
                         "11.5",
-                        "a thread that is interrupted while it waits gets an exception, or the right rows",
+                        "a thread that is interrupted while it waits in an operation gets an exception, or the right rows",
                         "interrupt",
                         Capability.HIGH_THROUGHPUT,
                         Capability.RECOVER),
-                rule("11.6", "closing a buffer ends the waits in it", "close-waiting", Capability.HIGH_THROUGHPUT),
+                rule(
+                        "11.6",
+                        "closing a buffer ends the waiting calls of this buffer with an exception",
+                        "close-waiting",
+                        Capability.HIGH_THROUGHPUT),
                 rule(
                         "11.7",
-                        "closing a group ends the waits in its buffers",
+                        "closing a group ends the waiting calls of all its buffers with an exception",
                         "close-group-waiting",
                         Capability.HIGH_THROUGHPUT),
                 rule(
@@ -47,35 +51,35 @@ public final class MisuseRules {
                         Capability.HIGH_THROUGHPUT),
                 rule(
                                 "11.9",
-                                "ranks that leave out different ranks get an exception",
+                                "a dispatch fails on all ranks if the masked ranks differ between ranks",
                                 "mask-differs",
                                 Capability.HIGH_THROUGHPUT,
                                 Capability.MASK)
                         .atLeast(3),
                 rule(
                         "11.10",
-                        "an event that is awaited after the buffer was closed ends",
+                        "waiting for an event of a closed buffer ends with an exception",
                         "event-after-close",
                         Capability.HIGH_THROUGHPUT,
                         Capability.ASYNC,
                         Capability.WORST_CASE),
                 rule(
                                 "11.11",
-                                "rows whose memory is closed before their operation begins are refused",
+                                "an operation is refused if the memory of its rows is closed before the operation begins",
                                 "closed-queued",
                                 Capability.HIGH_THROUGHPUT,
                                 Capability.ASYNC)
                         .onlyWithout(Capability.STREAMS),
                 rule(
                                 "11.12",
-                                "rows whose memory is closed while their operation runs arrive",
+                                "rows arrive even if their memory is closed while the operation runs",
                                 "closed-running",
                                 Capability.HIGH_THROUGHPUT,
                                 Capability.ASYNC)
                         .onlyWithout(Capability.STREAMS),
                 rule(
                         "11.13",
-                        "rows whose memory is closed between a send and its receive() arrive",
+                        "rows arrive even if their memory is closed after they are sent and before receive()",
                         "closed-between",
                         Capability.HOOK));
     }

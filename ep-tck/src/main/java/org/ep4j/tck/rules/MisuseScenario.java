@@ -107,10 +107,10 @@ final class MisuseScenario implements Scenario {
                 Checks.that(
                         call.begun.await(Checks.patience().toNanos(), TimeUnit.NANOSECONDS), "a thread does not start");
             } catch (InterruptedException e) {
-                throw new AssertionError("interrupted: the job took too long", e);
+                throw new AssertionError("interrupted, because the ranks exceeded the time limit of this rule", e);
             }
             context.sleep(begun());
-            Checks.that(!call.end.isDone(), "a dispatch that rank 0 does not call has ended");
+            Checks.that(!call.end.isDone(), "a dispatch ended although rank 0 has not called it");
             return call;
         }
 
@@ -123,7 +123,7 @@ final class MisuseScenario implements Scenario {
             } catch (TimeoutException e) {
                 return false;
             } catch (InterruptedException e) {
-                throw new AssertionError("interrupted: the job took too long", e);
+                throw new AssertionError("interrupted, because the ranks exceeded the time limit of this rule", e);
             }
         }
 
@@ -137,7 +137,8 @@ final class MisuseScenario implements Scenario {
             Throwable failure =
                     failure(what).orElseThrow(() -> new AssertionError(what + " must fail, but has returned"));
             Checks.that(
-                    type.isInstance(failure), what + " must end in " + type.getSimpleName() + ", but in " + failure);
+                    type.isInstance(failure),
+                    what + " must end in " + type.getSimpleName() + ", but ended in " + failure);
         }
 
         DispatchResult result(String what) {
@@ -155,7 +156,8 @@ final class MisuseScenario implements Scenario {
                 LowLatencyExchange three = hooked(context, buffer, 3)) {
             LowLatencyDispatchResult first = one.send();
             LowLatencyDispatchResult second = two.send();
-            Checks.refused(EpStateException.class, "a third send before the first was received", three::send);
+            Checks.refused(
+                    EpStateException.class, "a third send, while the first one is not yet received,", three::send);
             first.receive();
             second.receive();
             one.verify(first);
@@ -185,7 +187,7 @@ final class MisuseScenario implements Scenario {
             LowLatencyDispatchResult sent = exchange.send();
             context.meet();
             buffer.recover(Checks.patience());
-            Checks.refused(EpStateException.class, "receive() of what was sent before a recovery", sent::receive);
+            Checks.refused(EpStateException.class, "receive() after the buffer was recovered", sent::receive);
             LowLatencyDispatchResult again = exchange.dispatch();
             exchange.verify(again);
             exchange.verify(exchange.combine(again.handle(), exchange.outputs()));
@@ -254,7 +256,7 @@ final class MisuseScenario implements Scenario {
         if (!context.isRank(0)) {
             Call call = Call.waiting(context, exchange::dispatch);
             close.run();
-            call.refused(EpException.class, "a dispatch in a buffer that is closed");
+            call.refused(EpException.class, "a dispatch that waits while its buffer is closed");
         }
         context.meet();
         close.run();
@@ -281,7 +283,7 @@ final class MisuseScenario implements Scenario {
             }));
         }
         for (Call call : calls) {
-            call.result("a thread with a buffer that another one uses");
+            call.result("a thread with a buffer that another thread uses");
         }
         LifecycleScenario.highThroughput(context, buffer, PARAMS);
     }
@@ -298,7 +300,8 @@ final class MisuseScenario implements Scenario {
         try (HighThroughputExchange exchange = exchange(context, buffer)) {
             exchange.endAfter(Patience.here(Duration.ofSeconds(2)));
             context.meet();
-            Checks.refused(EpException.class, "a dispatch of ranks that leave out different ranks", exchange::dispatch);
+            Checks.refused(
+                    EpException.class, "a dispatch in which the masked ranks differ between ranks", exchange::dispatch);
             context.meet();
         }
     }
@@ -323,7 +326,7 @@ final class MisuseScenario implements Scenario {
             buffer.close();
             Checks.refused(
                     EpException.class,
-                    "the event of an operation that closing ended",
+                    "the event of an operation that ended because its buffer was closed",
                     () -> result.event().await(Checks.patience()));
             Checks.refused(EpException.class, "x() of a closed buffer's result", result::x);
         }
@@ -349,7 +352,7 @@ final class MisuseScenario implements Scenario {
                 first.event().await(Checks.patience());
                 Checks.refused(
                         EpStateException.class,
-                        "an operation whose rows are closed before it begins",
+                        "an operation whose rows are in memory that was closed before the operation began",
                         () -> second.event().await(Checks.patience()));
             }
             context.meet();

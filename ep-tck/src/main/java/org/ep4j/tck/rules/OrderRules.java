@@ -29,13 +29,13 @@ public final class OrderRules {
         return List.of(
                 Rule.of(
                         "7.1",
-                        "results hold still while other ranks run ahead",
+                        "results do not change while other ranks run ahead",
                         OrderScenario.class,
                         "case=slow-reader tokens=12 dup=0.2",
                         Capability.HIGH_THROUGHPUT),
                 Rule.of(
                         "7.2",
-                        "two low-latency results hold still while other ranks run ahead",
+                        "two low-latency results do not change while other ranks run ahead",
                         OrderScenario.class,
                         "case=slow-decoder tokens=8",
                         Capability.LOW_LATENCY),
@@ -47,25 +47,25 @@ public final class OrderRules {
                         Capability.LOGFMT),
                 Rule.of(
                         "7.4",
-                        "200 rounds of random shapes, routings and options on one buffer",
+                        "200 rounds of random token counts, routings and options on one buffer",
                         RandomExchanges.class,
                         "rounds=200 seed=1",
                         EVERYTHING),
                 Rule.of(
                         "7.5",
-                        "200 rounds with short last blocks and more experts a token",
+                        "200 rounds of random token counts, routings and options, with 9 experts per token and short last FP8 blocks",
                         RandomExchanges.class,
                         "rounds=200 seed=2 hidden=208 topk=9",
                         EVERYTHING),
                 Rule.of(
                         "7.6",
-                        "rounds of high throughput without a pause",
+                        "100 rounds of high throughput, without a pause between rounds",
                         HighThroughputRounds.class,
                         "rounds=100 tokens=4 hidden=64",
                         Capability.HIGH_THROUGHPUT),
                 Rule.of(
                         "7.7",
-                        "rounds of low latency without a pause",
+                        "100 rounds of low latency, without a pause between rounds",
                         LowLatencyRounds.class,
                         "rounds=100 tokens=4 hidden=64",
                         BOTH));

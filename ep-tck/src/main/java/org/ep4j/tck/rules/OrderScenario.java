@@ -41,7 +41,7 @@ final class OrderScenario implements Scenario {
                 CombineResult back =
                         exchange.combine(result.handle(), setup.workload(round).randomOutputs());
                 pause(context, slow);
-                Checks.that(back.event().isDone(), "the event of a combine that returned is not done");
+                Checks.that(back.event().isDone(), "a combine has returned, but its event is not done");
                 exchange.combine(result.handle());
             }
         }
@@ -88,7 +88,8 @@ final class OrderScenario implements Scenario {
                 exchange.verify(back);
                 byte[] bits = exchange.arena().readRaw(back.out());
                 int at = round == 0 ? -1 : Arrays.mismatch(bits, before);
-                Checks.that(at < 0, "byte " + at + " of the combined rows differs between two equal rounds");
+                Checks.that(
+                        at < 0, "byte " + at + " of the combined rows differs between two rounds with the same inputs");
                 before = bits;
                 context.fact("bits", exchange.bits());
             }

@@ -69,7 +69,10 @@ final class OtherRefusals {
                                         .build())),
                 argument("mask-self", "masking oneself", "rank", t -> t.buffer.mask(t.context.rank())),
                 argument(
-                        "mask-range", "masking a rank that is not there", "rank", t -> t.buffer.mask(t.context.size())),
+                        "mask-range",
+                        "masking a rank that the group does not have",
+                        "rank",
+                        t -> t.buffer.mask(t.context.size())),
                 argument("mask-negative", "masking rank -1", "-1", t -> t.buffer.mask(-1)),
                 argument(
                         "timeout-zero",
@@ -88,7 +91,7 @@ final class OtherRefusals {
                                         .build())),
                 config(
                         "key-unknown",
-                        "an unknown setting, with the nearest known one",
+                        "an unknown setting, whose error names the nearest known setting",
                         "ep.timeout",
                         Map.of("ep.timeuot", "5s")),
                 config("value-malformed", "a malformed value", "soon", Map.of(EpKeys.TIMEOUT.name(), "soon")));

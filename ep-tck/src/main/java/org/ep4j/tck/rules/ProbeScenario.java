@@ -52,7 +52,8 @@ final class ProbeScenario implements Scenario {
         Checks.that(ID.matcher(id).matches(), "the id must match " + ID + ", but is " + id);
         Checks.that(
                 SpiVersion.CURRENT.runs(provider.spiVersion()),
-                "it was compiled for SPI " + provider.spiVersion() + ", this is " + SpiVersion.CURRENT);
+                "the provider was compiled for SPI version " + provider.spiVersion() + ", but the kit has SPI version "
+                        + SpiVersion.CURRENT);
         Set<String> names = new HashSet<>();
         EpKeys.all().forEach(key -> names.add(key.name()));
         for (ConfigKey<?> key : provider.configKeys()) {
@@ -81,7 +82,7 @@ final class ProbeScenario implements Scenario {
             boolean left = !before.contains(thread)
                     && thread.isAlive()
                     && thread.getName().contains(provider.id());
-            Checks.that(!left, "the probe left the thread " + thread.getName());
+            Checks.that(!left, "the probe left thread " + thread.getName() + " running");
         }
     }
 
@@ -95,10 +96,10 @@ final class ProbeScenario implements Scenario {
                 "probe() of a device that does not exist",
                 () -> provider.probe(new ProbeRequest(
                         new Device("no-such-device", 99), context.config(Map.of()), Patience.here(PROBE))));
-        Checks.that(!report.usable(), "a device that does not exist is found usable: " + report.checks());
+        Checks.that(!report.usable(), "a device that does not exist is reported as usable: " + report.checks());
         Checks.that(
                 report.failures().stream().allMatch(c -> !c.remedy().isBlank()),
-                "a failed check has no remedy: " + report.failures());
+                "each failed check must have a remedy, but one has none: " + report.failures());
     }
 
     private static void offer(RankContext context, EpBackendProvider provider) {
@@ -107,7 +108,7 @@ final class ProbeScenario implements Scenario {
             for (RankProfile to : profiles) {
                 Checks.equal("the second offer for the same ranks", provider.offer(from, to), provider.offer(from, to));
                 Checks.equal(
-                        "the offer for profiles that were sent and read",
+                        "the offer for profiles that were encoded and decoded",
                         provider.offer(RankProfile.decode(from.encode()), RankProfile.decode(to.encode())),
                         provider.offer(from, to));
             }
@@ -124,7 +125,7 @@ final class ProbeScenario implements Scenario {
                         provider.offer(Renaming.all(from), Renaming.all(to)),
                         provider.offer(from, to));
                 Checks.equal(
-                        "the offer for a peer that was moved to one host or to another",
+                        "the offer for a peer that was moved to a host of its own, whatever the name of that host",
                         provider.offer(from, Renaming.moved(to, "a")),
                         provider.offer(from, Renaming.moved(to, "b")));
             }

@@ -24,25 +24,34 @@ public final class RefusalRules {
     /** The rules. */
     public static List<Rule> all() {
         List<Rule> rules = new ArrayList<>(List.of(
-                mismatch("5.1", "buffers of different shapes are refused on all ranks", "shape"),
-                mismatch("5.2", "groups of different settings are refused on all ranks", "settings"),
-                mismatch("5.3", "different operations are refused on all ranks, which can recover", "operation"),
-                mismatch("5.4", "different options of a dispatch are refused on all ranks", "options"),
+                mismatch("5.1", "a buffer is refused on all ranks if its shape differs between ranks", "shape"),
+                mismatch("5.2", "a group is refused on all ranks if its settings differ between ranks", "settings"),
+                mismatch(
+                        "5.3",
+                        "if ranks call different operations, all ranks get an exception and can recover",
+                        "operation"),
+                mismatch("5.4", "a dispatch is refused on all ranks if its options differ between ranks", "options"),
                 mismatch(
                         "5.5",
-                        "different options of a combine are refused on all ranks",
+                        "a combine is refused on all ranks if its options differ between ranks",
                         "combine-options",
                         Capability.BY_EXPERT,
                         Capability.RANK_PARTIAL),
                 mismatch(
                         "5.6",
-                        "different options of low latency are refused on all ranks",
+                        "a low-latency operation is refused on all ranks if its options differ between ranks",
                         "low-latency-options",
                         Capability.FP8_WIRE,
                         Capability.LOGFMT),
-                mismatch("5.7", "a rank that is refused corrects itself while the others wait", "one-wrong"),
-                mismatch("5.8", "too many rows for one rank are reported on all, before any moves", "overflow"),
-                mismatch("5.9", "duplicates that would not fit into an expert's rows are refused", "crowded-expert")));
+                mismatch("5.7", "a rank whose call is refused can correct the call while the others wait", "one-wrong"),
+                mismatch(
+                        "5.8",
+                        "too many rows for one rank are reported on all ranks, before any row moves",
+                        "overflow"),
+                mismatch(
+                        "5.9",
+                        "duplicate selections are refused if the expert has no room for their rows",
+                        "crowded-expert")));
         rules.addAll(refusals(FIRST_DISPATCH, HighThroughputRefusals.dispatches()));
         rules.addAll(refusals(FIRST_COMBINE, HighThroughputRefusals.combines()));
         rules.addAll(refusals(FIRST_LOW_DISPATCH, LowLatencyRefusals.dispatches()));
@@ -52,7 +61,7 @@ public final class RefusalRules {
         for (Capability capability : Capability.values()) {
             Rule rule = Rule.of(
                             "5." + undeclared++,
-                            capability + " is refused where it is not declared",
+                            capability + " is refused if this capability is not declared for the tested backend",
                             UndeclaredScenario.class,
                             "capability=" + capability)
                     .onlyWithout(capability);

@@ -50,7 +50,7 @@ final class StaleScenario implements Scenario {
             DispatchResult sent = exchange.dispatch();
             CombineResult first = exchange.combine(sent.handle(), workload.randomOutputs());
             exchange.combine(sent.handle(), workload.randomOutputs());
-            stale("out() of the first combine", first::out);
+            stale("after one more combine, out() of the first one", first::out);
         }
     }
 
@@ -64,8 +64,8 @@ final class StaleScenario implements Scenario {
             one.verify(first);
             two.verify(second);
             LowLatencyDispatchResult third = one.dispatch();
-            stale("x() of the first result, two later", first::x);
-            stale("counts() of the first result, two later", first::counts);
+            stale("after two more dispatches, x() of the first result", first::x);
+            stale("after two more dispatches, counts() of the first result", first::counts);
             two.verify(second);
             one.verify(third);
             two.verify(two.combine(second.handle(), two.outputs()));
@@ -85,7 +85,7 @@ final class StaleScenario implements Scenario {
             one.verify(firstBack);
             two.verify(secondBack);
             LowLatencyCombineResult thirdBack = one.combine(first.handle(), one.outputs());
-            stale("out() of the first combine, two later", firstBack::out);
+            stale("after two more combines, out() of the first one", firstBack::out);
             two.verify(secondBack);
             one.verify(thirdBack);
         }

@@ -32,11 +32,12 @@ final class StoppedRankScenario implements Scenario {
         if (context.isRank(stopped)) {
             stopAfter(UNTIL_STOP);
         }
-        EpException failure = Checks.refused(EpException.class, "exchanges with a rank that stops", () -> {
-            for (int round = 0; true; round++) {
-                exchange(context, buffer, round);
-            }
-        });
+        EpException failure = Checks.refused(
+                EpException.class, "a loop of exchanges in which the process of one rank is stopped", () -> {
+                    for (int round = 0; true; round++) {
+                        exchange(context, buffer, round);
+                    }
+                });
         if (context.size() == 2) {
             nobodyContinues(context, buffer);
         } else if (context.isRank(stopped)) {
@@ -64,9 +65,11 @@ final class StoppedRankScenario implements Scenario {
             }
             exchange(context, buffer, round);
         }
-        EpPeerLostException kept =
-                Checks.refused(EpPeerLostException.class, "taking the rank back", () -> buffer.clearMask(LONG));
-        Checks.equal("the rank that cannot be taken back", kept.peer(), stopped);
+        EpPeerLostException kept = Checks.refused(
+                EpPeerLostException.class,
+                "clearing the mask of the rank whose process was stopped",
+                () -> buffer.clearMask(LONG));
+        Checks.equal("peer() of the exception from clearMask()", kept.peer(), stopped);
     }
 
     /** What it has read until now was right; it gets no further. */
@@ -75,23 +78,32 @@ final class StoppedRankScenario implements Scenario {
         if (!(last instanceof EpPeerLostException lost && lost.peer() == context.rank())) {
             // It may see first that its connections are lost.
             last = Checks.refused(
-                    EpException.class, "recovery of a rank that was left out", () -> buffer.recover(LONG));
+                    EpException.class,
+                    "recover() called by a rank that the others left out",
+                    () -> buffer.recover(LONG));
         }
         Checks.that(
                 last instanceof EpPeerLostException lost && lost.peer() == context.rank(),
-                "the rank must learn that it was left out, but this was thrown: " + last);
+                "this rank must get an EpPeerLostException that names itself, because the others left it out, but got "
+                        + last);
         EpPeerLostException next =
                 Checks.refused(EpPeerLostException.class, "the next recovery", () -> buffer.recover(LONG));
-        Checks.equal("the rank that was left out", next.peer(), context.rank());
+        Checks.equal("peer() of the exception from recover()", next.peer(), context.rank());
     }
 
     /** Neither of two ranks may continue alone, until the other one is proved dead. */
     private static void nobodyContinues(RankContext context, EpBuffer buffer) {
         if (context.isRank(1)) {
-            Checks.refused(EpException.class, "recovery of one rank of two", () -> buffer.recover(BRIEF));
+            Checks.refused(
+                    EpException.class,
+                    "recover() by one of two ranks, while the other does not take part,",
+                    () -> buffer.recover(BRIEF));
             context.die();
         }
-        Checks.refused(EpNoMajorityException.class, "recovery of one rank of two", () -> buffer.recover(BRIEF));
+        Checks.refused(
+                EpNoMajorityException.class,
+                "recover() by one of two ranks, while the other does not take part,",
+                () -> buffer.recover(BRIEF));
         Signals.resume(context.group().plan().profiles().get(1).pid());
         Recovery recovery = recoverOnceTheOtherIsDead(buffer);
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(1));

@@ -15,34 +15,39 @@ public final class StreamRules {
         return List.of(
                 rule("10.1", "operations run on stream 0", "stream on=0"),
                 rule("10.2", "operations run on stream 1, the legacy stream", "stream on=1"),
-                rule("10.3", "operations run on stream 2, that of each thread", "stream on=2"),
+                rule("10.3", "operations run on stream 2, the per-thread stream", "stream on=2"),
                 rule("10.4", "operations run on a stream that the caller made", "stream on=created"),
                 rule("10.5", "operations of one buffer on two streams run one after another", "in-turn"),
                 rule(
                         "10.6",
-                        "a recorded dispatch and combine of high throughput is replayed with other inputs",
+                        "a graph with a high-throughput dispatch and combine can be replayed with other inputs",
                         "graph-high"),
                 rule(
                         "10.7",
-                        "the same where the combine reads the buffer's own memory",
+                        "a graph with a high-throughput dispatch, and a combine that reads rows from the buffer's own memory, can be"
+                                + " replayed with other inputs",
                         "graph-high zerocopy",
                         Capability.ZERO_COPY),
                 rule(
                         "10.8",
-                        "a recorded dispatch and combine of low latency is replayed with other inputs",
+                        "a graph with a low-latency dispatch and combine can be replayed with other inputs",
                         "graph-low"),
                 rule(
                         "10.9",
-                        "the same with FP8, partial sums and the buffer's own memory",
+                        "a graph with a low-latency dispatch and combine that use FP8 rows, partial sums, and combine input in the"
+                                + " buffer's own memory can be replayed with other inputs",
                         "graph-low format=FP8 precision=RANK_PARTIAL zerocopy",
                         Capability.FP8_WIRE,
                         Capability.RANK_PARTIAL,
                         Capability.ZERO_COPY),
-                rule("10.10", "operations outside and replays take turns", "graph-turns"),
-                rule("10.11", "in a recording, what would wait on the host is refused", "graph-refusals"),
+                rule("10.10", "replays of a graph and operations outside the graph take turns", "graph-turns"),
+                rule(
+                        "10.11",
+                        "operations that would wait on the host are refused while a graph is recorded",
+                        "graph-refusals"),
                 Rule.of(
                                 "10.12",
-                                "when a rank was killed inside ht-dispatch, the devices of the others go on working",
+                                "after a rank was killed inside ht-dispatch, the devices of the other ranks still work",
                                 FailureScenario.class,
                                 "case=kill op=ht-dispatch when=inside victims=1 device",
                                 Capability.STREAMS,
@@ -52,7 +57,7 @@ public final class StreamRules {
                         .only(RankMode.PROCESSES),
                 Rule.of(
                                 "10.13",
-                                "when a rank was killed inside ll-combine, the devices of the others go on working",
+                                "after a rank was killed inside ll-combine, the devices of the other ranks still work",
                                 FailureScenario.class,
                                 "case=kill op=ll-combine when=inside victims=1 device",
                                 Capability.STREAMS,

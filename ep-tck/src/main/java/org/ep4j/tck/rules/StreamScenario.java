@@ -44,7 +44,8 @@ final class StreamScenario implements Scenario {
         if (device instanceof GpuDevice gpu) {
             return gpu;
         }
-        throw new AssertionError("the device " + device.id() + " has no native streams, but they are declared");
+        throw new AssertionError(
+                "the device " + device.id() + " has no native streams, but STREAMS is declared for the tested backend");
     }
 
     private static void onStream(RankContext context, EpBuffer buffer, String handle) {
@@ -208,7 +209,7 @@ final class StreamScenario implements Scenario {
             ByteBuffer there = ByteBuffer.allocateDirect(bytes.length);
             device.upload(ByteBuffer.wrap(bytes), memory.memory());
             device.download(memory.memory(), there);
-            Checks.equal("bytes that were copied there and back", there.flip(), ByteBuffer.wrap(bytes));
+            Checks.equal("bytes that were copied to the device and back", there.flip(), ByteBuffer.wrap(bytes));
         }
         try (GpuStream stream = gpu(buffer).createStream()) {
             rounds(context, buffer, stream.handle(), masked);

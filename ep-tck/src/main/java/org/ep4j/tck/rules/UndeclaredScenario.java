@@ -18,7 +18,8 @@ final class UndeclaredScenario implements Scenario {
                 EpException.class, "use of " + capability + ", which is not declared,", () -> use(context, capability));
         Checks.that(
                 refused instanceof EpArgumentException || refused instanceof EpUnavailableException,
-                "it must throw EpArgumentException or EpUnavailableException, but threw " + refused);
+                "use of " + capability + " must throw EpArgumentException or EpUnavailableException, but threw "
+                        + refused);
     }
 
     private static void use(RankContext context, Capability capability) {

@@ -64,8 +64,10 @@ final class WaitStatsScenario implements Scenario {
             boolean waitsForIt = rank == LATE_RANK && !context.isRank(LATE_RANK);
             boolean right = waitsForIt ? seen[rank] >= half : seen[rank] >= 0 && seen[rank] < half;
             if (!right || seen[rank] > took) {
-                return Optional.of("waitStats[" + rank + "] is " + seen[rank] + " ns in a call of " + took
-                        + " ns where rank " + LATE_RANK + " came " + late.toMillis() + " ms late");
+                return Optional.of("waitStats[" + rank + "] is " + seen[rank] + " ns, must be "
+                        + (waitsForIt ? "from " + half + " to " + took : "from 0 to " + Math.min(half - 1, took))
+                        + " ns: the call took " + took + " ns, and rank " + LATE_RANK + " was " + late.toMillis()
+                        + " ms late");
             }
         }
         return Optional.empty();

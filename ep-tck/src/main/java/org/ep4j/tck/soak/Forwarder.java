@@ -52,7 +52,8 @@ final class Forwarder implements AutoCloseable {
     static void requestReset(Map<String, String> environment) {
         String port = environment.get(VARIABLE);
         if (port == null) {
-            throw new IllegalStateException("this rank has no " + VARIABLE + ": it does not meet through a forwarder");
+            throw new IllegalStateException(
+                    "variable " + VARIABLE + " is not set: this rank is not connected through a forwarder");
         }
         try (Socket request = new Socket(InetAddress.getLoopbackAddress(), Integer.parseInt(port))) {
             // The end of the connection says that it is done.

@@ -63,7 +63,7 @@ final class RocePort {
             Optional<RocePort> port = of(root, name);
             if (port.isEmpty()) {
                 return refused("port " + name
-                        + " has no network device, as RoCE ports have; leave it out with ep.nic.exclude");
+                        + " has no network device, so it is not a RoCE port; leave it out with ep.nic.exclude");
             }
             Optional<String> needed = port.get().needed(root);
             if (needed.isPresent()) {
@@ -73,21 +73,22 @@ final class RocePort {
             byDevice.put(port.get().device, port.get());
         }
         if (byDevice.size() < 2) {
-            return refused("a rank has ports of " + byDevice.size() + " network devices, must be >= 2: " + ports
-                    + "; use a machine with more RoCE ports");
+            return refused("the ports " + ports + " of a rank belong to " + byDevice.size()
+                    + " network devices, must be >= 2; use a machine with more RoCE ports");
         }
         try {
             // Requires the same capability as to set them down, and changes nothing.
             byDevice.values().forEach(RocePort::setUp);
             return Optional.empty();
         } catch (IllegalStateException e) {
-            return refused("network devices " + byDevice.keySet() + " cannot be set up: " + e.getMessage()
-                    + "; run it with ip(8) and CAP_NET_ADMIN, which root has outside of containers");
+            return refused(
+                    "network devices " + byDevice.keySet() + " cannot be brought up: " + e.getMessage()
+                            + "; the fault port-down needs ip(8) and CAP_NET_ADMIN (root has CAP_NET_ADMIN outside of containers)");
         }
     }
 
     private static Optional<String> refused(String why) {
-        return Optional.of("port-down cannot be injected here: " + why);
+        return Optional.of("the fault port-down cannot be injected here: " + why);
     }
 
     /** What else of the machine needs the network device. */
@@ -107,7 +108,7 @@ final class RocePort {
             }
             return Optional.empty();
         } catch (IOException e) {
-            return Optional.of("may be needed by this machine, which cannot be read: " + e);
+            return Optional.of("may be needed by this machine, but the check failed: " + e);
         }
     }
 
@@ -178,7 +179,7 @@ final class RocePort {
         while (isActive() != active && !over.getAsBoolean()) {
             if (System.nanoTime() - end >= 0) {
                 throw new IllegalStateException("port " + name + " is " + (active ? "not active" : "still active") + " "
-                        + longest.toSeconds() + " s after its network device " + device + " was set "
+                        + longest.toSeconds() + " s after its network device " + device + " was brought "
                         + (active ? "up" : "down"));
             }
             try {

@@ -288,9 +288,11 @@ public final class Soak {
     /** What a rank has not had that its fault does to it. */
     private static String unharmed(RoundPlan plan) {
         return switch (plan.fault()) {
-            case FULL -> "the rank was not refused a buffer that has no room";
-            case PORT_DOWN -> "a port of the rank was down, but it gave up none";
-            default -> "the rank is a victim of the fault " + plan.fault() + ", but ended as if nothing had happened";
+            case FULL -> "the rank created a buffer larger than memory, but such a buffer must be refused";
+            case PORT_DOWN -> "a port of the rank was down, but the rank gave up no port";
+            default ->
+                "the fault " + plan.fault()
+                        + " was meant to hit the rank, but the rank ended as if nothing had happened";
         };
     }
 
@@ -303,9 +305,10 @@ public final class Soak {
                         facts.getOrDefault(
                                 SoakRound.ENDED,
                                 facts.containsKey(SoakRound.MEMBERS)
-                                        ? "the rank went on with " + facts.get(SoakRound.MEMBERS)
+                                        ? "the rank went on with ranks " + facts.get(SoakRound.MEMBERS)
                                         : unharmed(plan)));
-            case KILLED -> facts.getOrDefault(SoakRound.WRONG, "the rank was killed, but is no victim of the round");
+            case KILLED ->
+                facts.getOrDefault(SoakRound.WRONG, "the rank was killed, but the round was not meant to kill it");
             default ->
                 facts.containsKey(SoakRound.WRONG)
                         ? facts.get(SoakRound.WRONG) + "\n" + report.detail()

@@ -47,7 +47,7 @@ public record SoakRequest(
                         "ranks",
                         ranks,
                         ">= " + fault.fewestRanks() + " for the fault " + fault
-                                + ", which leaves more than half of them alive",
+                                + ", which must leave more than half of the ranks alive",
                         "ask for more ranks, or leave the fault out");
             }
         }
@@ -60,7 +60,7 @@ public record SoakRequest(
                     EpKeys.RECOVER_ALONE.name(),
                     true,
                     "false with the fault partition, which checks that no rank recovers alone",
-                    "leave the fault out, or the setting, which may be a variable of the environment");
+                    "leave the fault out, or unset " + EpKeys.RECOVER_ALONE.name() + ", also in the environment");
         }
         List<String> ignored = subject.settings().keySet().stream()
                 .filter(key -> key.startsWith("ep.bootstrap.") || key.equals(EpKeys.FIRST_NUMBER.name()))
@@ -70,8 +70,9 @@ public record SoakRequest(
             throw new EpArgumentException(
                     "settings",
                     ignored,
-                    "settings of groups; rendezvous, heartbeats and the numbers of operations are the soak's own",
-                    "leave them out");
+                    "settings for anything but the rendezvous, heartbeats and operation numbers, because the soak"
+                            + " chooses these itself",
+                    "leave the listed settings out");
         }
         if (!subject.declared().contains(Capability.RECOVER)) {
             List<Fault> losses = faults.stream().filter(Fault::needsRecovery).toList();
@@ -80,7 +81,7 @@ public record SoakRequest(
                         "faults",
                         losses,
                         "faults that need no recovery, since " + subject.backend() + " is declared to have no recovery",
-                        "leave them out");
+                        "leave the listed faults out");
             }
         }
         if (rounds.isEmpty() && duration.isEmpty()) {
@@ -91,17 +92,18 @@ public record SoakRequest(
             throw new EpArgumentException("rounds", rounds.getAsLong(), ">= 1", "ask for at least one round");
         }
         if (duration.filter(time -> time.isZero() || time.isNegative()).isPresent()) {
-            throw new EpArgumentException("duration", duration.get(), "> 0", "give it time for at least one round");
+            throw new EpArgumentException(
+                    "duration", duration.get(), "> 0", "give a duration that is long enough for at least one round");
         }
         if (faults.contains(Fault.PORT_DOWN) && jobs > 1) {
             throw new EpArgumentException(
                     "jobs",
                     jobs,
                     "1 with the fault port-down",
-                    "rounds at the same time could take down all ports of a rank");
+                    "use one job: rounds that run at the same time could take down all ports of a rank");
         }
         if (jobs < 1) {
-            throw new EpArgumentException("jobs", jobs, ">= 1", "say how many rounds may run at once");
+            throw new EpArgumentException("jobs", jobs, ">= 1", "give the number of rounds that may run at once");
         }
     }
 

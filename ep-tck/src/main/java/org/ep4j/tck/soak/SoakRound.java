@@ -225,15 +225,18 @@ final class SoakRound implements Scenario {
         while (index < plan.exchanges() || !buffer.maskedRanks().equals(expected)) {
             if (System.nanoTime() - end >= 0) {
                 context.fact(HANG, "the round");
-                throw new AssertionError(LONGEST.toSeconds() + " s after the first exchange, ranks "
-                        + buffer.maskedRanks() + " are left out, must be " + expected + ", in exchange " + index
-                        + " of "
-                        + plan.exchanges() + " after the last recovery");
+                throw new AssertionError(LONGEST.toSeconds() + " s after the first exchange, the ranks left out are "
+                        + buffer.maskedRanks() + ", must be " + expected + "; exchanges done since the last recovery: "
+                        + index
+                        + ", must be at least " + plan.exchanges());
             }
             boolean late = continued != 0;
             Optional<EpException> failed = attempt(context, plan, buffer, seed, index);
             if (failed.isEmpty()) {
-                mustBe(!late, "this rank was left out, but an exchange that began afterwards has succeeded", null);
+                mustBe(
+                        !late,
+                        "the others left this rank out while its process was stopped, but an exchange that this rank began later has succeeded",
+                        null);
                 index++;
                 if (plan.fault() == Fault.STOP
                         && index == plan.exchanges() / 2
@@ -247,7 +250,7 @@ final class SoakRound implements Scenario {
                 learned(context, plan, outlives, failure);
                 return;
             }
-            mustBe(!expected.isEmpty(), "no rank was lost, but: " + failure.getMessage(), failure);
+            mustBe(!expected.isEmpty(), "no rank was lost, but an exchange failed: " + failure.getMessage(), failure);
             Recovery recovery;
             try {
                 recovery = recover(context, buffer);
@@ -256,15 +259,18 @@ final class SoakRound implements Scenario {
                 learned(context, plan, outlives, left);
                 return;
             }
-            mustBe(!outlives, "this rank was lost, but recovered without " + recovery.masked(), failure);
+            mustBe(
+                    !outlives,
+                    "the others must leave this rank out, but it recovered, without ranks " + recovery.masked(),
+                    failure);
             mustBe(
                     expected.containsAll(recovery.masked()),
-                    "ranks " + recovery.masked() + " were left out, must be of " + expected,
+                    "the recovery left out ranks " + recovery.masked() + ", which must all be among " + expected,
                     failure);
             seed = seedAfter(plan, recovery);
             index = 0;
         }
-        mustBe(!outlives, "this rank was lost, but took part until the end", null);
+        mustBe(!outlives, "the others must leave this rank out, but it took part until the end", null);
     }
 
     /** Whether this rank is left out and lives. One that is killed may recover from the loss of another one before. */
@@ -314,7 +320,9 @@ final class SoakRound implements Scenario {
             try {
                 Recovery alone = buffer.recover(AGREEMENT);
                 throw new AssertionError(
-                        "this rank of two went on without " + alone.masked() + ", which was only stopped", failure);
+                        "this rank went on alone, without rank " + alone.masked()
+                                + ", although that rank was only stopped",
+                        failure);
             } catch (EpNoMajorityException expected) {
                 resumeVictims(plan, buffer);
             }
@@ -351,17 +359,22 @@ final class SoakRound implements Scenario {
                 // A rank may still be at the end of the exchange before.
                 mustBe(
                         index >= plan.begin() - 1,
-                        "no rank was stopped yet, but: " + failure.get().getMessage(),
+                        "no rank was stopped yet, but an exchange failed: "
+                                + failure.get().getMessage(),
                         failure.get());
                 return failure.get();
             }
         }
         context.fact(HANG, "the round");
-        throw new AssertionError(LONGEST.toSeconds() + " s after the first exchange, none has failed");
+        throw new AssertionError(LONGEST.toSeconds()
+                + " s after the first exchange, no exchange has failed, although the process of a rank is stopped");
     }
 
     private void learned(RankContext context, RoundPlan plan, boolean victim, EpException failure) {
-        mustBe(victim, "this rank was left out: " + failure.getMessage(), failure);
+        mustBe(
+                victim,
+                "this rank was left out, although the others need not recover without it: " + failure.getMessage(),
+                failure);
         if (plan.fault() != Fault.STOP) {
             return;
         }
@@ -378,7 +391,7 @@ final class SoakRound implements Scenario {
         }
         mustBe(
                 continued != 0,
-                "this rank was taken for lost although its process was not stopped: " + failure.getMessage(),
+                "this rank was considered lost although its process was not stopped: " + failure.getMessage(),
                 failure);
     }
 
@@ -491,7 +504,7 @@ final class SoakRound implements Scenario {
                 .maxTokens(EpShape.MAX_TOKENS)
                 .build();
         try (EpBuffer made = buffer.group().createBuffer(large)) {
-            throw new AssertionError("a buffer of " + made.size() + " was made, which cannot be");
+            throw new AssertionError("a buffer of " + made.size() + " was created, but must be refused");
         } catch (EpResourceException | EpUnavailableException refused) {
             // The second is what a rank gets if another one was refused first.
             context.fact(REFUSED, String.valueOf(refused.getMessage()));

@@ -62,17 +62,18 @@ public record HeldReceiver(Hold hold, int writes, int perCounter, int least, int
             } catch (EpTimeoutException e) {
                 // Before so many writes it may be the backend's own threads that have not run for so long.
                 if (full < 0 && done >= least) {
-                    WriteScenarios.check(e.getMessage(), "rank 1", "took nothing", "ep.timeout");
+                    WriteScenarios.check(e.getMessage(), "rank 1", "accepted no data", "ep.timeout");
                     full = done;
                     context.bootstrap().barrier("full", patience);
                 } else if (System.nanoTime() - end > 0) {
-                    throw new AssertionError("stands still after " + done + " of " + writes + " writes", e);
+                    throw new AssertionError("rank 0 makes no progress after " + done + " of " + writes + " writes", e);
                 }
             }
         }
         if (full < least || full > most) {
-            throw new AssertionError("rank 0 was told that rank 1 takes nothing after " + full
-                    + " writes (-1: never), and not after " + least + " to " + most);
+            throw new AssertionError("rank 1 accepted no more data after " + full
+                    + " writes of rank 0 (-1: it always accepted data), must be after " + least + " to " + most
+                    + " writes");
         }
         exchange.posted().drain(1, patience);
     }
@@ -83,7 +84,8 @@ public record HeldReceiver(Hold hold, int writes, int perCounter, int least, int
         while (last < writes) {
             long now = exchange.posted().seen(COUNTER, 0);
             if (now < last || now > writes || System.nanoTime() - end > 0) {
-                throw new AssertionError("counter at " + now + " after " + last + " of " + writes);
+                throw new AssertionError("the counter of the writes of rank 0 is " + now + ", must increase, from "
+                        + last + " to at most " + writes);
             }
             while (last < now) {
                 exchange.checkWord(last);

@@ -113,8 +113,9 @@ public final class WriteExchange implements AutoCloseable {
             }
             if (!moved) {
                 if (System.nanoTime() - end > 0) {
-                    throw new AssertionError("rank " + rank + " stands still: sent " + sent + ", credit " + credit
-                            + ", checked " + checked + ", " + traffic());
+                    throw new AssertionError("rank " + rank + " makes no progress: it sent " + sent
+                            + " rounds, of which the peer checked " + credit + ", and it checked " + checked
+                            + " rounds of the peer; " + traffic());
                 }
                 Thread.onSpinWait();
             } else {
@@ -191,8 +192,10 @@ public final class WriteExchange implements AutoCloseable {
         for (int i = 0; i < total; i += 8) {
             long found = memory.getLong(slot(round) + i);
             if (found != value + i * 0x9E3779B97F4A7C15L) {
-                throw new AssertionError("rank " + rank + ", round " + round + ", byte " + i + " of " + total
-                        + ": found " + Long.toHexString(found) + ", " + traffic());
+                throw new AssertionError(
+                        "rank " + rank + ", round " + round + ": the word at byte " + i + " of " + total
+                                + " is 0x" + Long.toHexString(found) + ", must be 0x"
+                                + Long.toHexString(value + i * 0x9E3779B97F4A7C15L) + "; " + traffic());
             }
         }
     }

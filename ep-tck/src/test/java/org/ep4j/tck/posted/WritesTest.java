@@ -52,7 +52,7 @@ final class WritesTest {
                 } else {
                     assertThatThrownBy(() -> exchange.rounds(4))
                             .isInstanceOf(AssertionError.class)
-                            .hasMessageContainingAll("rank 1, round 4", "found");
+                            .hasMessageContainingAll("rank 1, round 4: the word at byte ");
                 }
                 context.bootstrap().barrier("done", PATIENCE);
             }

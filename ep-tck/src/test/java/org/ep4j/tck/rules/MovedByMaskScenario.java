@@ -36,9 +36,11 @@ final class MovedByMaskScenario implements Scenario {
     }
 
     private static void isNotTakenBack(EpBuffer buffer, int late) {
-        EpPeerLostException gone =
-                Checks.refused(EpPeerLostException.class, "taking the rank back", () -> buffer.clearMask(BRIEF));
-        Checks.equal("the rank that cannot be taken back", gone.peer(), late);
+        EpPeerLostException gone = Checks.refused(
+                EpPeerLostException.class,
+                "clearing the mask of the rank that the others left out",
+                () -> buffer.clearMask(BRIEF));
+        Checks.equal("peer() of the exception from clearMask()", gone.peer(), late);
     }
 
     private static void run(
@@ -53,7 +55,8 @@ final class MovedByMaskScenario implements Scenario {
                     () -> exchange.combine(dispatched.handle()));
             Checks.that(
                     failure instanceof EpPeerLostException lost && lost.peer() == late,
-                    "the rank must learn that it was left out, but this was thrown: " + failure);
+                    "this rank must get an exception that names itself, because the others left it out, but got "
+                            + failure);
         } else {
             // Or another rank that has given up says that the late one is to be left out.
             exchange.endAfter(BRIEF);

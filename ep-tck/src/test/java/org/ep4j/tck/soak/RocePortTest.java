@@ -55,7 +55,7 @@ final class RocePortTest {
         down.await(true, Duration.ZERO, () -> true);
         assertThatThrownBy(() -> down.await(true, Duration.ZERO, () -> false))
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("port mlx5_0:2 is not active 0 s after its network device eth9 was set up");
+                .hasMessageContaining("port mlx5_0:2 is not active 0 s after its network device eth9 was brought up");
     }
 
     @Test
@@ -67,8 +67,8 @@ final class RocePortTest {
         for (String other : List.of("mlx5_2:1", "mlx5_3:1")) {
             refusal("mlx5_0:1", other).contains("port " + other + " has no network device");
         }
-        refusal("mlx5_0:1").contains("ports of 1 network devices, must be >= 2: [mlx5_0:1]");
-        refusal("mlx5_0:1", "mlx5_0:2").contains("ports of 1 network devices, must be >= 2");
+        refusal("mlx5_0:1").contains("[mlx5_0:1] of a rank belong to 1 network devices, must be >= 2");
+        refusal("mlx5_0:1", "mlx5_0:2").contains("of a rank belong to 1 network devices, must be >= 2");
     }
 
     @Test
@@ -89,6 +89,6 @@ final class RocePortTest {
         port("mlx5_0", 1, "ep4j-none-0", "4: ACTIVE");
         port("mlx5_1", 1, "ep4j-none-1", "4: ACTIVE");
         refusal("mlx5_0:1", "mlx5_1:1")
-                .contains("[ep4j-none-0, ep4j-none-1] cannot be set up", "exit code", "CAP_NET_ADMIN");
+                .contains("[ep4j-none-0, ep4j-none-1] cannot be brought up", "exit code", "CAP_NET_ADMIN");
     }
 }

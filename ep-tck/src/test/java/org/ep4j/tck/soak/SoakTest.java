@@ -261,8 +261,8 @@ final class SoakTest {
         assertThat(partition(none, "[1]")).isEmpty();
         assertThat(partition(none, none)).isEmpty();
         assertThat(partition("[0]", "[1]").orElseThrow().detail())
-                .contains("rank 0 DONE: the rank went on with [0]")
-                .contains("rank 1 DONE: the rank went on with [1]");
+                .contains("rank 0 DONE: the rank went on with ranks [0]")
+                .contains("rank 1 DONE: the rank went on with ranks [1]");
         assertThat(partition("[0, 1]", "[1]")).isPresent();
         assertThat(partition("[0, 1]", none)).isPresent();
         assertThat(partition("[1]", none)).isPresent();

@@ -51,9 +51,10 @@ public final class MoeLayerExample {
     record Found(int rank, int ranks, Comparison exact, Comparison partial) {
         @Override
         public String toString() {
-            return "rank " + rank + " of " + ranks + ": exact combine differs from one rank in " + exact.different()
-                    + " elements, rank-partial in " + partial.different() + ", by at most " + partial.largest() + " ("
-                    + partial.beyond() + " beyond what rounding explains)";
+            return "rank " + rank + " of " + ranks + ": compared with the result on one rank, exact combine differs in "
+                    + exact.different() + " elements; rank-partial combine differs in " + partial.different()
+                    + " elements, by at most " + partial.largest() + ", and in " + partial.beyond()
+                    + " of them by more than rounding explains";
         }
     }
 

@@ -184,7 +184,8 @@ final class Console {
             line(shares(totals.stream().map(Listener.Totals::decodeSpent).toList()));
             if (products > 0) {
                 line(format(
-                        "         matrix products of a step alone: %.2f ms, ratio %.2f",
+                        "         matrix products of a decode step alone: %.2f ms; a decode step takes %.2f times as"
+                                + " long",
                         1e3 * products, rest / steps / products));
             }
         }

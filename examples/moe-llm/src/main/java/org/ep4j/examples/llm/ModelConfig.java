@@ -90,31 +90,31 @@ record ModelConfig(
         require(
                 architectures.contains(ARCHITECTURE),
                 file,
-                "architectures is " + architectures + ", and this program runs " + ARCHITECTURE + " alone");
+                "architectures is " + architectures + ", but this program runs only " + ARCHITECTURE);
         Fields fields = new Fields(file, json);
         require(fields.text("hidden_act", "silu").equals("silu"), file, "hidden_act is not silu");
         require(
                 !fields.flag("attention_bias", false),
                 file,
-                "attention_bias is true; projections with a bias are not read");
+                "attention_bias is true; projections with a bias are not supported");
         require(
                 !fields.flag("use_sliding_window", false),
                 file,
-                "use_sliding_window is true; attention is over all tokens");
+                "use_sliding_window is true; only attention over all tokens is supported");
         require(
                 fields.integer("decoder_sparse_step", 1) == 1
                         && json.path("mlp_only_layers").isEmpty(),
                 file,
-                "some layers have no experts (decoder_sparse_step, mlp_only_layers)");
+                "some layers have no experts (decoder_sparse_step, mlp_only_layers), which is not supported");
         require(
                 !json.has("quantization_config"),
                 file,
-                "the weights are quantized (quantization_config); take the bfloat16 files of the model");
+                "the weights are quantized (quantization_config); use the bfloat16 files of the model");
         JsonNode rope = json.path("rope_parameters").isObject() ? json.path("rope_parameters") : json;
         JsonNode scaling = json.path("rope_scaling");
         String ropeType =
                 rope.path("rope_type").asString(scaling.path("rope_type").asString("default"));
-        require(ropeType.equals("default"), file, "rope_type is " + ropeType + "; only the default one is computed");
+        require(ropeType.equals("default"), file, "rope_type is " + ropeType + "; only default is supported");
         int heads = fields.integer("num_attention_heads");
         int hidden = fields.integer("hidden_size");
         ModelConfig config = new ModelConfig(
@@ -138,17 +138,20 @@ record ModelConfig(
     }
 
     private void check(Path file) {
-        require(hidden % 16 == 0, file, "hidden_size is " + hidden + "; rows of ep4j are multiples of 16");
-        require(expertHidden % 2 == 0 && headDim % 2 == 0, file, "moe_intermediate_size or head_dim is odd");
+        require(hidden % 16 == 0, file, "hidden_size is " + hidden + "; it must be a multiple of 16");
+        require(
+                expertHidden % 2 == 0 && headDim % 2 == 0,
+                file,
+                "moe_intermediate_size is " + expertHidden + " and head_dim is " + headDim + "; both must be even");
         require(
                 topK >= 1 && topK <= experts,
                 file,
                 "num_experts_per_tok is " + topK + " of " + experts
-                        + " experts; it must be 1 or more, and no more than those");
+                        + " experts; it must be at least 1, and at most the number of experts");
         require(
                 kvHeads >= 1 && heads % kvHeads == 0,
                 file,
-                "num_attention_heads is " + heads + ", no multiple of num_key_value_heads, " + kvHeads);
+                "num_attention_heads is " + heads + ", which is not a multiple of num_key_value_heads, " + kvHeads);
     }
 
     private static Set<Integer> endOfText(Path folder, JsonNode config) {
@@ -172,7 +175,7 @@ record ModelConfig(
         try {
             return JsonMapper.shared().readTree(Files.readAllBytes(file));
         } catch (NoSuchFileException e) {
-            throw new ModelException(file + " is missing; --model takes the folder of a model from Hugging Face", e);
+            throw new ModelException(file + " is missing; --model must be the folder of a model from Hugging Face", e);
         } catch (IOException e) {
             throw new ModelException(file + " cannot be read: " + e.getMessage(), e);
         } catch (JacksonException e) {
@@ -193,7 +196,7 @@ record ModelConfig(
 
     private record Fields(Path file, JsonNode json) {
         int integer(String name) {
-            require(json.path(name).isIntegralNumber(), file, "the field " + name + " is missing or no whole number");
+            require(json.path(name).isIntegralNumber(), file, "the field " + name + " is missing or not an integer");
             return json.path(name).asInt();
         }
 

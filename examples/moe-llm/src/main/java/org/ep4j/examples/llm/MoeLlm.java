@@ -33,9 +33,9 @@ import tools.jackson.databind.json.JsonMapper;
         mixinStandardHelpOptions = true,
         sortOptions = false,
         description = {
-            "Generate text with a Qwen3MoeForCausalLM model whose experts are spread over ranks by ep4j: prefill by high"
-                    + " throughput, decode by low latency.",
-            "Without --model, a random model of that architecture shows the speed alone."
+            "Generate text with a Qwen3MoeForCausalLM model. Its experts are spread over ranks, which exchange tokens"
+                    + " through ep4j. Prefill uses high throughput, decode uses low latency.",
+            "Without --model, the program runs a random model of that architecture, which shows only the speed."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
@@ -72,13 +72,13 @@ public final class MoeLlm implements Callable<Integer> {
     private Prompts given = new Prompts();
 
     private static final class Prompts {
-        @Option(names = "--prompt", paramLabel = "TEXT", description = "What to continue.")
+        @Option(names = "--prompt", paramLabel = "TEXT", description = "Text to continue.")
         private Optional<String> text = Optional.empty();
 
         @Option(
                 names = "--prompts",
                 paramLabel = "FILE",
-                description = "JSON list of texts, which are continued at the same time.")
+                description = "File with a JSON list of texts. All texts are continued at the same time.")
         private Optional<Path> file = Optional.empty();
     }
 
@@ -86,20 +86,21 @@ public final class MoeLlm implements Callable<Integer> {
             names = "--tokens",
             paramLabel = "N",
             defaultValue = "64",
-            description = "Tokens to generate for each prompt at most. Default: ${DEFAULT-VALUE}.")
+            description = "Maximum number of tokens to generate for each prompt. Default: ${DEFAULT-VALUE}.")
     private int tokens;
 
     @Option(
             names = "--json",
             paramLabel = "OUT",
-            description = "Write prompts, token ids, texts and logits after the prompt to this file.")
+            description =
+                    "Write prompts, token ids, texts, and the logits that follow each prompt, as JSON to this file.")
     private Optional<Path> json = Optional.empty();
 
     @Option(
             names = "--temperature",
             paramLabel = "T",
             defaultValue = "0",
-            description = "Sample at this temperature; 0 takes the most probable token. Default: ${DEFAULT-VALUE}.")
+            description = "Sample at this temperature; 0 chooses the most probable token. Default: ${DEFAULT-VALUE}.")
     private float temperature;
 
     @Option(
@@ -111,21 +112,24 @@ public final class MoeLlm implements Callable<Integer> {
 
     @Option(
             names = "--no-exchange",
-            description = "With --ranks 1: compute without ep4j, in FP32. Otherwise one rank exchanges with itself.")
+            description =
+                    "With --ranks 1: compute without ep4j, in FP32. By default a single rank exchanges with itself.")
     private boolean alone;
 
     @Option(
             names = "--kill",
             paramLabel = "RANK@TOKEN",
-            description = "Kill a rank when its prompts have so many tokens, to see the others go on.")
+            description = "Kill rank RANK when its sequences have TOKEN tokens each, to see the other ranks go on.")
     private Optional<String> kill = Optional.empty();
 
     @Option(
             names = "--batches",
             paramLabel = "1|2",
             description =
-                    "Batches of a decode step. Two take turns: while the rows of one travel, the other is computed."
-                            + " Default: 2 on the host; 1 on GPUs, where calls with the hook block the host thread.")
+                    "Number of batches of a decode step. Two batches take turns: while the rows of one batch travel,"
+                            + " the other batch is computed."
+                            + " Default: 2 on the host; 1 on GPUs, where the calls that two batches need (with hook())"
+                            + " block the host thread until their kernels have finished.")
     private Optional<Integer> batches = Optional.empty();
 
     @Option(names = "--threads", paramLabel = "N", description = "Threads of a rank. Default: processors / ranks.")
@@ -145,7 +149,7 @@ public final class MoeLlm implements Callable<Integer> {
             paramLabel = "N,T",
             defaultValue = "4,64",
             split = ",",
-            description = "Prompts of the random model, and tokens of each. Default: ${DEFAULT-VALUE}.")
+            description = "Number of prompts for the random model, and tokens per prompt. Default: ${DEFAULT-VALUE}.")
     private List<Integer> randomPrompts = List.of();
 
     @Spec
@@ -196,7 +200,9 @@ public final class MoeLlm implements Callable<Integer> {
             if (Boolean.getBoolean(REPORT)) {
                 new Rank(job, new JsonLines(out)).run(environment);
             } else {
-                require(json.isEmpty() && kill.isEmpty(), "--json and --kill go without a launcher, with --ranks");
+                require(
+                        json.isEmpty() && kill.isEmpty(),
+                        "--json and --kill do not work under a launcher; start the ranks with --ranks instead");
                 Console console = new Console(out, System.err, texts, 1, tokens, model.isPresent());
                 int rank = Integer.parseInt(environment.get("RANK"));
                 if (rank == 0) {
@@ -218,15 +224,15 @@ public final class MoeLlm implements Callable<Integer> {
         require(
                 device.matches("host|cuda(:[0-9]+)?"),
                 "--device is " + device + "; give host, or cuda for the GPUs of this machine");
-        require(!alone || device.equals("host"), "--no-exchange goes with --device host");
+        require(!alone || device.equals("host"), "--no-exchange needs --device host, but --device is " + device);
         batches.ifPresent(count -> require(count == 1 || count == 2, "--batches is " + count + "; give 1 or 2"));
-        require(!alone || ranks == 1, "--no-exchange goes with --ranks 1, and --ranks is " + ranks);
+        require(!alone || ranks == 1, "--no-exchange needs --ranks 1, but --ranks is " + ranks);
         json.ifPresent(file -> {
             // Not only after hours of work.
             Path folder = file.toAbsolutePath().getParent();
             require(
                     folder != null && Files.isWritable(Files.exists(file) ? file : folder) && !Files.isDirectory(file),
-                    "--json " + file + " cannot be written; give a file in a folder that is there and can be written");
+                    "--json " + file + " cannot be written; give a file in an existing folder that is writable");
         });
         if (model.isPresent()) {
             ModelConfig config = ModelConfig.read(model.get());
@@ -239,7 +245,7 @@ public final class MoeLlm implements Callable<Integer> {
         require(random.get(0) % 128 == 0, "--random: hidden is " + random.get(0) + "; give a multiple of 128");
         require(
                 random.get(3) <= random.get(2),
-                "--random: top-k is " + random.get(3) + "; give at most the " + random.get(2) + " experts");
+                "--random: top-k is " + random.get(3) + "; give at most " + random.get(2) + ", the number of experts");
         return ModelConfig.random(random.get(0), random.get(1), random.get(2), random.get(3), random.get(4));
     }
 
@@ -247,10 +253,10 @@ public final class MoeLlm implements Callable<Integer> {
         if (model.isEmpty()) {
             require(
                     given.text.isEmpty() && given.file.isEmpty(),
-                    "a random model has no words; --prompt needs --model");
+                    "--prompt and --prompts need --model: a random model has no tokenizer");
             require(
                     randomPrompts.size() == 2 && randomPrompts.stream().allMatch(n -> n > 0),
-                    "--random-prompts is " + randomPrompts + "; give their number and the tokens of each");
+                    "--random-prompts is " + randomPrompts + "; give two numbers above 0: prompts, tokens per prompt");
             return java.util.Collections.nCopies(randomPrompts.get(0), "");
         }
         if (given.text.isPresent()) {
@@ -267,7 +273,7 @@ public final class MoeLlm implements Callable<Integer> {
         } catch (IOException e) {
             throw new ModelException(file + " cannot be read: " + e.getMessage(), e);
         } catch (JacksonException e) {
-            throw new ModelException(file + " is no JSON list of strings: " + e.getOriginalMessage(), e);
+            throw new ModelException(file + " is not a JSON list of strings: " + e.getOriginalMessage(), e);
         }
     }
 
@@ -288,14 +294,15 @@ public final class MoeLlm implements Callable<Integer> {
             require(size > 0, "prompt " + i + " is empty; give at least one token");
             require(
                     size + tokens <= config.longest(),
-                    "prompt " + i + " has " + size + " tokens, and --tokens is " + tokens + "; the model takes "
-                            + config.longest() + " together");
+                    "prompt " + i + " has " + size + " tokens, and --tokens is " + tokens
+                            + "; their sum can be at most " + config.longest() + " for this model");
             int unknown =
                     prompts.get(i).stream().mapToInt(Integer::intValue).max().orElse(0);
             require(
                     unknown < config.vocabulary(),
-                    "tokenizer.json gives token id " + unknown + ", and vocab_size is " + config.vocabulary()
-                            + "; take both files from the same model");
+                    "tokenizer.json gives token id " + unknown + ", but vocab_size in config.json is "
+                            + config.vocabulary()
+                            + "; use the two files of one model");
         }
         int own = threads.orElseGet(() -> Math.max(1, Runtime.getRuntime().availableProcessors() / ranks));
         require(own >= 1, "--threads is " + own + "; give 1 or more");
@@ -310,8 +317,8 @@ public final class MoeLlm implements Callable<Integer> {
             Job.Halt halt = new Job.Halt(Integer.parseInt(parts[0]), Integer.parseInt(parts[parts.length - 1]));
             require(
                     parts.length == 2 && halt.rank() >= 0 && halt.rank() < ranks && halt.tokens() > 0 && ranks > 1,
-                    "--kill is " + text + "; give a rank below " + ranks
-                            + ", @, and a number of tokens, with 2 ranks or more");
+                    "--kill is " + text + "; give RANK@TOKEN with a RANK below " + ranks
+                            + " and a TOKEN of 1 or more; --kill needs --ranks 2 or more");
             return halt;
         } catch (NumberFormatException e) {
             throw new ParameterException(
@@ -372,7 +379,7 @@ public final class MoeLlm implements Callable<Integer> {
         long available = Memory.available();
         require(
                 heap * ranks <= available,
-                "the model does not fit: " + ranks + " ranks take " + ((heap * ranks) >> 20) + " MiB, and "
+                "the model does not fit: " + ranks + " ranks need " + ((heap * ranks) >> 20) + " MiB, but "
                         + (available >> 20) + " MiB are free; use fewer ranks, a smaller model or a larger machine");
         return heap;
     }

@@ -95,7 +95,8 @@ final class Rank {
                 group.barrier(LAST_BARRIER);
             }
         } catch (EpException e) {
-            System.getLogger("org.ep4j.examples.llm").log(System.Logger.Level.DEBUG, "a rank was lost at the end", e);
+            System.getLogger("org.ep4j.examples.llm")
+                    .log(System.Logger.Level.DEBUG, "the last barrier failed; a rank may be lost", e);
         }
     }
 

@@ -90,9 +90,9 @@ final class Safetensors implements TensorBytes, AutoCloseable {
         read(channel, file, length, 0);
         long header = length.getLong(0);
         if (header < 2 || header > LONGEST_HEADER || header > channel.size() - Long.BYTES) {
-            throw new ModelException(file + " is no safetensors file: it begins with a header of " + header
-                    + " bytes, and has " + channel.size()
-                    + "; a file of about 130 bytes is a pointer of git-lfs: run \"git lfs pull\"");
+            throw new ModelException(file + " is not a safetensors file: it announces a header of " + header
+                    + " bytes, but has " + channel.size()
+                    + " bytes; a file of about 130 bytes is a pointer of git-lfs: run \"git lfs pull\"");
         }
         ByteBuffer text = ByteBuffer.allocate(Math.toIntExact(header));
         read(channel, file, text, Long.BYTES);
@@ -100,7 +100,7 @@ final class Safetensors implements TensorBytes, AutoCloseable {
         try {
             json = JsonMapper.shared().readTree(text.array());
         } catch (JacksonException e) {
-            throw new ModelException(file + " is no safetensors file: its header is not JSON", e);
+            throw new ModelException(file + " is not a safetensors file: its header is not JSON", e);
         }
         long data = Long.BYTES + header;
         for (var entry : json.properties()) {
@@ -110,7 +110,7 @@ final class Safetensors implements TensorBytes, AutoCloseable {
                 long end = tensor.path("data_offsets").path(1).asLong();
                 if (start < 0 || end < start || data + end > channel.size()) {
                     throw new ModelException(file + " is cut off: " + entry.getKey() + " ends at byte " + (data + end)
-                            + " of " + channel.size() + "; load the file again");
+                            + " of " + channel.size() + "; download the file again");
                 }
                 List<Integer> shape =
                         tensor.path("shape").valueStream().map(JsonNode::asInt).toList();
@@ -124,7 +124,7 @@ final class Safetensors implements TensorBytes, AutoCloseable {
     private static void read(FileChannel channel, Path file, ByteBuffer target, long position) throws IOException {
         while (target.hasRemaining()) {
             if (channel.read(target, position + target.position()) < 0) {
-                throw new ModelException(file + " is cut off: it ends inside of its header");
+                throw new ModelException(file + " is cut off: it ends inside its header");
             }
         }
         target.flip();
@@ -143,8 +143,8 @@ final class Safetensors implements TensorBytes, AutoCloseable {
         Place place = places.get(name);
         if (place == null) {
             throw new ModelException("the weights lack " + name
-                    + "; either config.json belongs to other weights, or these" + " have other names than those of "
-                    + ModelConfig.ARCHITECTURE + ", one tensor for each expert");
+                    + "; either config.json belongs to other weights, or the tensors are not named as in "
+                    + ModelConfig.ARCHITECTURE + ", with one tensor for each expert");
         }
         List<Integer> wanted = rows == 1 ? List.of(columns) : List.of(rows, columns);
         if (!place.type().equals("BF16") || !place.shape().equals(wanted)) {

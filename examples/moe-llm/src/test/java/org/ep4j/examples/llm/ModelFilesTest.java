@@ -48,7 +48,7 @@ final class ModelFilesTest {
                 "\"num_experts\": 4,||num_local_experts is missing",
                 "\"num_experts_per_tok\": 2|\"num_experts_per_tok\": 5|num_experts_per_tok is 5 of 4 experts",
                 "\"hidden_size\": 64|\"hidden_size\": 72|hidden_size is 72",
-                "\"num_key_value_heads\": 2|\"num_key_value_heads\": 3|no multiple of num_key_value_heads",
+                "\"num_key_value_heads\": 2|\"num_key_value_heads\": 3|not a multiple of num_key_value_heads",
                 "\"vocab_size\": 8|\"vocab_size\": 8, \"quantization_config\": {}|quantized",
                 "\"vocab_size\": 8|\"vocab_size\": 8, \"rope_scaling\": {\"rope_type\": \"yarn\"}|rope_type is yarn",
                 "\"vocab_size\": 8|\"vocab_size\": 8, \"mlp_only_layers\": [0]|layers have no experts",
