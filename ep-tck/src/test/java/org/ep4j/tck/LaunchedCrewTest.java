@@ -10,7 +10,7 @@ import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
-import org.ep4j.tck.selftest.Hung;
+import org.ep4j.tck.faults.Hung;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;

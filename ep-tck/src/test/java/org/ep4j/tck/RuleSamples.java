@@ -7,6 +7,8 @@ public final class RuleSamples {
     /** Exchanges in both modes, and refusals: most of the rules, and none of them for a single transport. */
     private static final Set<Integer> SHARED = Set.of(3, 4, 5);
 
+    private static final int FAILURES = 6;
+
     private RuleSamples() {}
 
     /**
@@ -15,7 +17,19 @@ public final class RuleSamples {
      * @param part from 0 to 2
      */
     public static boolean isThird(Rule rule, int part) {
-        int number = Integer.parseInt(rule.id().substring(rule.id().indexOf('.') + 1));
-        return !SHARED.contains(rule.chapter()) || number % 3 == part;
+        return !SHARED.contains(rule.chapter()) || number(rule) % 3 == part;
+    }
+
+    /**
+     * Whether a rule of the chapter on failures, whose rules mostly wait, is in one of two parts; every rule of other chapters is.
+     *
+     * @param part 0 or 1
+     */
+    public static boolean isHalfOfFailures(Rule rule, int part) {
+        return rule.chapter() != FAILURES || number(rule) % 2 == part;
+    }
+
+    private static int number(Rule rule) {
+        return Integer.parseInt(rule.id().substring(rule.id().indexOf('.') + 1));
     }
 }

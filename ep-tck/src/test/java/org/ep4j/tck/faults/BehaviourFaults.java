@@ -1,4 +1,4 @@
-package org.ep4j.tck.selftest;
+package org.ep4j.tck.faults;
 
 import java.util.HashMap;
 import java.util.List;

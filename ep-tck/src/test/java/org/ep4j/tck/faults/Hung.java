@@ -1,4 +1,4 @@
-package org.ep4j.tck.selftest;
+package org.ep4j.tck.faults;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

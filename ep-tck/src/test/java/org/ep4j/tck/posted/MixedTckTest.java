@@ -37,8 +37,8 @@ class MixedTckTest extends EpBackendTck {
     }
 
     /**
-     * In the tier "verify" a third of the exchanges and refusals, another one than {@link PostedTckTest} runs, and not the hundreds of rounds that
-     * host-shm runs.
+     * In the tier "verify" a third of the exchanges and refusals and half of the failures, others than {@link PostedTckTest} runs, and not the hundreds
+     * of rounds that host-shm runs.
      */
     @Override
     protected List<Rule> selected() {
@@ -48,6 +48,6 @@ class MixedTckTest extends EpBackendTck {
     }
 
     private static boolean isShort(Rule rule) {
-        return RuleSamples.isThird(rule, 1) && !ROUNDS.contains(rule.id());
+        return RuleSamples.isThird(rule, 1) && RuleSamples.isHalfOfFailures(rule, 1) && !ROUNDS.contains(rule.id());
     }
 }

@@ -37,8 +37,8 @@ class PostedTckTest extends EpBackendTck {
     }
 
     /**
-     * In the tier "verify" a third of the exchanges and refusals, another one than {@link MixedTckTest} runs, and not the hundreds of rounds that
-     * host-shm runs.
+     * In the tier "verify" a third of the exchanges and refusals and half of the failures, others than {@link MixedTckTest} runs, and not the hundreds
+     * of rounds that host-shm runs.
      */
     @Override
     protected List<Rule> selected() {
@@ -48,7 +48,7 @@ class PostedTckTest extends EpBackendTck {
     }
 
     private static boolean isShort(Rule rule) {
-        return RuleSamples.isThird(rule, 0) && !ROUNDS.contains(rule.id());
+        return RuleSamples.isThird(rule, 0) && RuleSamples.isHalfOfFailures(rule, 0) && !ROUNDS.contains(rule.id());
     }
 
     /** Otherwise every rule would be skipped, and nobody would see it. */
