@@ -381,7 +381,7 @@ final class RendezvousServer {
             }
             if (hub.formed()) {
                 throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank "
-                        + rank + "; a rank cannot come back, so start the whole job again");
+                        + rank + "; a rank cannot rejoin, so start the whole job again");
             }
             holder = taken.putIfAbsent(rank, handshake);
             if (holder == null) {

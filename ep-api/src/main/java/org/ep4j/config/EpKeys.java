@@ -216,7 +216,7 @@ public final class EpKeys {
                     0,
                     0,
                     1 << 20,
-                    "largest number of writes of high throughput that a rank has in flight on a NIC, to all peers together;"
+                    "largest number of writes of high-throughput operations that a rank has in flight on a NIC, to all peers together;"
                             + " 0 uses the limit known for the kind of NIC, or sets no limit if none is known")
             .orVariableTimes("UCCL_IB_MAX_INFLIGHT_NORMAL", UCCL_FIFOS);
 
@@ -226,7 +226,7 @@ public final class EpKeys {
                     0,
                     0,
                     1 << 20,
-                    "largest number of writes of low latency that a rank has in flight on a NIC, to all peers together; 0"
+                    "largest number of writes of low-latency operations that a rank has in flight on a NIC, to all peers together; 0"
                             + " uses the limit known for the kind of NIC, or sets no limit if none is known")
             .orVariableTimes("UCCL_IB_MAX_INFLIGHT_LOW_LATENCY", UCCL_FIFOS);
 

@@ -8,7 +8,7 @@ import org.ep4j.spi.Check;
  * from here.
  *
  * <p>A check that could not run is {@link Check.Status#NOT_RUN}, with a remedy that makes it run (for example, as
- * root). If the machine lacks what the check looks at, it is {@link Check.Status#NOT_APPLICABLE}, without a remedy.
+ * root). If the machine lacks what the check examines, it is {@link Check.Status#NOT_APPLICABLE}, without a remedy.
  */
 public enum DoctorCode {
     /** Settings. */
@@ -328,7 +328,7 @@ public enum DoctorCode {
             "versions of NCCL, NCCL_RUNTIME_CONNECT, and the families and ports of the NICs",
             "in one measurement the rate fell from 59 to 37 GB/s with NCCL 2.22, the first version that connects on"
                     + " first use",
-            "on all ranks, set the variables that the detail names",
+            "on all ranks, set the variables that the remedy of the report names (at least NCCL_RUNTIME_CONNECT=0)",
             "Infrawaves/DeepEP_ibrc_dual-ports_multiQP README and issue 4"),
     /** Service level or traffic class. */
     TRAFFIC_CLASSES(
@@ -413,7 +413,7 @@ public enum DoctorCode {
         return Check.fail(code, detail, remedy);
     }
 
-    /** The machine lacks what the check looks at. */
+    /** The machine lacks what the check examines. */
     Check notApplicable(String reason) {
         return Check.notApplicable(code, reason, "");
     }

@@ -194,7 +194,9 @@ final class PlacementChecks implements Examination {
         }
         return findings.isEmpty()
                 ? DoctorCode.NIC_FAR.pass(
-                        nics.isEmpty() ? "every GPU has a NIC within PXB or P2C" : "NICs are within PXB or P2C")
+                        nics.isEmpty()
+                                ? "every GPU whose host has an RDMA NIC has one within PXB or P2C"
+                                : "the NIC of each rank is within PXB or P2C of its GPU")
                 : DoctorCode.NIC_FAR.warn(findings.entrySet().stream()
                         .map(e -> e.getKey() + ": " + String.join(", ", e.getValue()))
                         .collect(Collectors.joining("; ")));

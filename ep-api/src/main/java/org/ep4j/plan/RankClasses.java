@@ -149,10 +149,11 @@ final class RankClasses {
             }
         }
         if (distinct.size() > MOST_COLUMNS) {
-            throw new EpUnavailableException("the ranks report " + distinct.size()
-                    + " identity facts that divide the ranks in different ways, but a plan can use at most "
+            throw new EpUnavailableException("the ranks differ in " + distinct.size()
+                    + " values that are compared for equality alone (host, domain, and ProbeReport.identity of the backends;"
+                    + " values that split the ranks into the same sets count once), but a plan can use at most "
                     + MOST_COLUMNS
-                    + "; some backend reports facts as identity facts that it should report as plain facts");
+                    + "; some backend reports in ProbeReport.identity what belongs in ProbeReport.facts");
         }
         return List.copyOf(distinct.values());
     }

@@ -16,7 +16,10 @@ public interface EpBackendProvider {
     /** Name, for example {@code host-shm}. It matches {@code [a-z0-9-]{1,64}} and never changes. */
     String id();
 
-    /** The {@link SpiVersion#CURRENT} of the ep-api that this provider was compiled against, written as a constant. */
+    /**
+     * Version of the SPI that this provider was compiled against, as numbers: {@code new SpiVersion(1, 0)}, never
+     * {@link SpiVersion#CURRENT}, which is the version of the ep-api that runs.
+     */
     SpiVersion spiVersion();
 
     /**

@@ -32,6 +32,12 @@ final class ShmFacts {
     /** What is only compared, so that hosts that differ in nothing else are planned together. */
     private static final List<String> IDENTITY = List.of(BOOT, FOLDER_ID, USER);
 
+    private static final Map<String, String> WORDS = Map.of(
+            BOOT, "boot id",
+            FOLDER, "folder for shared memory",
+            FOLDER_ID, "id of the folder for shared memory",
+            USER, "user id");
+
     /** One core copies about this fast; measured figures differ by machine, and only the order of offers matters. */
     private static final double GIGABYTES_PER_SECOND = 10;
 
@@ -42,8 +48,8 @@ final class ShmFacts {
     /** The path from one rank to another, or why there is none. */
     static Offer offer(RankProfile from, RankProfile to) {
         Optional<String> missing = missing(from)
-                .map(name -> "the writing rank did not report its " + name)
-                .or(() -> missing(to).map(name -> "the peer did not report its " + name));
+                .map(name -> "the writing rank did not report its " + WORDS.get(name))
+                .or(() -> missing(to).map(name -> "the peer did not report its " + WORDS.get(name)));
         if (missing.isPresent()) {
             return new NoPath(
                     missing.get(), "run the same ep4j version on all ranks, and see the probe checks of that rank");

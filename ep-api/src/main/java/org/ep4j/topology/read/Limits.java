@@ -65,7 +65,7 @@ public final class Limits {
     /** Largest number of files, folders and links of an archive. The largest real recording seen has 8 thousand. */
     public static final int ENTRIES = 100_000;
 
-    /** Largest number of bytes that are kept in memory of the contents, names and links of an archive. */
+    /** Largest number of bytes that contents, names and links of an archive may take in memory together. */
     public static final int KEPT = 16 << 20;
 
     /** Largest number of bytes that an archive unpacks to, including contents that are skipped. */

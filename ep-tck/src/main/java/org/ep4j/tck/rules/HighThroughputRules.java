@@ -13,7 +13,7 @@ public final class HighThroughputRules {
         return List.of(
                 rule(
                         "3.1",
-                        "tokens arrive with ids, weights and counts; rows and weights come back summed",
+                        "tokens arrive with ids, weights and counts; combine returns the sums of rows and weights",
                         "tokens=33"),
                 rule("3.2", "rows arrive with every bit unchanged, NaNs and subnormals too", "data=ANY_BITS tokens=24"),
                 rule("3.3", "ranks without tokens take part", "tokens=0,19,0,5"),

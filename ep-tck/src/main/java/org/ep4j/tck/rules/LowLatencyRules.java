@@ -13,7 +13,7 @@ public final class LowLatencyRules {
         return List.of(
                 rule(
                         "4.1",
-                        "tokens arrive packed by expert; the experts' rows come back weighted and summed",
+                        "tokens arrive packed by expert; combine returns the weighted sums of the experts' rows",
                         "tokens=16"),
                 rule("4.2", "rows arrive with every bit unchanged, NaNs and subnormals too", "data=ANY_BITS tokens=16"),
                 rule("4.3", "ranks without tokens take part", "tokens=0,11,0,5"),
@@ -77,7 +77,7 @@ public final class LowLatencyRules {
                         Capability.FP8_WIRE),
                 rule(
                         "4.33",
-                        "LogFMT rows come back within half a quantization level",
+                        "combine in LogFMT is right within half a quantization level",
                         "logfmt data=BELOW_ONE tokens=12 hidden=512",
                         Capability.LOGFMT),
                 rule(

@@ -90,9 +90,10 @@ final class Safetensors implements TensorBytes, AutoCloseable {
         read(channel, file, length, 0);
         long header = length.getLong(0);
         if (header < 2 || header > LONGEST_HEADER || header > channel.size() - Long.BYTES) {
-            throw new ModelException(file + " is not a safetensors file: it announces a header of " + header
-                    + " bytes, but has " + channel.size()
-                    + " bytes; a file of about 130 bytes is a pointer of git-lfs: run \"git lfs pull\"");
+            throw new ModelException(
+                    file + " is not a safetensors file: its header would have " + header + " bytes, must have 2 to "
+                            + Math.min(LONGEST_HEADER, channel.size() - Long.BYTES)
+                            + "; a file of about 130 bytes is a pointer of git-lfs: run \"git lfs pull\"");
         }
         ByteBuffer text = ByteBuffer.allocate(Math.toIntExact(header));
         read(channel, file, text, Long.BYTES);
