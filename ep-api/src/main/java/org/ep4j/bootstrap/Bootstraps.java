@@ -68,7 +68,7 @@ public final class Bootstraps {
      * @throws EpUnavailableException when rank 0 refused this rank, or runs another version
      */
     public static Bootstrap wiredUp(int rank, int size, WireUp wireUp, EpConfig config) {
-        return WiredUp.join(rank, size, wireUp, config, NanoClock.SYSTEM);
+        return TcpBootstrap.wiredUp(rank, size, wireUp, config, NanoClock.SYSTEM);
     }
 
     /**

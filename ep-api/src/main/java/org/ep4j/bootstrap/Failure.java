@@ -1,6 +1,12 @@
 package org.ep4j.bootstrap;
 
 import java.util.List;
+import java.util.stream.Collectors;
+import org.ep4j.EpException;
+import org.ep4j.EpMismatchException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 
 /**
  * Why a gather ended without a result.
@@ -32,5 +38,49 @@ record Failure(Kind kind, List<Integer> ranks, String text) {
 
     static Failure of(Kind kind, String text) {
         return new Failure(kind, List.of(), text);
+    }
+
+    /**
+     * Creates the exception for the caller.
+     *
+     * @param phase what the member was doing
+     * @param deadline of the call, for the time that it took
+     */
+    EpException exception(Scope scope, String phase, Deadline deadline) {
+        return switch (kind) {
+            case MISSING -> missing(scope, phase, deadline);
+            case LEFT -> gone(scope, phase, " has left and did not take part in ");
+            case LOST -> gone(scope, phase, " is lost and did not take part in ");
+            case HUB_GONE ->
+                new EpPeerLostException(
+                        phase + " cannot continue without rank 0, which relays the data of all members: " + text,
+                        scope.place(0),
+                        phase);
+            case MISMATCH -> new EpMismatchException(phase + ": " + text + "; give the same arguments on all members");
+            case MISUSE -> new EpStateException(phase + " refused: " + text);
+        };
+    }
+
+    private EpException gone(Scope scope, String phase, String what) {
+        int rank = ranks.get(0);
+        String message = scope.name(rank) + what + phase + (text.isEmpty() ? "" : ": " + text);
+        return new EpPeerLostException(message, scope.place(rank), phase);
+    }
+
+    private EpException missing(Scope scope, String phase, Deadline deadline) {
+        String why = text.isEmpty() ? "" : "; " + text;
+        String who = ranks.isEmpty()
+                ? "rank 0 did not answer, so it is not known which of the " + scope.size() + " members are missing"
+                : ranks.stream().map(scope::name).collect(Collectors.joining(", ")) + " did not take part (of "
+                        + scope.size() + " members)";
+        return new EpTimeoutException(
+                phase + " is not complete after " + deadline.elapsed() + ": " + who + why + "; check the logs of "
+                        + (ranks.isEmpty() ? "rank 0 and of the other members" : "these members")
+                        + ", or allow a longer time"
+                        + " (ep.setup-timeout, or the deadline of the call)",
+                phase,
+                ranks.size() == 1 ? scope.place(ranks.get(0)) : -1,
+                scope.size(),
+                scope.size() - (long) ranks.size());
     }
 }

@@ -25,19 +25,19 @@ record Frame(Type type, List<byte[]> body) {
     enum Type {
         /** Sign of life, empty. */
         HEARTBEAT(0),
-        /** Member: {@link HubLink#declare}. */
+        /** Member: {@link Hub.Link#declare}. */
         DECLARE(1),
-        /** Member: {@link HubLink#contribute}. */
+        /** Member: {@link Hub.Link#contribute}. */
         CONTRIBUTE(2),
-        /** Member: {@link HubLink#giveUp}. */
+        /** Member: {@link Hub.Link#giveUp}. */
         GIVE_UP(3),
-        /** Member: {@link HubLink#leave}. */
+        /** Member: {@link Hub.Link#leave}. */
         LEAVE(4),
-        /** Hub: some parts of {@link MemberInbox#result}. */
+        /** Hub: some parts of {@link Hub.Inbox#result}. */
         RESULT(5),
-        /** Hub: {@link MemberInbox#failed}. */
+        /** Hub: {@link Hub.Inbox#failed}. */
         FAILED(6),
-        /** Hub: {@link MemberInbox#news}. */
+        /** Hub: {@link Hub.Inbox#news}. */
         NEWS(7);
 
         private final int number;

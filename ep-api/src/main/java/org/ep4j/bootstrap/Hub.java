@@ -1,9 +1,12 @@
 package org.ep4j.bootstrap;
 
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.ep4j.spi.MemberState;
 import org.jspecify.annotations.Nullable;
@@ -11,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Collects what members contribute and tells them about each other. It does no I/O and never waits for a member, so the
  * members of one JVM share one directly, and rank 0 serves one over TCP.
+ *
+ * <p>The monitor of the hub guards everything in it, also its scopes and the frames of a {@link Result}. It is held while an {@link Inbox} or the
+ * action for a formed group is called.
  */
 final class Hub {
     /** Key of the scope of all members. */
@@ -22,8 +28,88 @@ final class Hub {
     /** Tag of the gather in which they do. */
     static final String SETUP_TAG = "start";
 
-    private final Map<Integer, MemberInbox> inboxes = new HashMap<>();
-    private final Map<String, HubScope> scopes = new HashMap<>();
+    /**
+     * Link of a member to the hub. No method waits for other members; scopes are named by their keys, members by group rank. A member calls it
+     * without a lock that its {@link Inbox} takes.
+     */
+    interface Link {
+        /** Joins a scope; all its members give the same ranks. */
+        void declare(String scope, List<Integer> ranks);
+
+        /** Takes part in a gather; the answer comes through {@link Inbox}. */
+        void contribute(String scope, String tag, byte[] mine);
+
+        /** Withdraws from a gather that took too long; unless it is complete, a failure that names the missing comes back. */
+        void giveUp(String scope, String tag);
+
+        /** Leaves a scope; leaving {@link Hub#ROOT} leaves all. */
+        void leave(String scope);
+
+        /** True if the hub hears of a loss only from the member itself. */
+        default boolean provesLosses() {
+            return false;
+        }
+
+        /** Ends the link after {@link #leave}; waits briefly until the hub knows. */
+        void close();
+    }
+
+    /** Receives what the hub sends to a member. Implementations return at once and do not call the hub, whose monitor the caller may hold. */
+    interface Inbox {
+        /** Takes the result of a gather. Receivers do not change its arrays. */
+        void result(Result result);
+
+        /** Takes note that a gather which the member took part in has ended without a result. */
+        void failed(String scope, String tag, Failure failure);
+
+        /** Takes note that a member has left or is lost; in {@link Hub#ROOT} this holds for every scope. */
+        void news(String scope, int rank, MemberState state, String reason);
+    }
+
+    /** The result of a gather, which all members get: encoded once for all of them that are reached over TCP. */
+    static final class Result {
+        private final String scope;
+        private final String tag;
+        private final List<byte[]> parts;
+        private @Nullable List<Frame> frames;
+
+        /**
+         * The result of a gather.
+         *
+         * @param scope key of the scope
+         * @param parts in the order of the scope's members; the arrays are shared by all receivers
+         */
+        Result(String scope, String tag, List<byte[]> parts) {
+            this.scope = scope;
+            this.tag = tag;
+            this.parts = parts;
+        }
+
+        String scope() {
+            return scope;
+        }
+
+        String tag() {
+            return tag;
+        }
+
+        List<byte[]> parts() {
+            return parts;
+        }
+
+        /** The frames that carry it. */
+        List<Frame> frames() {
+            List<Frame> made = frames;
+            if (made == null) {
+                made = Wire.result(scope, tag, parts);
+                frames = made;
+            }
+            return made;
+        }
+    }
+
+    private final Map<Integer, Inbox> inboxes = new HashMap<>();
+    private final Map<String, ScopeState> scopes = new HashMap<>();
     private final Map<Integer, String> reasons = new HashMap<>();
     private final Runnable onFormed;
     /** Members whose going has been dealt with in whole. */
@@ -44,13 +130,13 @@ final class Hub {
         gone = new BitSet(size);
         List<Integer> all = IntStream.range(0, size).boxed().toList();
         for (String key : List.of(ROOT, SETUP)) {
-            HubScope scope = new HubScope(all);
-            all.forEach(scope::declare);
+            ScopeState scope = new ScopeState(all);
+            scope.declared.set(0, size);
             scopes.put(key, scope);
         }
     }
 
-    synchronized void attach(int rank, MemberInbox inbox) {
+    synchronized void attach(int rank, Inbox inbox) {
         inboxes.put(rank, inbox);
     }
 
@@ -59,9 +145,9 @@ final class Hub {
     }
 
     synchronized void declare(int rank, String key, List<Integer> ranks) {
-        HubScope scope = scopes.get(key);
+        ScopeState scope = scopes.get(key);
         if (scope == null) {
-            scope = new HubScope(ranks);
+            scope = new ScopeState(ranks);
             for (int member : ranks) {
                 MemberState state = root().state(member);
                 if (state != MemberState.ALIVE) {
@@ -69,17 +155,17 @@ final class Hub {
                 }
             }
             scopes.put(key, scope);
-        } else if (!scope.ranks().equals(ranks)) {
-            scope.mismatch("rank " + rank + " gave the ranks " + ranks + ", another member gave " + scope.ranks());
+        } else if (!scope.ranks.equals(ranks)) {
+            scope.mismatch = "rank " + rank + " gave the ranks " + ranks + ", another member gave " + scope.ranks;
             for (String tag : scope.tags()) {
-                fail(key, scope, tag, Failure.of(Failure.Kind.MISMATCH, scope.mismatch()));
+                fail(key, scope, tag, Failure.of(Failure.Kind.MISMATCH, scope.mismatch));
             }
         }
         if (!scope.has(rank)) {
             return;
         }
-        scope.declare(rank);
-        for (int member : scope.ranks()) {
+        scope.declared.set(rank);
+        for (int member : scope.ranks) {
             MemberState state = scope.state(member);
             if (state != MemberState.ALIVE) {
                 tell(rank, key, member, state);
@@ -88,9 +174,9 @@ final class Hub {
     }
 
     synchronized void contribute(int rank, String key, String tag, byte[] mine) {
-        HubScope scope = scopes.get(key);
-        if (scope != null && !scope.mismatch().isEmpty()) {
-            answer(rank, key, tag, Failure.of(Failure.Kind.MISMATCH, scope.mismatch()));
+        ScopeState scope = scopes.get(key);
+        if (scope != null && !scope.mismatch.isEmpty()) {
+            answer(rank, key, tag, Failure.of(Failure.Kind.MISMATCH, scope.mismatch));
             return;
         }
         if (scope == null || !scope.has(rank) || scope.state(rank) != MemberState.ALIVE) {
@@ -108,10 +194,10 @@ final class Hub {
             return;
         }
         if (scope.complete(tag)) {
-            GatherResult result = new GatherResult(key, tag, scope.take(tag));
+            Result result = new Result(key, tag, scope.take(tag));
             formed |= key.equals(SETUP);
-            for (int member : scope.ranks()) {
-                MemberInbox inbox = inboxes.get(member);
+            for (int member : scope.ranks) {
+                Inbox inbox = inboxes.get(member);
                 if (inbox != null) {
                     try {
                         inbox.result(result);
@@ -130,7 +216,7 @@ final class Hub {
     }
 
     synchronized void giveUp(int rank, String key, String tag) {
-        HubScope scope = scopes.get(key);
+        ScopeState scope = scopes.get(key);
         if (scope == null || !scope.has(rank) || !scope.takesPart(tag, rank)) {
             // Its result or failure is already on the way.
             return;
@@ -145,13 +231,13 @@ final class Hub {
             gone(rank, MemberState.LEFT, "it closed its bootstrap");
             return;
         }
-        HubScope scope = scopes.get(key);
+        ScopeState scope = scopes.get(key);
         if (scope == null || !scope.has(rank) || !scope.mark(rank, MemberState.LEFT)) {
             return;
         }
         scope.tags().forEach(tag -> failIfHopeless(key, scope, tag));
-        for (int member : scope.ranks()) {
-            if (member != rank && scope.declaredBy(member)) {
+        for (int member : scope.ranks) {
+            if (member != rank && scope.declared.get(member)) {
                 tell(member, key, rank, MemberState.LEFT);
             }
         }
@@ -166,15 +252,15 @@ final class Hub {
             gone(rank, MemberState.LOST, reason);
         } else {
             inboxes.remove(rank);
-            HubScope setup = setup();
+            ScopeState setup = setup();
             setup.tags().forEach(tag -> setup.withdraw(tag, rank));
         }
     }
 
     /** Ends the start because rank 0 gave up: who waits is told which ranks never came. */
     synchronized void abandonSetup() {
-        HubScope setup = setup();
-        List<Integer> absent = setup.ranks().stream()
+        ScopeState setup = setup();
+        List<Integer> absent = setup.ranks.stream()
                 .filter(rank -> rank != 0 && !inboxes.containsKey(rank))
                 .toList();
         for (String tag : setup.tags()) {
@@ -205,14 +291,14 @@ final class Hub {
         }
         // A step that fails for want of memory leaves this to be called again, so none asks what another one has done.
         inboxes.remove(rank);
-        for (HubScope scope : scopes.values()) {
+        for (ScopeState scope : scopes.values()) {
             if (scope.has(rank)) {
                 scope.mark(rank, state);
             }
         }
         reasons.put(rank, reason);
         // Before the failures, so that a member which gets one finds the state that explains it.
-        for (MemberInbox inbox : inboxes.values()) {
+        for (Inbox inbox : inboxes.values()) {
             try {
                 inbox.news(ROOT, rank, state, reason);
             } catch (RuntimeException | Error e) {
@@ -245,7 +331,7 @@ final class Hub {
         }
     }
 
-    private void failIfHopeless(String key, HubScope scope, String tag) {
+    private void failIfHopeless(String key, ScopeState scope, String tag) {
         List<Integer> gone = scope.goneAndMissing(tag);
         if (!gone.isEmpty()) {
             // A dead member is the cause where others have left because of it.
@@ -259,37 +345,152 @@ final class Hub {
         }
     }
 
-    private void fail(String key, HubScope scope, String tag, Failure failure) {
+    private void fail(String key, ScopeState scope, String tag, Failure failure) {
         scope.drop(tag).forEach(member -> answer(member, key, tag, failure));
     }
 
     private void answer(int rank, String key, String tag, Failure failure) {
-        MemberInbox inbox = inboxes.get(rank);
+        Inbox inbox = inboxes.get(rank);
         if (inbox != null) {
             inbox.failed(key, tag, failure);
         }
     }
 
     private void tell(int receiver, String key, int rank, MemberState state) {
-        MemberInbox inbox = inboxes.get(receiver);
+        Inbox inbox = inboxes.get(receiver);
         if (inbox != null) {
             inbox.news(key, rank, state, reasons.getOrDefault(rank, ""));
         }
     }
 
-    private HubScope root() {
+    private ScopeState root() {
         return scope(ROOT);
     }
 
-    private HubScope setup() {
+    private ScopeState setup() {
         return scope(SETUP);
     }
 
-    private HubScope scope(String key) {
-        HubScope scope = scopes.get(key);
+    private ScopeState scope(String key) {
+        ScopeState scope = scopes.get(key);
         if (scope == null) {
             throw new IllegalStateException("scope \"" + key + "\" is gone");
         }
         return scope;
+    }
+
+    /** One set of members, with the gathers that are under way in it. */
+    private static final class ScopeState {
+        private final List<Integer> ranks;
+        private final Map<Integer, Integer> index = new HashMap<>();
+        private final MemberState[] states;
+        private final BitSet declared = new BitSet();
+        /** By tag; each holds the bytes of those who took part, by place in the scope. */
+        private final Map<String, TreeMap<Integer, byte[]>> gathers = new HashMap<>();
+
+        private int gone;
+        /** Why the scope cannot be used; empty when it can. */
+        private String mismatch = "";
+
+        ScopeState(List<Integer> ranks) {
+            this.ranks = List.copyOf(ranks);
+            for (int i = 0; i < this.ranks.size(); i++) {
+                index.put(this.ranks.get(i), i);
+            }
+            states = new MemberState[this.ranks.size()];
+            Arrays.fill(states, MemberState.ALIVE);
+        }
+
+        boolean has(int rank) {
+            return index.containsKey(rank);
+        }
+
+        MemberState state(int rank) {
+            return states[place(rank)];
+        }
+
+        /** Notes that a member has gone; false when that was known. */
+        boolean mark(int rank, MemberState state) {
+            int place = place(rank);
+            if (states[place] != MemberState.ALIVE) {
+                return false;
+            }
+            states[place] = state;
+            gone++;
+            return true;
+        }
+
+        /** True when no member is left that could still use the scope. */
+        boolean over() {
+            return gone == states.length;
+        }
+
+        /** Adds a part; false when the member had already taken part in this gather. */
+        boolean add(String tag, int rank, byte[] part) {
+            return gathers.computeIfAbsent(tag, t -> new TreeMap<>()).putIfAbsent(place(rank), part) == null;
+        }
+
+        boolean complete(String tag) {
+            return gather(tag).size() == ranks.size();
+        }
+
+        boolean takesPart(String tag, int rank) {
+            return gather(tag).containsKey(place(rank));
+        }
+
+        void withdraw(String tag, int rank) {
+            Map<Integer, byte[]> gather = gather(tag);
+            gather.remove(place(rank));
+            if (gather.isEmpty()) {
+                gathers.remove(tag);
+            }
+        }
+
+        /** Ends a gather and gives its parts in the order of the members. */
+        List<byte[]> take(String tag) {
+            List<byte[]> parts = List.copyOf(gather(tag).values());
+            gathers.remove(tag);
+            return parts;
+        }
+
+        /** Ends a gather without a result and gives those who took part. */
+        List<Integer> drop(String tag) {
+            List<Integer> contributors =
+                    gather(tag).keySet().stream().map(ranks::get).toList();
+            gathers.remove(tag);
+            return contributors;
+        }
+
+        /** Members that have not taken part. */
+        List<Integer> missing(String tag) {
+            return ranks.stream().filter(rank -> !takesPart(tag, rank)).toList();
+        }
+
+        /** Members that have gone without taking part; such a gather never completes. */
+        List<Integer> goneAndMissing(String tag) {
+            if (gone == 0) {
+                return List.of();
+            }
+            return ranks.stream()
+                    .filter(rank -> state(rank) != MemberState.ALIVE && !takesPart(tag, rank))
+                    .toList();
+        }
+
+        /** Tags of the gathers under way. */
+        List<String> tags() {
+            return new ArrayList<>(gathers.keySet());
+        }
+
+        private Map<Integer, byte[]> gather(String tag) {
+            return gathers.getOrDefault(tag, new TreeMap<>());
+        }
+
+        private int place(int rank) {
+            Integer place = index.get(rank);
+            if (place == null) {
+                throw new IllegalArgumentException("rank " + rank + " is not among " + ranks);
+            }
+            return place;
+        }
     }
 }

@@ -59,7 +59,7 @@ public final class InProcessBootstrap extends GroupView {
     }
 
     /** Calls the hub in the member's own thread. */
-    private record Direct(Hub hub, int rank) implements HubLink {
+    private record Direct(Hub hub, int rank) implements Hub.Link {
         @Override
         public void declare(String scope, List<Integer> ranks) {
             hub.declare(rank, scope, ranks);

@@ -5,18 +5,22 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.NanoClock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One member's side of a bootstrap, the same for threads and over TCP: its scopes, the gathers that its threads wait for,
- * and what it knows of the others. The lock is never held while the hub is called.
+ * and what it knows of the others. One lock guards scopes, gathers and why the bootstrap ended; it is never held while the hub is called.
  */
-final class Membership implements MemberInbox {
+final class Membership implements Hub.Inbox {
     /** Most bytes that a member may contribute to one gather. */
     static final int MAX_BYTES = 16 << 20;
 
@@ -28,8 +32,50 @@ final class Membership implements MemberInbox {
 
     private record Key(String scope, String tag) {}
 
+    /** A gather that a thread of this member waits for. Ends once, with parts or with a failure. Its own monitor, taken last, guards it. */
+    private static final class PendingGather {
+        private final int size;
+        private final TreeMap<Integer, byte[]> parts = new TreeMap<>();
+        private final CountDownLatch done = new CountDownLatch(1);
+        private @Nullable Failure failure;
+
+        PendingGather(int size) {
+            this.size = size;
+        }
+
+        /** Takes parts of the result, which may come in several pieces. */
+        synchronized void parts(int first, List<byte[]> some) {
+            for (int i = 0; i < some.size(); i++) {
+                parts.put(first + i, some.get(i));
+            }
+            if (parts.size() == size) {
+                done.countDown();
+            }
+        }
+
+        synchronized void fail(Failure why) {
+            if (done.getCount() > 0) {
+                failure = why;
+                done.countDown();
+            }
+        }
+
+        /** Waits; false when it has not ended by then. */
+        boolean await(Deadline deadline) throws InterruptedException {
+            return deadline.await(done);
+        }
+
+        synchronized Optional<Failure> failure() {
+            return Optional.ofNullable(failure);
+        }
+
+        synchronized List<byte[]> result() {
+            return List.copyOf(parts.values());
+        }
+    }
+
     private final int rank;
-    private final HubLink link;
+    private final Hub.Link link;
     private final NanoClock clock;
     private final Scope root;
     private final Scope setup;
@@ -42,7 +88,7 @@ final class Membership implements MemberInbox {
 
     private Failure.Kind endedBy = Failure.Kind.MISUSE;
 
-    Membership(int rank, int size, HubLink link, NanoClock clock) {
+    Membership(int rank, int size, Hub.Link link, NanoClock clock) {
         this.rank = rank;
         this.link = link;
         this.clock = clock;
@@ -91,7 +137,7 @@ final class Membership implements MemberInbox {
         PendingGather gather = new PendingGather(scope.size());
         synchronized (lock) {
             if (!ended.isEmpty()) {
-                throw Failures.exception(Failure.of(endedBy, ended), scope, scope.phase(tag), deadline);
+                throw Failure.of(endedBy, ended).exception(scope, scope.phase(tag), deadline);
             }
             if (scopes.get(scope.key()) != scope) {
                 throw new EpStateException("subgroup " + scope.label() + " is closed; gather before closing it");
@@ -119,7 +165,7 @@ final class Membership implements MemberInbox {
             }
         }
         gather.failure().ifPresent(failure -> {
-            throw Failures.exception(failure, scope, scope.phase(tag), deadline);
+            throw failure.exception(scope, scope.phase(tag), deadline);
         });
         return gather.result();
     }
@@ -145,7 +191,7 @@ final class Membership implements MemberInbox {
         synchronized (lock) {
             if (!ended.isEmpty()) {
                 String phase = "subgroup " + scope.label();
-                throw Failures.exception(Failure.of(endedBy, ended), scope, phase, deadline(Duration.ZERO));
+                throw Failure.of(endedBy, ended).exception(scope, phase, deadline(Duration.ZERO));
             }
             if (scopes.get(parent.key()) != parent) {
                 throw new EpStateException(
@@ -211,7 +257,7 @@ final class Membership implements MemberInbox {
     }
 
     @Override
-    public void result(GatherResult result) {
+    public void result(Hub.Result result) {
         // Members of one JVM share the hub's arrays, and a caller may change what it gets.
         parts(
                 result.scope(),

@@ -2,6 +2,7 @@ package org.ep4j.bootstrap;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.security.MessageDigest;
 import java.util.Arrays;
 import java.util.Optional;
 import javax.crypto.Mac;
@@ -26,7 +27,7 @@ final class Records {
 
     /** The records of one direction under a key of that direction. */
     Records(byte[] key) {
-        mac = Proof.mac(key);
+        mac = Handshake.Proof.mac(key);
     }
 
     /** Appends the next record to {@code out}, which has room for it. */
@@ -59,7 +60,7 @@ final class Records {
         in.getShort();
         in.get(payload).get(tag);
         long found = number;
-        if (!Proof.same(tag, Arrays.copyOf(tag(payload, length), TAG_BYTES))) {
+        if (!MessageDigest.isEqual(tag, Arrays.copyOf(tag(payload, length), TAG_BYTES))) {
             throw new IOException("record " + found
                     + " is not authentic; somebody between the ranks has changed, dropped, repeated or reordered data");
         }

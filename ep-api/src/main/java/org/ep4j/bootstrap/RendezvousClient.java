@@ -33,7 +33,7 @@ final class RendezvousClient {
     private final int port;
     private final Deadline deadline;
     private final Connecting connecting;
-    private final byte[] process = Proof.nonce();
+    private final byte[] process = Handshake.nonce();
     private byte[] salt = new byte[0];
     private int iterations;
     private byte[] secretKey = new byte[0];
@@ -109,7 +109,7 @@ final class RendezvousClient {
                         break;
                     }
                     socket.setTcpNoDelay(true);
-                    Connection.Session session = ClientHandshake.ask(
+                    Connection.Session session = Handshake.join(
                             socket, settings, process, attempts, this::secretKey, deadline.atMost(handshake));
                     TcpLink link = new TcpLink(channel, session, settings);
                     kept = true;

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import org.ep4j.config.EpKeys;
+import org.ep4j.spi.MemberState;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,7 +49,7 @@ final class RendezvousServer {
     private final ServerSocketChannel listener;
     private final InetAddress address;
     private final int port;
-    private final byte[] salt = Proof.random(Secret.SALT_BYTES);
+    private final byte[] salt = Handshake.random(Secret.SALT_BYTES);
     private final byte[] secretKey;
     private final Hub hub;
     /** The first accepts, too. */
@@ -59,15 +60,15 @@ final class RendezvousServer {
     private final CountDownLatch ended = new CountDownLatch(1);
 
     /** Used by the first loop alone, but for its size. */
-    private final Set<ServerHandshake> handshakes = new LinkedHashSet<>();
+    private final Set<Handshake> handshakes = new LinkedHashSet<>();
 
     private volatile int handshakeCount;
 
     /** Those that wait for their rank to become free. Guarded by this object, as what follows. */
-    private final Set<ServerHandshake> waiting = new LinkedHashSet<>();
+    private final Set<Handshake> waiting = new LinkedHashSet<>();
 
     private final Map<Integer, Connection> members = new HashMap<>();
-    private final Map<Integer, ServerHandshake> taken = new HashMap<>();
+    private final Map<Integer, Handshake> taken = new HashMap<>();
     private boolean over;
 
     private RendezvousServer(TcpSettings settings, ServerSocketChannel listener) {
@@ -279,7 +280,7 @@ final class RendezvousServer {
         try {
             channel.configureBlocking(false);
             channel.socket().setTcpNoDelay(true);
-            ServerHandshake handshake = new ServerHandshake(channel, settings, secretKey, salt, new Handshakes());
+            Handshake handshake = new Handshake(channel, settings, secretKey, salt, new Handshakes());
             if (handshakes.size() >= settings.size() + SPARE_HANDSHAKES) {
                 makeRoom();
             }
@@ -301,10 +302,10 @@ final class RendezvousServer {
      * crowd that says nothing cannot push it out.
      */
     private void makeRoom() {
-        List<ServerHandshake> all =
+        List<Handshake> all =
                 handshakes.stream().filter(one -> !one.isIdentified()).toList();
         int least = Integer.MAX_VALUE;
-        for (ServerHandshake one : all) {
+        for (Handshake one : all) {
             if (one.progress() == 0) {
                 // Its first message may have come since the last look.
                 one.tryReady();
@@ -315,10 +316,10 @@ final class RendezvousServer {
             }
             least = Math.min(least, one.progress());
         }
-        if (all.stream().anyMatch(ServerHandshake::isOver)) {
+        if (all.stream().anyMatch(Handshake::isOver)) {
             return;
         }
-        for (ServerHandshake one : all) {
+        for (Handshake one : all) {
             if (one.progress() == least) {
                 one.failed(new IOException(
                         "there were too many handshakes at once, and this one had made the least progress"));
@@ -328,9 +329,9 @@ final class RendezvousServer {
     }
 
     /** Receives what handshakes lead to. */
-    private final class Handshakes implements ServerHandshake.Owner {
+    private final class Handshakes implements Handshake.Owner {
         @Override
-        public void identified(ServerHandshake handshake) throws ServerHandshake.RefusedException {
+        public void identified(Handshake handshake) throws Handshake.RefusedException {
             try {
                 if (reserve(handshake)) {
                     handshake.accept();
@@ -341,13 +342,13 @@ final class RendezvousServer {
         }
 
         @Override
-        public void accepted(ServerHandshake handshake) {
+        public void accepted(Handshake handshake) {
             forget(handshake);
             join(handshake);
         }
 
         @Override
-        public void ended(ServerHandshake handshake, String why) {
+        public void ended(Handshake handshake, String why) {
             try {
                 refusals.refused(handshake.remote(), why);
             } finally {
@@ -356,12 +357,92 @@ final class RendezvousServer {
         }
 
         @Override
-        public void closed(ServerHandshake handshake) {
+        public void closed(Handshake handshake) {
             forget(handshake);
         }
     }
 
-    private void forget(ServerHandshake handshake) {
+    /**
+     * One member: turns its frames into calls of the hub, and calls of the hub into frames. A frame that cannot be queued ends the connection of
+     * this member, and disturbs neither the hub nor the member on whose behalf the hub calls. The fields do not change, so there is no lock: the
+     * thread of the loop calls the methods of the handler, and any thread that holds the monitor of the hub those of the inbox.
+     */
+    static final class Member implements Connection.Handler, Hub.Inbox {
+        /** A constant, since there may be no memory for another text. */
+        private static final String NOT_QUEUED =
+                "rank 0 could not queue a message to the lost rank, probably because rank 0 ran out of memory";
+
+        private final int rank;
+        private final int size;
+        private final Hub hub;
+        private final Connection connection;
+        private final Runnable onEnd;
+
+        Member(int rank, int size, Hub hub, Connection connection, Runnable onEnd) {
+            this.rank = rank;
+            this.size = size;
+            this.hub = hub;
+            this.connection = connection;
+            this.onEnd = onEnd;
+        }
+
+        @Override
+        public void received(Frame frame) throws IOException {
+            if (Wire.toHub(frame, rank, size, hub)) {
+                connection.finish();
+            }
+        }
+
+        @Override
+        public void ended(String reason) {
+            // Not the second without the first: another attempt of the process could have joined when the first is done
+            // again.
+            hub.disconnected(rank, reason);
+            onEnd.run();
+        }
+
+        @Override
+        public void result(Hub.Result result) {
+            try {
+                for (Frame frame : result.frames()) {
+                    connection.send(frame);
+                }
+            } catch (Throwable e) {
+                // Some pieces may be queued; without the others the member would wait for ever.
+                cut(e);
+            }
+        }
+
+        @Override
+        public void failed(String scope, String tag, Failure failure) {
+            try {
+                connection.send(Wire.failed(scope, tag, failure));
+            } catch (Throwable e) {
+                cut(e);
+            }
+        }
+
+        @Override
+        public void news(String scope, int member, MemberState state, String reason) {
+            try {
+                connection.send(Wire.news(scope, member, state, reason));
+            } catch (Throwable e) {
+                cut(e);
+            }
+        }
+
+        private void cut(Throwable e) {
+            connection.close(NOT_QUEUED);
+            if (!(e instanceof OutOfMemoryError)) {
+                LOG.log(
+                        Level.WARNING,
+                        "cannot build or queue a rendezvous message for rank " + rank + "; its connection is closed",
+                        e);
+            }
+        }
+    }
+
+    private void forget(Handshake handshake) {
         handshakes.remove(handshake);
         handshakeCount = handshakes.size();
     }
@@ -370,9 +451,9 @@ final class RendezvousServer {
      * Takes a rank; false if it has to become free first. Then an earlier attempt of the same process holds it, which has given up on it but
      * whose connection still looks open here; that attempt is ended.
      */
-    private boolean reserve(ServerHandshake handshake) throws ServerHandshake.RefusedException {
+    private boolean reserve(Handshake handshake) throws Handshake.RefusedException {
         int rank = handshake.rank();
-        ServerHandshake holder;
+        Handshake holder;
         Connection connection;
         synchronized (this) {
             if (over) {
@@ -380,7 +461,7 @@ final class RendezvousServer {
                 return false;
             }
             if (hub.formed()) {
-                throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank "
+                throw new Handshake.RefusedException("the group has formed already, with another process as rank "
                         + rank + "; a rank cannot rejoin, so start the whole job again");
             }
             holder = taken.putIfAbsent(rank, handshake);
@@ -390,12 +471,12 @@ final class RendezvousServer {
             boolean same = holder.isOfSameProcess(handshake);
             if (same && !handshake.isLaterThan(holder)) {
                 // It was on its way for so long that the process has come again.
-                throw new ServerHandshake.RefusedException("rank " + rank
+                throw new Handshake.RefusedException("rank " + rank
                         + " has connected again in the meantime, in a later attempt of the same process");
             }
             if (!same) {
-                throw new ServerHandshake.RefusedException("rank " + rank + " is taken by the process at "
-                        + holder.remote() + "; give every process a " + TcpSettings.RANK + " of its own");
+                throw new Handshake.RefusedException("rank " + rank + " is taken by the process at " + holder.remote()
+                        + "; give every process a " + TcpSettings.RANK + " of its own");
             }
             waiting.add(handshake);
             connection = members.get(rank);
@@ -408,14 +489,14 @@ final class RendezvousServer {
         return false;
     }
 
-    private void join(ServerHandshake handshake) {
+    private void join(Handshake handshake) {
         int rank = handshake.rank();
         IoLoop loop = loops.get(rank % loops.size());
         if (loop != loops.get(0)) {
             loops.get(0).forget(handshake.channel());
         }
         Connection connection = new Connection(handshake.channel(), loop, handshake.session(), settings.clock());
-        ServerMember member = new ServerMember(rank, settings.size(), hub, connection, () -> release(handshake));
+        Member member = new Member(rank, settings.size(), hub, connection, () -> release(handshake));
         synchronized (this) {
             if (over) {
                 // No loop serves it yet.
@@ -437,7 +518,7 @@ final class RendezvousServer {
     }
 
     /** Lets a process that went before the group formed come again. */
-    private void release(ServerHandshake handshake) {
+    private void release(Handshake handshake) {
         synchronized (this) {
             waiting.remove(handshake);
             if (!taken.containsValue(handshake)) {
@@ -454,12 +535,12 @@ final class RendezvousServer {
     }
 
     private void retry(int rank) {
-        List<ServerHandshake> again;
+        List<Handshake> again;
         synchronized (this) {
             again = waiting.stream().filter(one -> one.rank() == rank).toList();
             again.forEach(waiting::remove);
         }
-        again.forEach(ServerHandshake::identifyAgain);
+        again.forEach(Handshake::identifyAgain);
     }
 
     private void end() {
@@ -482,7 +563,7 @@ final class RendezvousServer {
         loops.get(0).execute(() -> {
             try {
                 loops.get(0).closeNow(listener);
-                List.copyOf(handshakes).forEach(ServerHandshake::close);
+                List.copyOf(handshakes).forEach(Handshake::close);
                 synchronized (this) {
                     waiting.clear();
                 }

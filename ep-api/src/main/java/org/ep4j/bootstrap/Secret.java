@@ -71,7 +71,7 @@ final class Secret {
                 return digest;
             }
             char[] password = HexFormat.of().formatHex(digest).toCharArray();
-            PBEKeySpec spec = new PBEKeySpec(password, salt, count, 8 * Proof.BYTES);
+            PBEKeySpec spec = new PBEKeySpec(password, salt, count, 8 * Handshake.Proof.BYTES);
             return SecretKeyFactory.getInstance("PBKDF2WithHmacSHA256")
                     .generateSecret(spec)
                     .getEncoded();
@@ -85,10 +85,10 @@ final class Secret {
      * key of the rendezvous mixed with the salt of the member by one HMAC: the server does not stretch the secret again for a stranger.
      *
      * @param key of the rendezvous: {@link #key}
-     * @param memberSalt of this attempt: {@link Hello#salt}
+     * @param memberSalt of this attempt: {@link Handshake.Hello#salt}
      */
     static byte[] connectionKey(byte[] key, byte[] memberSalt) {
-        return Proof.of(key, Proof.Purpose.CONNECTION, memberSalt);
+        return Handshake.Proof.CONNECTION.of(key, memberSalt);
     }
 
     @Override

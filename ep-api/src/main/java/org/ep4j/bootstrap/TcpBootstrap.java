@@ -1,9 +1,15 @@
 package org.ep4j.bootstrap;
 
 import java.net.InetAddress;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.NanoClock;
+import org.ep4j.spi.WireUp;
 import org.jspecify.annotations.Nullable;
 
 /** A member whose others are reached through rank 0 over TCP. */
@@ -18,6 +24,44 @@ final class TcpBootstrap extends GroupView {
         this.membership = membership;
         this.link = link;
         this.server = server;
+    }
+
+    /** Joins a rendezvous whose address and secret a {@link WireUp} carries from rank 0 to the other ranks. */
+    static Bootstrap wiredUp(int rank, int size, WireUp wireUp, EpConfig config, NanoClock clock) {
+        Deadline deadline = Deadline.in(config.get(EpKeys.SETUP_TIMEOUT), clock);
+        return rank == 0 ? serve(size, wireUp, config, deadline) : find(rank, size, wireUp, config, deadline);
+    }
+
+    private static Bootstrap serve(int size, WireUp wireUp, EpConfig config, Deadline deadline) {
+        // Nobody can guess it, so one iteration is enough.
+        Secret secret = Secret.of(HexFormat.of().formatHex(Handshake.nonce()), 1);
+        int port = config.get(EpKeys.BOOTSTRAP_PORT);
+        TcpSettings anywhere = TcpSettings.of(0, size, Rendezvous.hostName(), port, config, deadline.clock())
+                .withSecret(secret);
+        ChosenInterfaces interfaces = anywhere.interfaces();
+        Optional<InetAddress> own = interfaces.required() ? Optional.of(interfaces.first()) : Optional.empty();
+        TcpSettings settings =
+                own.map(address -> anywhere.withHost(address.getHostAddress())).orElse(anywhere);
+        RendezvousServer server = RendezvousServer.start(settings);
+        boolean shared = false;
+        try {
+            byte[] where =
+                    Rendezvous.here(server.port(), secret, own, interfaces).encode();
+            wireUp.share(Optional.of(where), deadline.remaining());
+            shared = true;
+        } finally {
+            if (!shared) {
+                server.abandon();
+            }
+        }
+        return join(settings, server, deadline);
+    }
+
+    private static Bootstrap find(int rank, int size, WireUp wireUp, EpConfig config, Deadline deadline) {
+        Rendezvous where = Rendezvous.parse(wireUp.share(Optional.empty(), deadline.remaining()));
+        TcpSettings settings = TcpSettings.of(rank, size, where.host(), where.port(), config, deadline.clock())
+                .withSecret(where.secret());
+        return join(settings, where.candidates(), deadline);
     }
 
     /** Joins; rank 0 opens the rendezvous first. Returns when all ranks are there. */

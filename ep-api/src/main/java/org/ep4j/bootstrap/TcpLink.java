@@ -8,7 +8,7 @@ import org.ep4j.spi.MemberState;
 import org.ep4j.spi.NanoClock;
 
 /** A member's link to the hub on rank 0. */
-final class TcpLink implements HubLink {
+final class TcpLink implements Hub.Link {
     /** Longest wait for rank 0 to take note of a farewell. */
     private static final Duration FAREWELL = Duration.ofSeconds(2);
 

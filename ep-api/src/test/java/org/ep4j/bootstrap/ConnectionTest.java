@@ -69,8 +69,8 @@ final class ConnectionTest {
             leftChannel = SocketChannel.open(listener.getLocalAddress());
             rightChannel = listener.accept();
         }
-        byte[] toRight = Proof.nonce();
-        byte[] toLeft = Proof.nonce();
+        byte[] toRight = Handshake.nonce();
+        byte[] toLeft = Handshake.nonce();
         Duration heartbeat = Duration.ofSeconds(1);
         leftConnection = new Connection(
                 leftChannel, leftLoop, new Connection.Session(toRight, toLeft, heartbeat, SILENCE), leftClock);
@@ -167,8 +167,8 @@ final class ConnectionTest {
     @Test
     void endsTheConnectionOfAMemberWhoseFramesCannotBeQueued() {
         Hub hub = new Hub(2, true, () -> {});
-        ServerMember member = new ServerMember(1, 2, hub, leftConnection, () -> {});
-        member.result(new GatherResult("", "t", new AbstractList<>() {
+        RendezvousServer.Member member = new RendezvousServer.Member(1, 2, hub, leftConnection, () -> {});
+        member.result(new Hub.Result("", "t", new AbstractList<>() {
             @Override
             public byte[] get(int index) {
                 throw new OutOfMemoryError("Java heap space");
@@ -190,7 +190,7 @@ final class ConnectionTest {
     void cutsOffAnEndThatDoesNotEndItsDirection() throws IOException {
         TestClock clock = new TestClock();
         End end = new End();
-        byte[] toServed = Proof.nonce();
+        byte[] toServed = Handshake.nonce();
         try (ServerSocketChannel listener = ServerSocketChannel.open();
                 IoLoop loop = new IoLoop("ep4j-test-served", clock)) {
             listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
@@ -198,7 +198,7 @@ final class ConnectionTest {
                 Connection served = new Connection(
                         listener.accept(),
                         loop,
-                        new Connection.Session(Proof.nonce(), toServed, Duration.ofSeconds(1), SILENCE),
+                        new Connection.Session(Handshake.nonce(), toServed, Duration.ofSeconds(1), SILENCE),
                         clock);
                 served.start(end);
                 served.finish();

@@ -7,6 +7,9 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
+import org.ep4j.bootstrap.Handshake.Hello;
+import org.ep4j.bootstrap.Handshake.Proof;
+import org.ep4j.bootstrap.Handshake.Reply;
 import org.ep4j.spi.NanoClock;
 
 /** Accepts one connection and goes through the handshake up to the member's proof, or refuses in another protocol version. */
@@ -67,10 +70,10 @@ final class FakeServer implements AutoCloseable {
                 Hello hello = Hello.parse(version, java.util.Arrays.copyOfRange(rest, Hello.PREFIX_BYTES, rest.length));
                 // A salt that an attacker would have chosen, with the keys of many secrets computed beforehand.
                 byte[] salt = new byte[Secret.SALT_BYTES];
-                byte[] challenge = Reply.challenge(secret, Proof.nonce(), salt);
+                byte[] challenge = Reply.challenge(secret, Handshake.nonce(), salt);
                 byte[] itsKey = secret.key(salt, secret.iterations());
                 byte[] key = mixes ? Secret.connectionKey(itsKey, hello.salt()) : itsKey;
-                byte[] guess = Proof.of(key, Proof.Purpose.SERVER, hello.bytes(), challenge);
+                byte[] guess = Proof.SERVER.of(key, hello.bytes(), challenge);
                 byte[] body = ByteBuffer.allocate(challenge.length + guess.length)
                         .put(challenge)
                         .put(guess)

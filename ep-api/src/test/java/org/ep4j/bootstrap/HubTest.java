@@ -16,11 +16,11 @@ final class HubTest {
     private static final int SIZE = 4;
 
     /** Writes down what it gets. */
-    private static class Inbox implements MemberInbox {
+    private static class Inbox implements Hub.Inbox {
         final List<String> got = new ArrayList<>();
 
         @Override
-        public void result(GatherResult result) {
+        public void result(Hub.Result result) {
             got.add("result " + result.tag());
         }
 
@@ -38,7 +38,7 @@ final class HubTest {
     /** Gets nothing. */
     private static final class Unreachable extends Inbox {
         @Override
-        public void result(GatherResult result) {
+        public void result(Hub.Result result) {
             throw new OutOfMemoryError("Java heap space");
         }
 

@@ -8,6 +8,9 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.bootstrap.Handshake.Hello;
+import org.ep4j.bootstrap.Handshake.Proof;
+import org.ep4j.bootstrap.Handshake.Reply;
 
 /** Somebody between a member and the rendezvous, who leaves the handshake as it is and changes one record afterwards. */
 final class Middle implements AutoCloseable {

@@ -18,7 +18,7 @@ final class RawMember implements Closeable {
         socket = TcpGroup.connect(settings.port());
         boolean joined = false;
         try {
-            Connection.Session session = ClientHandshake.ask(
+            Connection.Session session = Handshake.join(
                     socket,
                     settings,
                     process,

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 final class RecordsTest {
     private static final int RECORDS = 6;
 
-    private final byte[] key = Proof.nonce();
+    private final byte[] key = Handshake.nonce();
 
     private static List<byte[]> payloads(Random random) {
         List<byte[]> all = new ArrayList<>();
@@ -74,7 +74,7 @@ final class RecordsTest {
             case 2 -> records.add(at, records.get(random.nextInt(at + 1)));
             case 3 -> records.add(at, records.remove(at + 1));
             case 4 -> records.set(at, Arrays.copyOf(records.get(at), records.get(at).length - 1));
-            default -> records.set(at, sealed(Proof.nonce(), payloads).get(at));
+            default -> records.set(at, sealed(Handshake.nonce(), payloads).get(at));
         }
         List<String> got = opened(key, records);
         List<String> sent = payloads.stream().map(Arrays::toString).toList();

@@ -38,7 +38,7 @@ final class RendezvousScaleTest {
                 if (rank % 2 == 0) {
                     stranger.getOutputStream().write("GET / HTTP/1.1\r\n\r\n".getBytes(US_ASCII));
                 }
-                RawMember member = new RawMember(TcpGroup.rank(zero, rank, server.port()), Proof.nonce(), 1);
+                RawMember member = new RawMember(TcpGroup.rank(zero, rank, server.port()), Handshake.nonce(), 1);
                 open.add(member);
                 assertThat(threads()).isLessThan(MOST_THREADS);
             }

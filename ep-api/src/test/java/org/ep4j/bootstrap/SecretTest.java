@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import org.ep4j.bootstrap.Handshake.Proof;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

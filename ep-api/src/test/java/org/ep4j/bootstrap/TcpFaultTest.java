@@ -291,7 +291,7 @@ class TcpFaultTest {
         TcpSettings zero = TcpGroup.clock(TcpGroup.settings(0, 2, 0), clock);
         RendezvousServer server = RendezvousServer.start(zero);
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
-        try (RawMember lazy = new RawMember(TcpGroup.rank(zero, 1, server.port()), Proof.nonce(), 1)) {
+        try (RawMember lazy = new RawMember(TcpGroup.rank(zero, 1, server.port()), Handshake.nonce(), 1)) {
             lazy.send(Wire.contribute(Hub.SETUP, Hub.SETUP_TAG, new byte[0]));
             TcpBootstrap good = (TcpBootstrap) opened(Ranks.get(own));
             for (int i = 0; i < 4; i++) {
@@ -327,7 +327,7 @@ class TcpFaultTest {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
         CompletableFuture<Bootstrap> two =
                 ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
-        try (RawMember lazy = new RawMember(TcpGroup.rank(zero, 1, server.port()), Proof.nonce(), 1)) {
+        try (RawMember lazy = new RawMember(TcpGroup.rank(zero, 1, server.port()), Handshake.nonce(), 1)) {
             lazy.send(Wire.contribute(Hub.SETUP, "start", new byte[0]));
             List<Bootstrap> good = List.of(opened(Ranks.get(own)), opened(Ranks.get(two)));
             for (int i = 0; i < 4; i++) {

@@ -16,6 +16,9 @@ import java.util.concurrent.CompletableFuture;
 import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.bootstrap.Handshake.Hello;
+import org.ep4j.bootstrap.Handshake.Proof;
+import org.ep4j.bootstrap.Handshake.Reply;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.NanoClock;
@@ -97,7 +100,7 @@ class TcpRefusalTest {
         try (Socket stranger = TcpGroup.connect(server.port())) {
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
             stranger.getOutputStream()
-                    .write(new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1).bytes());
+                    .write(new Hello(Hello.VERSION, 1, SIZE, true, Handshake.nonce(), Handshake.nonce(), 1).bytes());
             assertThat(Reply.read(stranger, deadline).type()).isEqualTo(Reply.Type.CHALLENGE);
             stranger.getOutputStream().write(new byte[Proof.BYTES]);
             assertThat(Reply.read(stranger, deadline).text())
@@ -113,16 +116,15 @@ class TcpRefusalTest {
     void refusesProofUnderKeyWithoutSaltOfMember() throws IOException {
         try (Socket member = TcpGroup.connect(server.port())) {
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
-            Hello hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1);
+            Hello hello = new Hello(Hello.VERSION, 1, SIZE, true, Handshake.nonce(), Handshake.nonce(), 1);
             member.getOutputStream().write(hello.bytes());
             byte[] answer = Reply.read(member, deadline).body();
             byte[] challenge = Arrays.copyOf(answer, Reply.CHALLENGE_BYTES);
             byte[] key = rendezvousKey(challenge);
             assertThat(Arrays.copyOfRange(answer, challenge.length, answer.length))
-                    .isEqualTo(Proof.of(
-                            Secret.connectionKey(key, hello.salt()), Proof.Purpose.SERVER, hello.bytes(), challenge))
-                    .isNotEqualTo(Proof.of(key, Proof.Purpose.SERVER, hello.bytes(), challenge));
-            member.getOutputStream().write(Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), challenge));
+                    .isEqualTo(Proof.SERVER.of(Secret.connectionKey(key, hello.salt()), hello.bytes(), challenge))
+                    .isNotEqualTo(Proof.SERVER.of(key, hello.bytes(), challenge));
+            member.getOutputStream().write(Proof.MEMBER.of(key, hello.bytes(), challenge));
             assertThat(Reply.read(member, deadline).type()).isEqualTo(Reply.Type.REFUSED);
         }
         goodRanksForm();
@@ -132,7 +134,7 @@ class TcpRefusalTest {
     @Test
     void refusesHandshakeThatIsPlayedBack() throws IOException {
         Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
-        Hello hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1);
+        Hello hello = new Hello(Hello.VERSION, 1, SIZE, true, Handshake.nonce(), Handshake.nonce(), 1);
         byte[] proof;
         try (Socket member = TcpGroup.connect(server.port())) {
             member.getOutputStream().write(hello.bytes());
@@ -163,7 +165,7 @@ class TcpRefusalTest {
                 Socket socket = TcpGroup.connect(fake.port())) {
             TcpSettings one = TcpGroup.rank(zero, 1, fake.port());
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
-            assertThatThrownBy(() -> ClientHandshake.ask(socket, one, Proof.nonce(), 1, zero.secret()::key, deadline))
+            assertThatThrownBy(() -> Handshake.join(socket, one, Handshake.nonce(), 1, zero.secret()::key, deadline))
                     .isInstanceOf(IOException.class);
             assertThat(fake.learned()).as("bytes of the member's proof").isEqualTo(Proof.BYTES);
         }
@@ -252,7 +254,7 @@ class TcpRefusalTest {
     /** An answer that comes too late makes a process try again, while rank 0 holds the connection of its earlier attempt. */
     @Test
     void aLaterAttemptOfAProcessTakesThePlaceOfItsEarlierOne() throws IOException {
-        byte[] process = Proof.nonce();
+        byte[] process = Handshake.nonce();
         try (RawMember early = new RawMember(rank(1), process, 1)) {
             Guard.until("rank 1 is in", () -> server.taken(1));
             try (RawMember late = new RawMember(rank(1), process, 2)) {
@@ -305,7 +307,7 @@ class TcpRefusalTest {
     @Test
     void theReasonOfARefusalArrivesAlsoIfMoreIsSent() throws IOException {
         try (Socket socket = TcpGroup.connect(server.port())) {
-            byte[] hello = new Hello(Hello.VERSION + 1, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1).bytes();
+            byte[] hello = new Hello(Hello.VERSION + 1, 1, SIZE, true, Handshake.nonce(), Handshake.nonce(), 1).bytes();
             socket.getOutputStream().write(hello, 0, Hello.PREFIX_BYTES);
             loggedOnce("of the rendezvous protocol");
             for (int i = Hello.PREFIX_BYTES; i < hello.length; i++) {
@@ -338,7 +340,7 @@ class TcpRefusalTest {
                 Socket dripping = TcpGroup.connect(other.port())) {
             Guard.until("both are in their handshakes", () -> other.handshakes() == 2);
             // One byte of a good beginning now and then: each is in time, all of them are not.
-            byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1).bytes();
+            byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Handshake.nonce(), Handshake.nonce(), 1).bytes();
             for (int i = 0; i < hello.length / 2; i++) {
                 dripping.getOutputStream().write(hello[i]);
                 clock.advance(Duration.ofSeconds(handshake).dividedBy(hello.length / 2 - 1));
@@ -409,7 +411,7 @@ class TcpRefusalTest {
         List<Socket> strangers = new ArrayList<>();
         try (Socket early = TcpGroup.connect(server.port())) {
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
-            Hello hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1);
+            Hello hello = new Hello(Hello.VERSION, 1, SIZE, true, Handshake.nonce(), Handshake.nonce(), 1);
             early.getOutputStream().write(hello.bytes());
             Reply challenge = Reply.read(early, deadline);
             for (int i = 0; i < SIZE + RendezvousServer.SPARE_HANDSHAKES + 20; i++) {
@@ -433,14 +435,14 @@ class TcpRefusalTest {
     private byte[] proof(Hello hello, Reply reply) {
         byte[] challenge = Arrays.copyOf(reply.body(), Reply.CHALLENGE_BYTES);
         byte[] key = Secret.connectionKey(rendezvousKey(challenge), hello.salt());
-        return Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), challenge);
+        return Proof.MEMBER.of(key, hello.bytes(), challenge);
     }
 
     @Test
     void aMemberThatSendsAnOversizedFrameIsCutOffBeforeAnythingIsAllocated() throws IOException {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(rank(0), server));
         CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
-        try (RawMember evil = new RawMember(rank(1), Proof.nonce(), 1)) {
+        try (RawMember evil = new RawMember(rank(1), Handshake.nonce(), 1)) {
             evil.send(Wire.contribute(Hub.SETUP, "start", new byte[0]));
             Bootstrap zeroth = Ranks.get(own);
             Bootstrap second = Ranks.get(two);
@@ -457,7 +459,7 @@ class TcpRefusalTest {
     private String handshake(int version, int rank, int size) throws IOException {
         try (Socket socket = TcpGroup.connect(server.port())) {
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
-            Hello hello = new Hello(version, rank, size, true, Proof.nonce(), Proof.nonce(), 1);
+            Hello hello = new Hello(version, rank, size, true, Handshake.nonce(), Handshake.nonce(), 1);
             socket.getOutputStream().write(hello.bytes());
             Reply reply = Reply.read(socket, deadline);
             if (reply.type() == Reply.Type.CHALLENGE) {

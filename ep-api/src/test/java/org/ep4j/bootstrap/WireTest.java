@@ -11,6 +11,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.ep4j.bootstrap.Handshake.Hello;
+import org.ep4j.bootstrap.Handshake.Proof;
 import org.ep4j.spi.MemberState;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
@@ -43,7 +45,7 @@ class WireTest {
         return new Membership(
                 1,
                 SIZE,
-                new HubLink() {
+                new Hub.Link() {
                     @Override
                     public void declare(String scope, List<Integer> ranks) {}
 
@@ -166,36 +168,36 @@ class WireTest {
 
     @Test
     void proofsOfEveryPurposeAndEveryInputDiffer() {
-        byte[] key = Proof.nonce();
-        byte[] nonce = Proof.nonce();
-        Hello hello = new Hello(1, 1, 4, true, Proof.nonce(), Proof.nonce(), 1);
+        byte[] key = Handshake.nonce();
+        byte[] nonce = Handshake.nonce();
+        Hello hello = new Hello(1, 1, 4, true, Handshake.nonce(), Handshake.nonce(), 1);
         List<Hello> others = List.of(
                 new Hello(1, 2, 4, true, hello.salt(), hello.process(), 1),
                 new Hello(1, 1, 5, true, hello.salt(), hello.process(), 1),
                 new Hello(2, 1, 4, true, hello.salt(), hello.process(), 1),
                 new Hello(1, 1, 4, false, hello.salt(), hello.process(), 1),
-                new Hello(1, 1, 4, true, Proof.nonce(), hello.process(), 1),
-                new Hello(1, 1, 4, true, hello.salt(), Proof.nonce(), 1),
+                new Hello(1, 1, 4, true, Handshake.nonce(), hello.process(), 1),
+                new Hello(1, 1, 4, true, hello.salt(), Handshake.nonce(), 1),
                 new Hello(1, 1, 4, true, hello.salt(), hello.process(), 2));
         List<byte[]> proofs = new ArrayList<>();
-        for (Proof.Purpose purpose : Proof.Purpose.values()) {
-            proofs.add(Proof.of(key, purpose, hello.bytes(), nonce));
+        for (Proof purpose : Proof.values()) {
+            proofs.add(purpose.of(key, hello.bytes(), nonce));
         }
-        others.forEach(other -> proofs.add(Proof.of(key, Proof.Purpose.MEMBER, other.bytes(), nonce)));
-        proofs.add(Proof.of(Proof.nonce(), Proof.Purpose.MEMBER, hello.bytes(), nonce));
-        proofs.add(Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), Proof.nonce()));
-        proofs.add(Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), nonce, new byte[0]));
+        others.forEach(other -> proofs.add(Proof.MEMBER.of(key, other.bytes(), nonce)));
+        proofs.add(Proof.MEMBER.of(Handshake.nonce(), hello.bytes(), nonce));
+        proofs.add(Proof.MEMBER.of(key, hello.bytes(), Handshake.nonce()));
+        proofs.add(Proof.MEMBER.of(key, hello.bytes(), nonce, new byte[0]));
         // The same bytes, divided in another way.
-        proofs.add(Proof.of(key, Proof.Purpose.MEMBER, new byte[0], nonce));
-        proofs.add(Proof.of(key, Proof.Purpose.MEMBER, nonce, new byte[0]));
+        proofs.add(Proof.MEMBER.of(key, new byte[0], nonce));
+        proofs.add(Proof.MEMBER.of(key, nonce, new byte[0]));
         assertThat(proofs.stream().map(Arrays::toString).distinct()).hasSize(proofs.size());
         assertThat(proofs).allMatch(proof -> proof.length == Proof.BYTES);
-        assertThat(proofs).contains(Proof.of(key, Proof.Purpose.SERVER, hello.bytes(), nonce));
+        assertThat(proofs).contains(Proof.SERVER.of(key, hello.bytes(), nonce));
     }
 
     @Test
     void aHelloComesBackAsItWas() throws IOException {
-        Hello hello = new Hello(Hello.VERSION, 7, 9, true, Proof.nonce(), Proof.nonce(), 1);
+        Hello hello = new Hello(Hello.VERSION, 7, 9, true, Handshake.nonce(), Handshake.nonce(), 1);
         byte[] bytes = hello.bytes();
         assertThat(Hello.version(Arrays.copyOf(bytes, Hello.PREFIX_BYTES))).isEqualTo(Hello.VERSION);
         Hello back = Hello.parse(Hello.VERSION, Arrays.copyOfRange(bytes, Hello.PREFIX_BYTES, bytes.length));

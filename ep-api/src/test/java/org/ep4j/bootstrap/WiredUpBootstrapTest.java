@@ -41,7 +41,7 @@ final class WiredUpBootstrapTest extends BootstrapContract {
     List<Bootstrap> form(int size) {
         WireUp store = store(new CompletableFuture<>());
         try (Ranks ranks = new Ranks()) {
-            return ranks.all(size, rank -> WiredUp.join(rank, size, store, CONFIG, clock));
+            return ranks.all(size, rank -> TcpBootstrap.wiredUp(rank, size, store, CONFIG, clock));
         }
     }
 
@@ -139,7 +139,7 @@ final class WiredUpBootstrapTest extends BootstrapContract {
         EpConfig config = EpConfig.builder().set(EpKeys.SETUP_TIMEOUT, "60s").build();
         NanoClock quick = TestClock.advancedByEachLook(Duration.ofSeconds(5));
 
-        assertThatThrownBy(() -> WiredUp.join(1, 2, (mine, deadline) -> gone, config, quick))
+        assertThatThrownBy(() -> TcpBootstrap.wiredUp(1, 2, (mine, deadline) -> gone, config, quick))
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContaining("rank 0 at far:1")
                 .hasMessageNotContaining("MASTER_ADDR");

@@ -15,6 +15,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.ep4j.bootstrap.Handshake.Hello;
+import org.ep4j.bootstrap.Handshake.Proof;
+import org.ep4j.bootstrap.Handshake.Reply;
 import org.ep4j.spi.NanoClock;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -23,7 +26,7 @@ import org.junit.jupiter.api.Test;
 
 /** A member's side of handshakes with a server that knows the secret, and whose steps a test takes by hand. */
 @Tag("verify")
-final class ClientHandshakeTest {
+final class HandshakeClientTest {
     private final Ranks ranks = new Ranks();
     private final Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
     private ServerSocket listener;
@@ -46,8 +49,8 @@ final class ClientHandshakeTest {
     private final class Served implements AutoCloseable {
         private final Socket socket = listener.accept();
         private final byte[] said = Sockets.read(socket, Hello.PREFIX_BYTES + Hello.REST_BYTES, deadline);
-        private final byte[] salt = Proof.random(Secret.SALT_BYTES);
-        private final byte[] challenge = Reply.challenge(settings.secret(), Proof.nonce(), salt);
+        private final byte[] salt = Handshake.random(Secret.SALT_BYTES);
+        private final byte[] challenge = Reply.challenge(settings.secret(), Handshake.nonce(), salt);
         private final byte[] key;
 
         /** Takes the next connection, up to the proof of the server. */
@@ -56,7 +59,7 @@ final class ClientHandshakeTest {
             byte[] ofRendezvous = settings.secret().key(salt, settings.secret().iterations());
             key = Secret.connectionKey(
                     ofRendezvous, Hello.parse(Hello.VERSION, rest).salt());
-            write(Reply.Type.CHALLENGE, challenge, Proof.of(key, Proof.Purpose.SERVER, said, challenge));
+            write(Reply.Type.CHALLENGE, challenge, Proof.SERVER.of(key, said, challenge));
         }
 
         /** Returns when the member has shown that it knows the secret. */
@@ -65,7 +68,7 @@ final class ClientHandshakeTest {
         }
 
         void accept(byte[] timing, byte[] shown) throws IOException {
-            write(Reply.Type.ACCEPTED, Proof.of(key, Proof.Purpose.ACCEPTED, said, challenge, timing), shown);
+            write(Reply.Type.ACCEPTED, Proof.ACCEPTED.of(key, said, challenge, timing), shown);
         }
 
         private void write(Reply.Type type, byte[] a, byte[] b) throws IOException {
@@ -83,10 +86,10 @@ final class ClientHandshakeTest {
         return ByteBuffer.allocate(8).putInt(heartbeat).putInt(silence).array();
     }
 
-    private CompletableFuture<Connection.Session> ask(Socket socket) {
+    private CompletableFuture<Connection.Session> join(Socket socket) {
         return ranks.start(() -> {
             try {
-                return ClientHandshake.ask(socket, settings, Proof.nonce(), 1, settings.secret()::key, deadline);
+                return Handshake.join(socket, settings, Handshake.nonce(), 1, settings.secret()::key, deadline);
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
@@ -96,14 +99,14 @@ final class ClientHandshakeTest {
     @Test
     void takesNoTimesThatWereChangedOnTheWay() throws IOException {
         try (Socket member = TcpGroup.connect(settings.port())) {
-            CompletableFuture<Connection.Session> session = ask(member);
+            CompletableFuture<Connection.Session> session = join(member);
             try (Served server = new Served()) {
                 server.accept(timing(1000, 10_000), timing(1000, 10_000));
                 assertThat(Ranks.get(session).silence()).isEqualTo(Duration.ofSeconds(10));
             }
         }
         try (Socket member = TcpGroup.connect(settings.port())) {
-            CompletableFuture<Connection.Session> session = ask(member);
+            CompletableFuture<Connection.Session> session = join(member);
             try (Served server = new Served()) {
                 server.accept(timing(1000, 10_000), timing(1000, 10_000_000));
                 assertThatThrownBy(() -> Ranks.get(session)).hasMessageContaining("was changed in transit");

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 
 /** A handshake whose owner runs out of memory. */
 @Tag("verify")
-final class ServerHandshakeTest {
+final class HandshakeServerTest {
     private final TcpSettings settings = TcpGroup.settings(0, 2, 0);
     private final byte[] salt = new byte[Secret.SALT_BYTES];
     private final IoLoop loop = new IoLoop("ep4j-test-handshake", settings.clock());
@@ -44,7 +44,7 @@ final class ServerHandshakeTest {
     }
 
     /** Fails at one place, and writes down what it is called for. */
-    private static final class Owner implements ServerHandshake.Owner {
+    private static final class Owner implements Handshake.Owner {
         private final List<String> calls = new CopyOnWriteArrayList<>();
         private final String failing;
 
@@ -60,7 +60,7 @@ final class ServerHandshakeTest {
         }
 
         @Override
-        public void identified(ServerHandshake handshake) {
+        public void identified(Handshake handshake) {
             called("identified");
             try {
                 handshake.accept();
@@ -70,17 +70,17 @@ final class ServerHandshakeTest {
         }
 
         @Override
-        public void accepted(ServerHandshake handshake) {
+        public void accepted(Handshake handshake) {
             called("accepted");
         }
 
         @Override
-        public void ended(ServerHandshake handshake, String why) {
+        public void ended(Handshake handshake, String why) {
             called("ended");
         }
 
         @Override
-        public void closed(ServerHandshake handshake) {
+        public void closed(Handshake handshake) {
             called("closed");
         }
     }
@@ -89,11 +89,11 @@ final class ServerHandshakeTest {
     private List<String> callsWhenFailingIn(String method) throws IOException {
         Owner owner = new Owner(method);
         byte[] key = settings.secret().key(salt, settings.secret().iterations());
-        loop.register(served, SelectionKey.OP_READ, new ServerHandshake(served, settings, key, salt, owner));
-        Throwable seen = catchThrowable(() -> ClientHandshake.ask(
+        loop.register(served, SelectionKey.OP_READ, new Handshake(served, settings, key, salt, owner));
+        Throwable seen = catchThrowable(() -> Handshake.join(
                 member.socket(),
                 TcpGroup.rank(settings, 1, 0),
-                Proof.nonce(),
+                Handshake.nonce(),
                 1,
                 settings.secret()::key,
                 Deadline.in(Ranks.LONG, NanoClock.SYSTEM)));
