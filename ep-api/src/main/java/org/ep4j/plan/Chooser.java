@@ -55,7 +55,7 @@ final class Chooser {
      *
      * @param nics what the writing rank may use
      */
-    Offers offers(RankProfile from, RankProfile to, NicRules nics) {
+    Offers offers(RankProfile from, RankProfile to, NicSelection nics) {
         List<Scored> scored = new ArrayList<>();
         List<Rejection> rejected = new ArrayList<>();
         for (Planner.Candidate candidate : candidates) {

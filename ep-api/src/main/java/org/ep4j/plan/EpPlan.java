@@ -16,7 +16,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.ep4j.EpMismatchException;
+import org.ep4j.plan.NicAssignment.Share;
 import org.ep4j.plan.PairKinds.Kind;
 
 /**
@@ -29,19 +29,29 @@ public final class EpPlan {
     private final PairKinds kinds;
     /** By kind of pair. */
     private final List<Decision> decisions;
-    /** By rank, then by backend. */
-    private final List<Map<String, NicShare>> shares;
+    /** NIC ports by rank, then by backend. */
+    private final List<Map<String, Share>> shares;
 
+    /** True for a plan that was not computed. */
     private final boolean given;
     /** Kinds of pairs whose memory is mapped. */
     private final BitSet mapped = new BitSet();
+
+    /**
+     * Pairs of ranks whose paths are alike: the same backend, kind, estimates, lanes and reasons. Their NICs may
+     * differ.
+     *
+     * @param example one of the paths
+     * @param pairs how many there are
+     */
+    public record PairGroup(PairPath example, long pairs) {}
 
     EpPlan(
             List<RankProfile> profiles,
             PlanOptions options,
             PairKinds kinds,
             List<Decision> decisions,
-            List<Map<String, NicShare>> shares,
+            List<Map<String, Share>> shares,
             boolean given) {
         this.profiles = List.copyOf(profiles);
         this.options = options;
@@ -218,7 +228,7 @@ public final class EpPlan {
         boolean posted = Arrays.stream(kinds.place(rank).from())
                 .anyMatch(kind -> decisions.get(kind).offer().kind() == PathKind.HOST_POSTED);
         return posted && profile.device().isGpu()
-                ? ProxyCount.of(
+                ? PostingCounts.proxies(
                         options.proxies(),
                         profile.locality().architecture(),
                         profile.locality().processors())
@@ -308,20 +318,6 @@ public final class EpPlan {
         return new PlanText(this, false).text();
     }
 
-    /** The plan as bytes. They are compressed: those of equal plans are equal where the Java runtime is the same. */
-    public byte[] encode() {
-        return EpPlanCodec.encode(this);
-    }
-
-    /**
-     * Decodes what {@link #encode} returned.
-     *
-     * @throws EpMismatchException when the bytes are not a plan of this version
-     */
-    public static EpPlan decode(byte[] bytes) {
-        return EpPlanCodec.decode(bytes);
-    }
-
     Decision decision(int from, int to) {
         return from == to ? Decision.LOCAL : decisions.get(kinds.index(from, to));
     }
@@ -332,15 +328,6 @@ public final class EpPlan {
 
     PairKinds kinds() {
         return kinds;
-    }
-
-    /** True for a plan that was not computed. */
-    boolean given() {
-        return given;
-    }
-
-    List<Map<String, NicShare>> shares() {
-        return shares;
     }
 
     /** Kinds of pairs, in the order of their first pairs. */
@@ -357,7 +344,7 @@ public final class EpPlan {
 
     private List<String> nics(int rank, Decision decision) {
         List<String> offered = decision.offer().nics();
-        NicShare share = shares.get(rank).getOrDefault(decision.backend(), NicShare.NONE);
+        Share share = shares.get(rank).getOrDefault(decision.backend(), Share.NONE);
         if (offered.containsAll(share.ports())) {
             return share.ports();
         }
@@ -371,7 +358,8 @@ public final class EpPlan {
             return Math.max(1, decision.lanes());
         }
         int back = nics(to, decision(to, from)).size();
-        return Lanes.count(options.lanes(), options.objective(), Math.max(1, Math.max(nics.size(), back)), ranks());
+        int ports = Math.max(1, Math.max(nics.size(), back));
+        return PostingCounts.lanes(options.lanes(), options.objective(), ports, ranks());
     }
 
     /**

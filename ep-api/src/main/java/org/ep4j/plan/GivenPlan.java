@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.ep4j.plan.NicAssignment.Share;
 import org.ep4j.plan.PairKinds.Kind;
 import org.ep4j.plan.Rejection.Cause;
 
@@ -26,14 +27,14 @@ final class GivenPlan {
         }
         PairKinds kinds = PairKinds.of(RankClasses.separate(ranks));
         List<Decision> decisions = new ArrayList<>();
-        List<Map<String, NicShare>> shares = new ArrayList<>();
+        List<Map<String, Share>> shares = new ArrayList<>();
         profiles.forEach(profile -> shares.add(new TreeMap<>()));
         for (Kind kind : kinds.kinds()) {
             PairPath path = paths.get(kind.from() * ranks + kind.to());
             decisions.add(decision(path));
             if (!path.nics().isEmpty()) {
-                NicShare share = new NicShare(path.nics(), "given");
-                NicShare before = shares.get(path.from()).putIfAbsent(path.backend(), share);
+                Share share = new Share(path.nics(), "given");
+                Share before = shares.get(path.from()).putIfAbsent(path.backend(), share);
                 if (before != null && !before.equals(share)) {
                     throw new IllegalArgumentException("rank " + path.from() + " has NICs " + share.ports() + " and "
                             + before.ports() + " for " + path.backend() + ", must be the same to all ranks");

@@ -12,6 +12,7 @@ import java.util.TreeSet;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.ep4j.config.PortName;
+import org.ep4j.topology.Locality;
 
 /**
  * Spreads the ranks of one host over its NIC ports, for one backend.
@@ -30,8 +31,9 @@ import org.ep4j.config.PortName;
  *       may have no port in the same one otherwise.
  * </ul>
  *
- * Ports that the user fixed for a rank are left alone by ranks that have others as near. Lower GPUs get lower ports: names count as people count, ports of one card stay together. The order of ranks is the order
- * of the argument; the order of their candidates does not matter, except where the user fixed it.
+ * Ports that the user fixed for a rank are left alone by ranks that have others as near. Lower GPUs get lower ports: names
+ * count as people count, ports of one card stay together. The order of ranks is the order of the argument; the order of
+ * their candidates does not matter, except where the user fixed it.
  */
 final class NicAssignment {
     /** How much better the estimate of a farther port must be; estimates are rough, and moving gains little below. */
@@ -40,9 +42,9 @@ final class NicAssignment {
     /** Any gain that is more than rounding, between ports that are equally near. */
     private static final double ANY = 1.01;
 
-    private final List<NicSeeker> seekers;
+    private final List<Request> requests;
     private final List<PortName> ports = new ArrayList<>();
-    /** Every candidate port of every seeker, by number of the port. */
+    /** Candidate ports by rank, then by number of the port. */
     private final List<Map<Integer, PortView>> views = new ArrayList<>();
 
     private final List<List<Integer>> near = new ArrayList<>();
@@ -50,19 +52,46 @@ final class NicAssignment {
     private final List<String> reasons = new ArrayList<>();
     private final int[] load;
 
-    private NicAssignment(List<NicSeeker> seekers) {
-        this.seekers = seekers;
-        List<List<PortView>> candidates = seekers.stream()
-                .map(seeker -> PortView.of(seeker.candidates(), seeker.locality()))
+    /**
+     * NIC ports that a rank asks for.
+     *
+     * @param locality the machine around the rank, with the NICs that it may use
+     * @param candidates ports that its backend could use
+     * @param fixed true when the user named exactly these
+     */
+    record Request(Locality locality, List<String> candidates, boolean fixed) {
+        Request {
+            candidates = List.copyOf(candidates);
+        }
+    }
+
+    /**
+     * NIC ports that a rank was assigned for one backend.
+     *
+     * @param ports as {@code name:port}, lanes go around them in this order
+     * @param reason why these; names no rank and no host
+     */
+    record Share(List<String> ports, String reason) {
+        static final Share NONE = new Share(List.of(), "");
+
+        Share {
+            ports = List.copyOf(ports);
+        }
+    }
+
+    private NicAssignment(List<Request> requests) {
+        this.requests = requests;
+        List<List<PortView>> candidates = requests.stream()
+                .map(request -> PortView.of(request.candidates(), request.locality()))
                 .toList();
         sortPorts(candidates);
         Map<PortName, Integer> numbers = new HashMap<>();
         ports.forEach(port -> numbers.put(port, numbers.size()));
-        for (NicSeeker seeker : seekers) {
+        for (Request request : requests) {
             Map<Integer, PortView> seen = new TreeMap<>();
             candidates.get(views.size()).forEach(view -> seen.put(numbers.getOrDefault(view.name(), -1), view));
             views.add(seen);
-            near.add(seeker.fixed() ? List.of() : nearest(seen));
+            near.add(request.fixed() ? List.of() : nearest(seen));
             given.add(List.of());
             reasons.add("");
         }
@@ -73,7 +102,7 @@ final class NicAssignment {
     /** What the user fixed is taken: others leave it alone while they have something else as near. */
     private void keepFixed() {
         for (int rank = 0; rank < views.size(); rank++) {
-            if (seekers.get(rank).fixed()) {
+            if (requests.get(rank).fixed()) {
                 views.get(rank).keySet().forEach(port -> load[port]++);
             }
         }
@@ -87,8 +116,8 @@ final class NicAssignment {
     }
 
     /** Assigns; the result is in the order of the argument. */
-    static List<NicShare> assign(List<NicSeeker> seekers) {
-        NicAssignment assignment = new NicAssignment(seekers);
+    static List<Share> assign(List<Request> requests) {
+        NicAssignment assignment = new NicAssignment(requests);
         assignment.spread();
         assignment.useOtherPorts();
         return assignment.shares();
@@ -156,10 +185,10 @@ final class NicAssignment {
                     .filter(port -> view(of, port).network().equals(network))
                     .toList());
         }
-        boolean[] done = new boolean[seekers.size()];
-        for (int seeker = 0; seeker < done.length; seeker++) {
-            if (!done[seeker] && !wishes.get(seeker).isEmpty()) {
-                List<Integer> competing = competing(seeker, wishes);
+        boolean[] done = new boolean[requests.size()];
+        for (int first = 0; first < done.length; first++) {
+            if (!done[first] && !wishes.get(first).isEmpty()) {
+                List<Integer> competing = competing(first, wishes);
                 competing.forEach(rank -> done[rank] = true);
                 spread(competing, competing.stream().map(wishes::get).toList());
             }
@@ -206,7 +235,7 @@ final class NicAssignment {
 
     private void useOtherPorts() {
         // Ranks see different bandwidths, so moves could go round in a circle: their number is bounded.
-        int most = seekers.size() * ports.size();
+        int most = requests.size() * ports.size();
         Optional<Move> best = bestMove();
         for (int moves = 0; moves < most && best.isPresent(); moves++) {
             Move move = best.get();
@@ -284,11 +313,11 @@ final class NicAssignment {
         return views.get(rank).getOrDefault(port, PortView.unknown(ports.get(port)));
     }
 
-    private List<NicShare> shares() {
-        return IntStream.range(0, seekers.size())
-                .mapToObj(rank -> seekers.get(rank).fixed()
-                        ? new NicShare(seekers.get(rank).candidates(), "as ep.nic.map says")
-                        : new NicShare(
+    private List<Share> shares() {
+        return IntStream.range(0, requests.size())
+                .mapToObj(rank -> requests.get(rank).fixed()
+                        ? new Share(requests.get(rank).candidates(), "as ep.nic.map says")
+                        : new Share(
                                 given.get(rank).stream()
                                         .map(port -> ports.get(port).toString())
                                         .toList(),

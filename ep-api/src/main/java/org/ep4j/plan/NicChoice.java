@@ -1,5 +1,6 @@
 package org.ep4j.plan;
 
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -18,8 +19,8 @@ import org.ep4j.config.NicPattern;
 import org.ep4j.topology.Locality;
 
 /**
- * Which NICs the user of one rank maps, includes and excludes. Hosts differ, so every rank's own wishes travel in its
- * profile and are applied to that rank.
+ * Which NICs the user of one rank maps, includes and excludes. Hosts differ, so every rank's own choice travels in its
+ * profile and is applied to that rank.
  *
  * @param map value of {@link EpKeys#NIC_MAP}; empty for none
  * @param include value of {@link EpKeys#NIC_INCLUDE}; empty for all
@@ -52,7 +53,8 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
         check(EpKeys.NIC_MAP, map, NicMap::parse);
         check(EpKeys.NIC_INCLUDE, include, NicPattern::parse);
         check(EpKeys.NIC_EXCLUDE, exclude, NicPattern::parseExcluded);
-        variables = Map.copyOf(variables);
+        // Sorted, so that equal choices have equal texts in all processes.
+        variables = Collections.unmodifiableMap(new TreeMap<>(variables));
     }
 
     /** Creates a choice from values of ep4j's own settings, none of them taken from a variable of other software. */
@@ -99,7 +101,7 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
      * @param device of the rank
      */
     public Locality narrow(Locality locality, Device device) {
-        return NicWishes.of(this, NicRules.gpu(locality, device)).narrow(locality);
+        return new NicSelection(this, locality, NicSelection.gpu(locality, device)).locality();
     }
 
     /** The settings that are set, with their values, for messages. */
@@ -121,7 +123,7 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
                 : variable + " = " + value + " (read as " + key.name() + ")";
     }
 
-    /** What a rank reported, or {@code otherwise} when it reported no wish. */
+    /** What a rank reported, or {@code otherwise} when it reported no choice. */
     static NicChoice of(RankProfile profile, NicChoice otherwise) {
         try {
             NicChoice choice = of(profile.settings());

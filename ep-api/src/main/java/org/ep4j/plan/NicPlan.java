@@ -9,21 +9,24 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.ep4j.plan.NicAssignment.Request;
+import org.ep4j.plan.NicAssignment.Share;
 import org.ep4j.plan.PairKinds.Place;
 
 /** NIC ports of every rank for every backend that needs some: host by host, like hosts once. */
 final class NicPlan {
     private final List<RankProfile> profiles;
-    private final List<NicRules> rules;
+    private final List<NicSelection> selections;
     private final PairKinds kinds;
     private final List<Decision> decisions;
     private final Map<Place, Map<String, List<String>>> candidates = new HashMap<>();
-    private final Map<List<Object>, List<NicShare>> like = new HashMap<>();
+    private final Map<List<Object>, List<Share>> like = new HashMap<>();
     private final Map<String, NicNetwork> networks = new HashMap<>();
 
-    private NicPlan(List<RankProfile> profiles, List<NicRules> rules, PairKinds kinds, List<Decision> decisions) {
+    private NicPlan(
+            List<RankProfile> profiles, List<NicSelection> selections, PairKinds kinds, List<Decision> decisions) {
         this.profiles = profiles;
-        this.rules = rules;
+        this.selections = selections;
         this.kinds = kinds;
         this.decisions = decisions;
     }
@@ -31,25 +34,25 @@ final class NicPlan {
     /**
      * Assigns.
      *
-     * @param rules wishes of each rank
+     * @param selections ports that each rank may use
      * @param decisions by kind of pair
      * @return shares by backend, for each rank
      */
-    static List<Map<String, NicShare>> of(
-            List<RankProfile> profiles, List<NicRules> rules, PairKinds kinds, List<Decision> decisions) {
-        return new NicPlan(profiles, rules, kinds, decisions).assign();
+    static List<Map<String, Share>> of(
+            List<RankProfile> profiles, List<NicSelection> selections, PairKinds kinds, List<Decision> decisions) {
+        return new NicPlan(profiles, selections, kinds, decisions).assign();
     }
 
-    private List<Map<String, NicShare>> assign() {
+    private List<Map<String, Share>> assign() {
         Map<String, List<Integer>> hosts = new LinkedHashMap<>();
         for (RankProfile profile : profiles) {
             hosts.computeIfAbsent(profile.hostId(), k -> new ArrayList<>()).add(profile.rank());
         }
         findNetworks();
-        List<Map<String, NicShare>> shares = new ArrayList<>();
+        List<Map<String, Share>> shares = new ArrayList<>();
         profiles.forEach(profile -> shares.add(new TreeMap<>()));
         for (List<Integer> ranks : hosts.values()) {
-            ranks.sort(Comparator.comparingInt((Integer rank) -> NicRules.gpu(profiles.get(rank)))
+            ranks.sort(Comparator.comparingInt((Integer rank) -> NicSelection.gpu(profiles.get(rank)))
                     .thenComparing(Comparator.naturalOrder()));
             Map<String, List<Integer>> users = new TreeMap<>();
             for (int rank : ranks) {
@@ -60,7 +63,7 @@ final class NicPlan {
             }
             users.forEach((id, using) -> assign(id, using, shares));
         }
-        Map<Map<String, NicShare>, Map<String, NicShare>> once = new HashMap<>();
+        Map<Map<String, Share>, Map<String, Share>> once = new HashMap<>();
         return shares.stream()
                 .map(share -> once.computeIfAbsent(share, Map::copyOf))
                 .toList();
@@ -73,36 +76,36 @@ final class NicPlan {
                 .add(profile.rank()));
         places.forEach((place, ranks) -> candidates(place)
                 .forEach((id, nics) -> networks.computeIfAbsent(id, k -> new NicNetwork())
-                        .add(nics, rules.get(ranks.get(0)).locality(), ranks.size())));
+                        .add(nics, selections.get(ranks.get(0)).locality(), ranks.size())));
     }
 
     /** Candidates on the network of the group; what the user fixed stays as it is. */
-    private List<String> seekable(String backend, int rank) {
+    private List<String> onNetwork(String backend, int rank) {
         List<String> nics = candidates(kinds.place(rank)).getOrDefault(backend, List.of());
         NicNetwork network = networks.get(backend);
-        return network == null || rules.get(rank).fixed()
+        return network == null || selections.get(rank).fixed()
                 ? nics
-                : network.narrow(nics, rules.get(rank).locality());
+                : network.narrow(nics, selections.get(rank).locality());
     }
 
-    private void assign(String backend, List<Integer> ranks, List<Map<String, NicShare>> shares) {
+    private void assign(String backend, List<Integer> ranks, List<Map<String, Share>> shares) {
         List<Object> shape = new ArrayList<>(List.of(backend));
-        // Ranks of one place have the same machine around them, the same wishes and the same offers.
+        // Ranks of one place have the same machine around them, the same choices and the same offers.
         ranks.forEach(rank -> shape.add(kinds.place(rank)));
-        List<NicShare> assigned = like.computeIfAbsent(
+        List<Share> assigned = like.computeIfAbsent(
                 shape,
                 k -> NicAssignment.assign(ranks.stream()
-                        .map(rank -> new NicSeeker(
-                                rules.get(rank).locality(),
-                                seekable(backend, rank),
-                                rules.get(rank).fixed()))
+                        .map(rank -> new Request(
+                                selections.get(rank).locality(),
+                                onNetwork(backend, rank),
+                                selections.get(rank).fixed()))
                         .toList()));
         for (int i = 0; i < assigned.size(); i++) {
-            NicShare share = assigned.get(i);
+            Share share = assigned.get(i);
             boolean limited =
-                    rules.get(ranks.get(i)).limits() && !share.reason().isEmpty();
+                    selections.get(ranks.get(i)).limits() && !share.reason().isEmpty();
             String reason = share.reason() + (limited ? "; chosen among the ports that the settings allow" : "");
-            shares.get(ranks.get(i)).put(backend, new NicShare(share.ports(), reason));
+            shares.get(ranks.get(i)).put(backend, new Share(share.ports(), reason));
         }
     }
 

@@ -4,10 +4,13 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.BiFunction;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.PairKinds.Kind;
+import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.Offer;
+import org.ep4j.topology.Locality;
 
 /**
  * Chooses a path for every pair of ranks, and the NICs of every rank. A pure function: the same profiles and options give
@@ -46,46 +49,60 @@ public final class Planner {
      * @param candidates backends that are present; their order does not matter
      * @param options what the user asked for; the same on all ranks
      * @throws EpUnavailableException when some pair has no path; the message names the pairs and every backend's reason
-     * @throws org.ep4j.EpConfigException when a rank's wishes for NICs do not fit its machine
+     * @throws org.ep4j.EpConfigException when a rank's choice of NICs does not fit its machine
      */
     public static EpPlan plan(List<RankProfile> profiles, List<Candidate> candidates, PlanOptions options) {
         options.backends().checkNames(candidates.stream().map(Candidate::id).toList());
         GivenPlan.checkOrder(profiles);
-        List<RankProfile> shared = new ProfilePool().share(profiles);
+        List<RankProfile> shared = share(profiles);
         List<NicChoice> choices = choices(shared, options);
         RankClasses classes = RankClasses.of(shared, choices);
         PairKinds kinds = PairKinds.of(classes);
-        List<NicRules> rules = rules(shared, choices, classes);
-        List<Decision> decisions = decide(shared, rules, kinds, new Chooser(candidates, options));
-        return new EpPlan(shared, options, kinds, decisions, NicPlan.of(shared, rules, kinds, decisions), false);
+        List<NicSelection> nics = select(shared, choices, classes);
+        List<Decision> decisions = decide(shared, nics, kinds, new Chooser(candidates, options));
+        return new EpPlan(shared, options, kinds, decisions, NicPlan.of(shared, nics, kinds, decisions), false);
     }
 
-    /** What holds for the NICs of each rank. */
-    static List<NicChoice> choices(List<RankProfile> profiles, PlanOptions options) {
+    /** Makes equal parts of profiles one object: profiles are decoded one by one, and most of their parts are alike. */
+    private static List<RankProfile> share(List<RankProfile> profiles) {
+        Map<Locality, Locality> localities = new HashMap<>();
+        Map<BackendProfile, BackendProfile> backends = new HashMap<>();
+        List<RankProfile> shared = new ArrayList<>();
+        for (RankProfile profile : profiles) {
+            Map<String, BackendProfile> found = new TreeMap<>();
+            profile.backends().forEach((id, backend) -> found.put(id, backends.computeIfAbsent(backend, same -> same)));
+            shared.add(profile.withLocality(localities.computeIfAbsent(profile.locality(), same -> same))
+                    .withBackends(found));
+        }
+        return shared;
+    }
+
+    /** What the user of each rank wants of NICs. */
+    private static List<NicChoice> choices(List<RankProfile> profiles, PlanOptions options) {
         return profiles.stream()
                 .map(profile -> NicChoice.of(profile, options.nics()))
                 .toList();
     }
 
-    private static List<NicRules> rules(List<RankProfile> profiles, List<NicChoice> choices, RankClasses classes) {
-        Map<Integer, NicRules> ofClass = new HashMap<>();
-        List<NicRules> rules = new ArrayList<>();
+    private static List<NicSelection> select(List<RankProfile> profiles, List<NicChoice> choices, RankClasses classes) {
+        Map<Integer, NicSelection> ofClass = new HashMap<>();
+        List<NicSelection> nics = new ArrayList<>();
         for (RankProfile profile : profiles) {
-            rules.add(ofClass.computeIfAbsent(
-                    classes.classOf(profile.rank()), k -> new NicRules(profile, choices.get(profile.rank()))));
+            nics.add(ofClass.computeIfAbsent(
+                    classes.classOf(profile.rank()), k -> NicSelection.of(profile, choices.get(profile.rank()))));
         }
-        return rules;
+        return nics;
     }
 
     private static List<Decision> decide(
-            List<RankProfile> profiles, List<NicRules> rules, PairKinds kinds, Chooser chooser) {
+            List<RankProfile> profiles, List<NicSelection> nics, PairKinds kinds, Chooser chooser) {
         List<Chooser.Offers> offers = new ArrayList<>();
         Failures failures = new Failures();
         Map<Integer, RankProfile> narrowed = new HashMap<>();
         for (Kind kind : kinds.kinds()) {
-            RankProfile from = narrowed.computeIfAbsent(kind.from(), r -> narrow(profiles.get(r), rules.get(r)));
-            RankProfile to = narrowed.computeIfAbsent(kind.to(), r -> narrow(profiles.get(r), rules.get(r)));
-            Chooser.Offers all = chooser.offers(from, to, rules.get(kind.from()));
+            RankProfile from = narrowed.computeIfAbsent(kind.from(), r -> narrow(profiles.get(r), nics.get(r)));
+            RankProfile to = narrowed.computeIfAbsent(kind.to(), r -> narrow(profiles.get(r), nics.get(r)));
+            Chooser.Offers all = chooser.offers(from, to, nics.get(kind.from()));
             offers.add(all);
             if (all.scored().isEmpty()) {
                 failures.add(from, to, kind.pairs(), all.rejected());
@@ -99,7 +116,7 @@ public final class Planner {
                         .toList();
     }
 
-    private static RankProfile narrow(RankProfile profile, NicRules rules) {
-        return profile.withLocality(rules.locality());
+    private static RankProfile narrow(RankProfile profile, NicSelection nics) {
+        return profile.withLocality(nics.locality());
     }
 }

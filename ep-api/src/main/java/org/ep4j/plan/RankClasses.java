@@ -123,7 +123,7 @@ final class RankClasses {
                 profile.domain().isEmpty(),
                 backends,
                 choice,
-                choice.map().isBlank() ? -1 : NicRules.gpu(profile),
+                choice.map().isBlank() ? -1 : NicSelection.gpu(profile),
                 RankSettings.inflight(profile.settings()));
     }
 

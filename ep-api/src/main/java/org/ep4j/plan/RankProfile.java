@@ -114,6 +114,11 @@ public record RankProfile(
         return new RankProfile(rank, hostId, hostName, pid, device, other, domain, backends, settings);
     }
 
+    /** Returns a copy of this profile with other backends. */
+    public RankProfile withBackends(Map<String, BackendProfile> other) {
+        return new RankProfile(rank, hostId, hostName, pid, device, locality, domain, other, settings);
+    }
+
     /** The profile as bytes; equal profiles give equal bytes. */
     public byte[] encode() {
         return RankProfileCodec.encode(this);

@@ -110,6 +110,16 @@ public record Locality(
                 .toList());
     }
 
+    /** Returns a copy with another architecture of the GPU. */
+    public Locality withArchitecture(String other) {
+        return new Locality(gpu, vendor, other, numa, gpus, peers, nics, processors, card);
+    }
+
+    /** Returns a copy with other ways to the other GPUs of the host. */
+    public Locality withPeers(List<GpuPeer> other) {
+        return new Locality(gpu, vendor, architecture, numa, gpus, other, nics, processors, card);
+    }
+
     /** Returns a copy with other NICs. */
     public Locality withNics(List<NicReach> other) {
         return new Locality(gpu, vendor, architecture, numa, gpus, peers, other, processors, card);
@@ -224,16 +234,8 @@ public record Locality(
      * Returns a copy with at most {@code limit} processors, since a process may be limited to fewer than its host has.
      */
     public Locality within(int limit) {
-        return new Locality(
-                gpu,
-                vendor,
-                architecture,
-                numa,
-                gpus,
-                peers,
-                nics,
-                processors > 0 ? Math.min(processors, limit) : limit,
-                card);
+        int fewer = processors > 0 ? Math.min(processors, limit) : limit;
+        return new Locality(gpu, vendor, architecture, numa, gpus, peers, nics, fewer, card);
     }
 
     /**

@@ -11,6 +11,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.stream.IntStream;
+import org.ep4j.plan.NicAssignment.Request;
+import org.ep4j.plan.NicAssignment.Share;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -25,32 +27,32 @@ class NicAssignmentTest {
     private static final List<PathType> TYPES =
             List.of(PathType.PIX, PathType.PXB, PathType.P2C, PathType.PHB, PathType.NODE, PathType.SYS);
 
-    private static NicSeeker seeker(Locality locality) {
+    private static Request request(Locality locality) {
         List<String> ports = locality.nics().stream()
                 .flatMap(nic -> nic.ports().stream().map(port -> nic.name() + ":" + port.number()))
                 .toList();
-        return new NicSeeker(locality, ports, false);
+        return new Request(locality, ports, false);
     }
 
     /** GPUs and what each is near to, as {@code PIX} lists; every other NIC has the type {@code far}. */
-    private static List<NicSeeker> gpus(int nics, PathType nearest, PathType far, List<List<Integer>> near) {
-        List<NicSeeker> seekers = new ArrayList<>();
+    private static List<Request> gpus(int nics, PathType nearest, PathType far, List<List<Integer>> near) {
+        List<Request> requests = new ArrayList<>();
         for (int gpu = 0; gpu < near.size(); gpu++) {
             List<NicReach> reach = new ArrayList<>();
             for (int nic = 0; nic < nics; nic++) {
                 reach.add(Machines.nic("mlx5_" + nic, near.get(gpu).contains(nic) ? nearest : far));
             }
-            seekers.add(seeker(Machines.gpu(gpu, reach)));
+            requests.add(request(Machines.gpu(gpu, reach)));
         }
-        return seekers;
+        return requests;
     }
 
-    private static List<List<String>> ports(List<NicSeeker> seekers) {
-        return NicAssignment.assign(seekers).stream().map(NicShare::ports).toList();
+    private static List<List<String>> ports(List<Request> requests) {
+        return NicAssignment.assign(requests).stream().map(Share::ports).toList();
     }
 
-    private static List<String> reasons(List<NicSeeker> seekers) {
-        return NicAssignment.assign(seekers).stream().map(NicShare::reason).toList();
+    private static List<String> reasons(List<Request> requests) {
+        return NicAssignment.assign(requests).stream().map(Share::reason).toList();
     }
 
     private static List<List<Integer>> all(int gpus, int nics) {
@@ -58,20 +60,20 @@ class NicAssignmentTest {
     }
 
     /** Ranks on processors, which are equally near to all NICs; NIC {@code i} is in network {@code i / each}. */
-    private static List<NicSeeker> processors(int ranks, int networks, int each) {
+    private static List<Request> processors(int ranks, int networks, int each) {
         List<NicReach> nics = new ArrayList<>();
         for (int nic = 0; nic < networks * each; nic++) {
             nics.add(Machines.nic("rxe" + nic, PathType.PHB, "10.99." + nic / each + ".0/24"));
         }
-        return Collections.nCopies(ranks, seeker(Machines.gpu(-1, nics)));
+        return Collections.nCopies(ranks, request(Machines.gpu(-1, nics)));
     }
 
     @Test
     void everyRankHasAPortInEachNetwork() {
-        List<NicSeeker> two = processors(2, 2, 2);
+        List<Request> two = processors(2, 2, 2);
         assertThat(ports(two)).containsExactly(List.of("rxe0:1", "rxe2:1"), List.of("rxe1:1", "rxe3:1"));
         assertThat(reasons(two)).containsOnly("2 of 4 nearest (PHB) of 2 networks, not shared");
-        List<NicSeeker> four = processors(4, 2, 2);
+        List<Request> four = processors(4, 2, 2);
         assertThat(ports(four))
                 .containsExactly(
                         List.of("rxe0:1", "rxe2:1"),
@@ -97,65 +99,65 @@ class NicAssignmentTest {
     /** Nearness goes before: a rail of each GPU stays its own, whatever network it is. */
     @Test
     void farNicsOfOtherNetworksAreLeftAlone() {
-        List<NicSeeker> seekers = new ArrayList<>();
+        List<Request> requests = new ArrayList<>();
         for (int gpu = 0; gpu < 4; gpu++) {
             List<NicReach> nics = new ArrayList<>();
             for (int nic = 0; nic < 4; nic++) {
                 nics.add(
                         Machines.nic("mlx5_" + nic, nic == gpu ? PathType.PIX : PathType.SYS, "10.0." + nic + ".0/24"));
             }
-            seekers.add(seeker(Machines.gpu(gpu, nics)));
+            requests.add(request(Machines.gpu(gpu, nics)));
         }
-        assertThat(ports(seekers))
+        assertThat(ports(requests))
                 .containsExactly(List.of("mlx5_0:1"), List.of("mlx5_1:1"), List.of("mlx5_2:1"), List.of("mlx5_3:1"));
     }
 
     @Test
     void everyGpuGetsTheNicBesideIt() {
-        List<NicSeeker> seekers = gpus(
+        List<Request> requests = gpus(
                 8,
                 PathType.PIX,
                 PathType.SYS,
                 IntStream.range(0, 8).mapToObj(List::of).toList());
-        assertThat(ports(seekers))
+        assertThat(ports(requests))
                 .isEqualTo(IntStream.range(0, 8)
                         .mapToObj(i -> List.of("mlx5_" + i + ":1"))
                         .toList());
-        assertThat(reasons(seekers)).containsOnly("nearest (PIX)");
+        assertThat(reasons(requests)).containsOnly("nearest (PIX)");
     }
 
     @Test
     void portsThatTheUserFixedAreLeftAloneWhereOthersAreAsNear() {
-        List<NicSeeker> free = gpus(2, PathType.PIX, PathType.SYS, all(2, 2));
-        NicSeeker fixed = new NicSeeker(free.get(0).locality(), List.of("mlx5_0:1"), true);
+        List<Request> free = gpus(2, PathType.PIX, PathType.SYS, all(2, 2));
+        Request fixed = new Request(free.get(0).locality(), List.of("mlx5_0:1"), true);
         assertThat(ports(List.of(fixed, free.get(1)))).containsExactly(List.of("mlx5_0:1"), List.of("mlx5_1:1"));
-        NicSeeker both = new NicSeeker(free.get(0).locality(), List.of("mlx5_0:1", "mlx5_1:1"), true);
+        Request both = new Request(free.get(0).locality(), List.of("mlx5_0:1", "mlx5_1:1"), true);
         assertThat(NicAssignment.assign(List.of(both, free.get(1))).get(1).reason())
                 .contains("shared by 2 ranks");
     }
 
     @Test
     void allFourNearNicsOfAGpuAreItsOwn() {
-        List<NicSeeker> seekers = IntStream.range(0, 8)
-                .mapToObj(gpu -> seeker(Machines.ownNics(gpu, 8, 4)))
+        List<Request> requests = IntStream.range(0, 8)
+                .mapToObj(gpu -> request(Machines.ownNics(gpu, 8, 4)))
                 .toList();
-        assertThat(ports(seekers).get(2)).containsExactly("mlx5_8:1", "mlx5_9:1", "mlx5_10:1", "mlx5_11:1");
-        assertThat(reasons(seekers)).containsOnly("all 4 nearest (PIX)");
+        assertThat(ports(requests).get(2)).containsExactly("mlx5_8:1", "mlx5_9:1", "mlx5_10:1", "mlx5_11:1");
+        assertThat(reasons(requests)).containsOnly("all 4 nearest (PIX)");
     }
 
     @Test
     void fourNicsNearTwoGpusAreHalved() {
-        List<NicSeeker> seekers = gpus(4, PathType.PIX, PathType.SYS, all(2, 4));
-        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1", "mlx5_1:1"), List.of("mlx5_2:1", "mlx5_3:1"));
-        assertThat(reasons(seekers)).containsOnly("2 of 4 nearest (PIX), not shared");
+        List<Request> requests = gpus(4, PathType.PIX, PathType.SYS, all(2, 4));
+        assertThat(ports(requests)).containsExactly(List.of("mlx5_0:1", "mlx5_1:1"), List.of("mlx5_2:1", "mlx5_3:1"));
+        assertThat(reasons(requests)).containsOnly("2 of 4 nearest (PIX), not shared");
     }
 
     @Test
     void twoNicsNearFourGpusServeTwoEach() {
-        List<NicSeeker> seekers = gpus(2, PathType.PIX, PathType.SYS, all(4, 2));
-        assertThat(ports(seekers))
+        List<Request> requests = gpus(2, PathType.PIX, PathType.SYS, all(4, 2));
+        assertThat(ports(requests))
                 .containsExactly(List.of("mlx5_0:1"), List.of("mlx5_0:1"), List.of("mlx5_1:1"), List.of("mlx5_1:1"));
-        assertThat(reasons(seekers)).containsOnly("nearest (PIX), shared by 2 ranks");
+        assertThat(reasons(requests)).containsOnly("nearest (PIX), shared by 2 ranks");
     }
 
     @Test
@@ -180,10 +182,10 @@ class NicAssignmentTest {
     @Test
     void withoutATopologyCandidatesAreSpreadAllTheSame() {
         List<String> candidates = List.of("rdmap10s0:1", "rdmap2s0:1");
-        List<NicSeeker> seekers = List.of(
-                new NicSeeker(Locality.UNKNOWN, candidates, false), new NicSeeker(Locality.UNKNOWN, candidates, false));
-        assertThat(ports(seekers)).containsExactly(List.of("rdmap2s0:1"), List.of("rdmap10s0:1"));
-        assertThat(reasons(seekers)).containsOnly("1 of 2 nearest (distance unknown), not shared");
+        List<Request> requests = List.of(
+                new Request(Locality.UNKNOWN, candidates, false), new Request(Locality.UNKNOWN, candidates, false));
+        assertThat(ports(requests)).containsExactly(List.of("rdmap2s0:1"), List.of("rdmap10s0:1"));
+        assertThat(reasons(requests)).containsOnly("1 of 2 nearest (distance unknown), not shared");
     }
 
     @Test
@@ -195,7 +197,7 @@ class NicAssignmentTest {
 
     @Test
     void bothPortsOfADualPortCardAreUsed() {
-        List<NicSeeker> seekers = new ArrayList<>();
+        List<Request> requests = new ArrayList<>();
         for (int gpu = 0; gpu < 2; gpu++) {
             List<NicReach> nics = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
@@ -203,29 +205,29 @@ class NicAssignmentTest {
                 PathType type = i % 2 == gpu ? PathType.PIX : PathType.NODE;
                 nics.add(Machines.nic("mlx5_" + i, "card" + i % 2, type, 200, 48));
             }
-            seekers.add(seeker(Machines.gpu(gpu, nics)));
+            requests.add(request(Machines.gpu(gpu, nics)));
         }
-        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1", "mlx5_2:1"), List.of("mlx5_1:1", "mlx5_3:1"));
+        assertThat(ports(requests)).containsExactly(List.of("mlx5_0:1", "mlx5_2:1"), List.of("mlx5_1:1", "mlx5_3:1"));
     }
 
     @Test
     void portsOfOneCardStayTogether() {
-        List<NicSeeker> seekers = new ArrayList<>();
+        List<Request> requests = new ArrayList<>();
         for (int gpu = 0; gpu < 2; gpu++) {
             List<NicReach> nics = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
                 nics.add(Machines.nic("mlx5_" + i, "card" + i % 2, PathType.PHB, 200, 48));
             }
-            seekers.add(seeker(Machines.gpu(gpu, nics)));
+            requests.add(request(Machines.gpu(gpu, nics)));
         }
-        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1", "mlx5_2:1"), List.of("mlx5_1:1", "mlx5_3:1"));
+        assertThat(ports(requests)).containsExactly(List.of("mlx5_0:1", "mlx5_2:1"), List.of("mlx5_1:1", "mlx5_3:1"));
     }
 
     @Test
     void aSlowPortIsNotStripedOverWithAFastOne() {
         List<NicReach> nics = List.of(
                 Machines.nic("mlx5_0", "a", PathType.PIX, 100, 48), Machines.nic("mlx5_1", "b", PathType.PIX, 400, 48));
-        assertThat(ports(List.of(seeker(Machines.gpu(0, nics))))).containsExactly(List.of("mlx5_1:1"));
+        assertThat(ports(List.of(request(Machines.gpu(0, nics))))).containsExactly(List.of("mlx5_1:1"));
     }
 
     @Test
@@ -233,7 +235,7 @@ class NicAssignmentTest {
         List<NicReach> nics = List.of(
                 Machines.nic("mlx5_0", "a", PathType.PHB, 100, 48), Machines.nic("mlx5_1", "b", PathType.PHB, 200, 48));
         List<List<String>> ports = ports(IntStream.range(0, 9)
-                .mapToObj(gpu -> seeker(Machines.gpu(gpu, nics)))
+                .mapToObj(gpu -> request(Machines.gpu(gpu, nics)))
                 .toList());
         assertThat(Collections.frequency(ports, List.of("mlx5_0:1"))).isEqualTo(3);
         assertThat(Collections.frequency(ports, List.of("mlx5_1:1"))).isEqualTo(6);
@@ -247,9 +249,9 @@ class NicAssignmentTest {
 
     @Test
     void aRankOnASharedNicMovesToAnIdleFartherOne() {
-        List<NicSeeker> seekers = gpus(2, PathType.PIX, PathType.PXB, List.of(List.of(0), List.of(0)));
-        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1"), List.of("mlx5_1:1"));
-        assertThat(reasons(seekers))
+        List<Request> requests = gpus(2, PathType.PIX, PathType.PXB, List.of(List.of(0), List.of(0)));
+        assertThat(ports(requests)).containsExactly(List.of("mlx5_0:1"), List.of("mlx5_1:1"));
+        assertThat(reasons(requests))
                 .containsExactly(
                         "nearest (PIX)",
                         "idle (PXB), better than sharing the nearest port (PIX): 48.0 GB/s against a share of 24.0");
@@ -257,21 +259,21 @@ class NicAssignmentTest {
 
     @Test
     void butNotOutOfReachOfGpuDirect() {
-        List<NicSeeker> seekers = gpus(2, PathType.PIX, PathType.PHB, List.of(List.of(0), List.of(0)));
-        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1"), List.of("mlx5_0:1"));
+        List<Request> requests = gpus(2, PathType.PIX, PathType.PHB, List.of(List.of(0), List.of(0)));
+        assertThat(ports(requests)).containsExactly(List.of("mlx5_0:1"), List.of("mlx5_0:1"));
     }
 
     @Test
     void norWhenItGainsLittle() {
-        List<NicSeeker> seekers = new ArrayList<>();
+        List<Request> requests = new ArrayList<>();
         for (int gpu = 0; gpu < 2; gpu++) {
-            seekers.add(seeker(Machines.gpu(
+            requests.add(request(Machines.gpu(
                     gpu,
                     List.of(
                             Machines.nic("mlx5_0", "a", PathType.PIX, 400, 48),
                             Machines.nic("mlx5_1", "b", PathType.PXB, 200, 48)))));
         }
-        assertThat(ports(seekers)).as("25 GB/s against 24").containsOnly(List.of("mlx5_0:1"));
+        assertThat(ports(requests)).as("25 GB/s against 24").containsOnly(List.of("mlx5_0:1"));
     }
 
     @Test
@@ -284,32 +286,32 @@ class NicAssignmentTest {
                 0,
                 List.of(),
                 List.of(Machines.nic("mlx5_0", PathType.PHB), Machines.nic("mlx5_1", PathType.PHB)));
-        List<List<String>> ports = ports(Collections.nCopies(64, seeker(host)));
+        List<List<String>> ports = ports(Collections.nCopies(64, request(host)));
         assertThat(ports.subList(0, 32)).containsOnly(List.of("mlx5_0:1"));
         assertThat(ports.subList(32, 64)).containsOnly(List.of("mlx5_1:1"));
     }
 
     @Test
     void severalRanksOfOneGpuShareItsNics() {
-        List<NicSeeker> seekers = List.of(
-                seeker(Machines.ownNics(0, 2, 2)),
-                seeker(Machines.ownNics(0, 2, 2)),
-                seeker(Machines.ownNics(1, 2, 2)));
-        assertThat(ports(seekers))
+        List<Request> requests = List.of(
+                request(Machines.ownNics(0, 2, 2)),
+                request(Machines.ownNics(0, 2, 2)),
+                request(Machines.ownNics(1, 2, 2)));
+        assertThat(ports(requests))
                 .containsExactly(List.of("mlx5_0:1"), List.of("mlx5_1:1"), List.of("mlx5_2:1", "mlx5_3:1"));
     }
 
     @Test
     void whatTheUserNamedIsTaken() {
-        NicSeeker named = new NicSeeker(Machines.ownNics(0, 2, 1), List.of("mlx5_1:1", "mlx5_0:1"), true);
+        Request named = new Request(Machines.ownNics(0, 2, 1), List.of("mlx5_1:1", "mlx5_0:1"), true);
         assertThat(NicAssignment.assign(List.of(named)))
-                .containsExactly(new NicShare(List.of("mlx5_1:1", "mlx5_0:1"), "as ep.nic.map says"));
+                .containsExactly(new Share(List.of("mlx5_1:1", "mlx5_0:1"), "as ep.nic.map says"));
     }
 
-    private static List<NicSeeker> random(long seed, int gpus, int nics) {
+    private static List<Request> random(long seed, int gpus, int nics) {
         Random random = new Random(seed);
         random.nextInt();
-        List<NicSeeker> seekers = new ArrayList<>();
+        List<Request> requests = new ArrayList<>();
         for (int gpu = 0; gpu < gpus; gpu++) {
             List<NicReach> reach = new ArrayList<>();
             for (int nic = 0; nic < nics; nic++) {
@@ -317,9 +319,9 @@ class NicAssignmentTest {
                 reach.add(Machines.nic(
                         "mlx5_" + nic, "card" + nic / 2, type, 100 << random.nextInt(3), 12 << random.nextInt(3)));
             }
-            seekers.add(seeker(Machines.gpu(gpu, reach)));
+            requests.add(request(Machines.gpu(gpu, reach)));
         }
-        return seekers;
+        return requests;
     }
 
     @Property(tries = 500)
@@ -327,15 +329,15 @@ class NicAssignmentTest {
             @ForAll long seed,
             @ForAll @IntRange(min = 1, max = 9) int gpus,
             @ForAll @IntRange(min = 1, max = 9) int nics) {
-        List<NicSeeker> seekers = random(seed, gpus, nics);
-        List<NicSeeker> shuffled = new ArrayList<>();
+        List<Request> requests = random(seed, gpus, nics);
+        List<Request> shuffled = new ArrayList<>();
         Random random = new Random(seed);
-        for (NicSeeker seeker : seekers) {
-            List<String> candidates = new ArrayList<>(seeker.candidates());
+        for (Request request : requests) {
+            List<String> candidates = new ArrayList<>(request.candidates());
             Collections.shuffle(candidates, random);
-            shuffled.add(new NicSeeker(seeker.locality(), candidates, false));
+            shuffled.add(new Request(request.locality(), candidates, false));
         }
-        assertThat(NicAssignment.assign(shuffled)).isEqualTo(NicAssignment.assign(seekers));
+        assertThat(NicAssignment.assign(shuffled)).isEqualTo(NicAssignment.assign(requests));
     }
 
     @Property(tries = 500)
@@ -343,14 +345,14 @@ class NicAssignmentTest {
             @ForAll long seed,
             @ForAll @IntRange(min = 1, max = 9) int gpus,
             @ForAll @IntRange(min = 1, max = 9) int nics) {
-        List<NicSeeker> seekers = random(seed, gpus, nics);
-        List<List<String>> ports = ports(seekers);
+        List<Request> requests = random(seed, gpus, nics);
+        List<List<String>> ports = ports(requests);
         Map<String, Integer> users = new HashMap<>();
         ports.forEach(assigned -> assigned.forEach(port -> users.merge(port, 1, Integer::sum)));
         for (int gpu = 0; gpu < gpus; gpu++) {
-            Locality locality = seekers.get(gpu).locality();
+            Locality locality = requests.get(gpu).locality();
             List<PortView> mine = PortView.of(ports.get(gpu), locality);
-            PathType nearest = PortView.of(seekers.get(gpu).candidates(), locality).stream()
+            PathType nearest = PortView.of(requests.get(gpu).candidates(), locality).stream()
                     .map(view -> view.type().orElseThrow())
                     .min(Comparator.naturalOrder())
                     .orElseThrow();

@@ -42,14 +42,7 @@ class PlannerTest {
         if (present) {
             backends.put(id, new BackendProfile(false, "the driver is missing", Map.of()));
         }
-        return new RankProfile(
-                profile.rank(),
-                profile.hostId(),
-                profile.hostName(),
-                profile.pid(),
-                profile.device(),
-                backends,
-                Map.of());
+        return profile.withBackends(backends);
     }
 
     private static Candidate always(String id, double gigabytes, double micros) {

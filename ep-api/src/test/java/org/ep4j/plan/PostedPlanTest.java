@@ -47,12 +47,8 @@ final class PostedPlanTest {
     }
 
     @Test
-    void flowControlAndTheWishForProxiesTravelWithThePlan() {
-        EpPlan plan = plan(PathKind.HOST_POSTED, "cuda", proxies(3));
-        EpPlan again = EpPlan.decode(plan.encode());
-        assertThat(again).isEqualTo(plan);
-        assertThat(again.path(0, 1).offer().flow()).isEqualTo(FLOW);
-        assertThat(again.proxies(0)).isEqualTo(3);
-        assertThat(again.profiles().get(0).locality().processors()).isEqualTo(16);
+    void aPathHasTheFlowControlThatItsBackendDescribed() {
+        EpPlan plan = plan(PathKind.HOST_POSTED, "cuda", proxies(0));
+        assertThat(plan.path(0, 1).offer().flow()).isEqualTo(FLOW);
     }
 }

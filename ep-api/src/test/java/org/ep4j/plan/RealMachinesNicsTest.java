@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.stream.Stream;
+import org.ep4j.plan.NicAssignment.Request;
+import org.ep4j.plan.NicAssignment.Share;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
@@ -17,21 +19,21 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** NICs of the GPUs of real machines. */
 @Tag("verify")
 class RealMachinesNicsTest {
-    private static List<NicShare> assign(String file) {
+    private static List<Share> assign(String file) {
         Topology topology = Topologies.read(Corpus.required().resolve(file));
         return NicAssignment.assign(topology.gpus().stream()
                 .filter(gpu -> gpu.host() == 0)
-                .map(gpu -> seeker(topology, gpu))
+                .map(gpu -> request(topology, gpu))
                 .toList());
     }
 
-    private static NicSeeker seeker(Topology topology, Gpu gpu) {
+    private static Request request(Topology topology, Gpu gpu) {
         Locality locality = Locality.of(topology, gpu);
         List<String> ports = locality.nics().stream()
                 .filter(nic -> nic.family().rdma())
                 .flatMap(RealMachinesNicsTest::ports)
                 .toList();
-        return new NicSeeker(locality, ports, false);
+        return new Request(locality, ports, false);
     }
 
     private static Stream<String> ports(NicReach nic) {
@@ -52,7 +54,7 @@ class RealMachinesNicsTest {
         "nccl-xml/meta-pytorch__torchcomms__topo_8p_950.xml, 1, bnxt_re7:1",
     })
     void everyGpuHasItsOwnNics(String file, int each, String last) {
-        List<NicShare> shares = assign(file);
+        List<Share> shares = assign(file);
         assertThat(shares)
                 .hasSize(8)
                 .allSatisfy(share -> assertThat(share.ports()).hasSize(each));

@@ -55,16 +55,8 @@ public final class OrderScenario implements Scenario {
                 .filter(index -> index != here)
                 .mapToObj(index -> new GpuPeer(index, new Distance(PathType.PIX, 24, 2), LinkType.PCI))
                 .toList();
-        return new RankProfile(
-                        mine.rank(),
-                        mine.hostId(),
-                        mine.hostName(),
-                        mine.pid(),
-                        mine.device(),
-                        Map.of(
-                                IpcNvlinkProvider.ID,
-                                new BackendProfile(true, "", facts, mine.identity(IpcNvlinkProvider.ID))),
-                        Map.of())
+        return mine.withBackends(Map.of(
+                        IpcNvlinkProvider.ID, new BackendProfile(true, "", facts, mine.identity(IpcNvlinkProvider.ID))))
                 .withLocality(new Locality(here, GpuVendor.NVIDIA, "sm_90", 0, gpus.size(), peers, List.of()));
     }
 }

@@ -43,13 +43,7 @@ public final class OrderScenario implements Scenario {
         Map<String, String> facts = new TreeMap<>(mine.facts(RocmProvider.ID));
         facts.put(RocmFacts.PCI, facts.getOrDefault(RocmFacts.XGMI, "").replaceAll("/\\d+", ""));
         facts.put(RocmFacts.XGMI, "");
-        return new RankProfile(
-                mine.rank(),
-                mine.hostId(),
-                mine.hostName(),
-                mine.pid(),
-                mine.device(),
-                Map.of(RocmProvider.ID, new BackendProfile(true, "", facts, mine.identity(RocmProvider.ID))),
-                Map.of());
+        return mine.withBackends(
+                Map.of(RocmProvider.ID, new BackendProfile(true, "", facts, mine.identity(RocmProvider.ID))));
     }
 }

@@ -31,16 +31,16 @@ final class GpuLinkChoice {
      * @param linked whether the description shows links of any of them
      */
     Locality apply(Gpu gpu, List<Gpu> gpus, Locality locality, boolean linked) {
-        String architecture = KnownGpuLinks.architecture(gpu);
+        Locality described = locality.withArchitecture(KnownGpuLinks.architecture(gpu));
         return switch (choice) {
-            case FILE -> with(locality, architecture, locality.peers());
+            case FILE -> described;
             case NONE -> {
                 assumptions.add("GPUs without links between them, as --gpu-links none requires");
-                yield with(locality, architecture, withoutLinks(locality));
+                yield described.withPeers(withoutLinks(described));
             }
             case ALL -> {
                 assumptions.add("all GPUs of a host joined by links through switches, as --gpu-links all requires");
-                yield with(locality, architecture, joined(locality, gpu, gpus, architecture));
+                yield described.withPeers(joined(described, gpu, gpus));
             }
             case AUTO -> {
                 boolean silent = !isLinked(locality);
@@ -50,7 +50,7 @@ final class GpuLinkChoice {
                             + ", so this GPU is planned without links (to plan with links, give --gpu-links all)");
                 }
                 if (!silent || linked || gpus.size() < 2) {
-                    yield with(locality, architecture, locality.peers());
+                    yield described;
                 }
                 if (!gpus.stream().allMatch(KnownGpuLinks::joined)) {
                     assumptions.add("the description shows no GPU links, and "
@@ -58,12 +58,12 @@ final class GpuLinkChoice {
                                     ? "does not name the GPU model"
                                     : "GPUs of this model may have none")
                             + ", so the GPUs are planned without links (to plan with links, give --gpu-links all)");
-                    yield with(locality, architecture, locality.peers());
+                    yield described;
                 }
                 assumptions.add("the description shows no GPU links, but GPUs of this model (" + gpu.id()
                         + ") are always joined by " + (gpu.vendor() == GpuVendor.AMD ? "xGMI" : "NVLink")
                         + ", so they are planned with these links (to plan without links, give --gpu-links file)");
-                yield with(locality, architecture, joined(locality, gpu, gpus, architecture));
+                yield described.withPeers(joined(described, gpu, gpus));
             }
         };
     }
@@ -73,29 +73,16 @@ final class GpuLinkChoice {
         return locality.peers().stream().anyMatch(peer -> peer.link() != LinkType.PCI);
     }
 
-    private static Locality with(Locality old, String architecture, List<GpuPeer> peers) {
-        return new Locality(
-                old.gpu(),
-                old.vendor(),
-                architecture,
-                old.numa(),
-                old.gpus(),
-                peers,
-                old.nics(),
-                old.processors(),
-                old.card());
-    }
-
-    private static List<GpuPeer> joined(Locality old, Gpu gpu, List<Gpu> gpus, String architecture) {
+    private static List<GpuPeer> joined(Locality described, Gpu gpu, List<Gpu> gpus) {
         boolean amd = gpu.vendor() == GpuVendor.AMD;
         // xGMI joins every pair directly, NVLink goes through switches that all links of a GPU lead to.
         Distance distance = amd
-                ? new Distance(PathType.NVL, LinkBandwidths.xgmi(architecture), 1)
-                : new Distance(PathType.NVL, GpuPaths.nvlink(architecture), 2);
+                ? new Distance(PathType.NVL, LinkBandwidths.xgmi(described.architecture()), 1)
+                : new Distance(PathType.NVL, GpuPaths.nvlink(described.architecture()), 2);
         List<GpuPeer> peers = new ArrayList<>();
         for (Gpu other : gpus) {
             if (!other.equals(gpu)) {
-                int card = old.peer(other.index()).map(GpuPeer::card).orElse(other.index());
+                int card = described.peer(other.index()).map(GpuPeer::card).orElse(other.index());
                 peers.add(new GpuPeer(other.index(), card, distance, amd ? LinkType.XGMI : LinkType.NVLINK, List.of()));
             }
         }

@@ -15,7 +15,7 @@ import java.util.TreeSet;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.FarNics;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairGroup;
+import org.ep4j.plan.EpPlan.PairGroup;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.PortPairing;

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 
 /** What users want of NICs, from the settings in profiles to the plan. */
 @Tag("verify")
-class NicWishesTest {
+class NicSelectionTest {
     /** Two hosts of two GPUs, each beside its own of two NICs; the second host has the given settings. */
     private static List<RankProfile> twoHosts(Map<String, String> settings) {
         List<RankProfile> profiles = new ArrayList<>();
@@ -109,10 +109,11 @@ class NicWishesTest {
                 Map.of(1, PortObstacle.DOWN, 2, PortObstacle.LINK_LOCAL));
         RankProfile profile = twoHosts(Map.of()).get(2).withLocality(Machines.gpu(0, List.of(near, down)));
 
-        NicRules rules = new NicRules(profile, new NicChoice("0:mlx5_1:1", "", ""));
-        assertThat(rules.locality().nics()).extracting(NicReach::name).containsExactly("mlx5_1");
-        assertThat(rules.locality().leftOut()).isEqualTo("mlx5_1:1 (down)");
-        assertThatThrownBy(() -> new NicRules(profile, new NicChoice("0:mlx5_1:3", "", "")))
+        Locality selected =
+                NicSelection.of(profile, new NicChoice("0:mlx5_1:1", "", "")).locality();
+        assertThat(selected.nics()).extracting(NicReach::name).containsExactly("mlx5_1");
+        assertThat(selected.leftOut()).isEqualTo("mlx5_1:1 (down)");
+        assertThatThrownBy(() -> NicSelection.of(profile, new NicChoice("0:mlx5_1:3", "", "")))
                 .hasMessageContaining("names mlx5_1:3, which does not exist; ports that are up: mlx5_0:1; not usable:"
                         + " mlx5_1:1 (down), mlx5_1:2 (only link-local GIDs");
     }
