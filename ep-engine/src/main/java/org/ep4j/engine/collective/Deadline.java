@@ -5,16 +5,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 
 /**
- * A point in time that several steps share.
+ * Point in time at which a wait ends; several steps may share one.
  *
  * @param nanoTime value of {@link System#nanoTime} then
+ * @param whole length of the wait, for messages
  */
-public record Deadline(long nanoTime) {
-    /** That long from now. */
+public record Deadline(long nanoTime, Duration whole) {
     public static Deadline in(Duration duration) {
         // A duration beyond 100 years would overflow the clock.
         Duration bounded = duration.compareTo(Duration.ofDays(36_500)) > 0 ? Duration.ofDays(36_500) : duration;
-        return new Deadline(System.nanoTime() + bounded.toNanos());
+        return new Deadline(System.nanoTime() + bounded.toNanos(), duration);
     }
 
     /** Takes a lock unless the time is over before another thread releases it. Returns whether this thread holds it. */

@@ -7,7 +7,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.KernelCache;
 import org.ep4j.engine.gpu.KernelSource;
 import org.ep4j.spi.DeviceCode;
@@ -52,10 +51,8 @@ final class CudaCompiler {
     }
 
     private static CudaCompiler of(CudaDriver driver) {
-        int[] version = new int[1];
-        new DriverErrors(driver).check(driver.cuDriverGetVersion(version), "cuDriverGetVersion");
         Map<String, String> environment = System.getenv();
-        NvrtcInstallation found = NvrtcInstallation.find(environment, Path.of("/"), version[0]);
+        NvrtcInstallation found = NvrtcInstallation.find(environment, Path.of("/"), driver.version());
         return new CudaCompiler(new Nvrtc(found), KernelCache.of(environment));
     }
 

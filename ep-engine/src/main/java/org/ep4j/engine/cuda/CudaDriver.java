@@ -9,10 +9,12 @@ import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.GpuDriver;
 import org.ep4j.engine.memory.LoadFailure;
 import org.ep4j.engine.memory.NativeMethods;
+import org.ep4j.engine.memory.NativeMethods.Symbol;
 
 /**
- * The calls of the CUDA driver that ep4j makes, with the names and argument orders of {@code cuda.h}. Handles and device
- * addresses are {@code long}; results are {@code CUresult}, which {@link DriverErrors} understands. Driver 11.8 (520) or newer.
+ * The calls of the CUDA driver that ep4j makes, with the argument orders of {@code cuda.h}; {@link Symbol} gives the name there
+ * of a method that {@link GpuDriver} names. Handles and device addresses are {@code long}; results are {@code CUresult}, which
+ * {@link DriverErrors} understands. Driver 11.8 (520) or newer.
  */
 @SuppressWarnings("checkstyle:MethodName")
 final class CudaDriver implements GpuDriver {
@@ -73,83 +75,27 @@ final class CudaDriver implements GpuDriver {
 
     native int cuGetErrorString(int error, long[] text);
 
-    native int cuDeviceGetCount(int[] count);
-
-    native int cuDeviceGet(int[] device, int ordinal);
-
-    native int cuDeviceGetName(byte[] name, int length, int device);
-
-    native int cuDeviceGetAttribute(int[] value, int attribute, int device);
-
-    native int cuDeviceTotalMem_v2(long[] bytes, int device);
-
-    native int cuDeviceGetPCIBusId(byte[] busId, int length, int device);
-
     native int cuDeviceCanAccessPeer(int[] can, int device, int peer);
 
     native int cuDeviceGetP2PAttribute(int[] value, int attribute, int device, int peer);
-
-    native int cuDevicePrimaryCtxRetain(long[] context, int device);
-
-    native int cuDevicePrimaryCtxRelease_v2(int device);
-
-    native int cuCtxPushCurrent_v2(long context);
 
     /** {@code context}: where to say which it was, or 0. */
     native int cuCtxPopCurrent_v2(long context);
 
     native int cuCtxEnablePeerAccess(long peerContext, int flags);
 
-    native int cuMemAlloc_v2(long[] address, long bytes);
-
-    native int cuMemFree_v2(long address);
-
-    native int cuMemAllocAsync(long[] address, long bytes, long stream);
-
-    native int cuMemFreeAsync(long address, long stream);
-
-    native int cuMemGetInfo_v2(long[] free, long[] total);
-
-    native int cuMemGetAddressRange_v2(long[] base, long[] bytes, long address);
-
     /** {@code handle}: a descriptor, where the type is that of dma-bufs. */
     native int cuMemGetHandleForAddressRange(int[] handle, long address, long bytes, int type, long flags);
 
     native int cuFlushGPUDirectRDMAWrites(int target, int scope);
 
-    native int cuPointerGetAttribute(int[] value, int attribute, long address);
-
-    native int cuMemsetD8_v2(long address, byte value, long count);
-
     native int cuMemsetD8Async(long address, byte value, long count, long stream);
-
-    native int cuMemcpyHtoD_v2(long to, long from, long bytes);
-
-    native int cuMemcpyDtoH_v2(long to, long from, long bytes);
-
-    native int cuMemcpyAsync(long to, long from, long bytes, long stream);
 
     native int cuMemHostAlloc(long[] address, long bytes, int flags);
 
-    native int cuMemFreeHost(long address);
-
-    native int cuMemHostRegister_v2(long address, long bytes, int flags);
-
-    native int cuMemHostUnregister(long address);
-
     native int cuMemHostGetDevicePointer_v2(long[] address, long host, int flags);
 
-    native int cuIpcGetMemHandle(byte[] handle, long address);
-
     native int cuIpcOpenMemHandle_v2(long[] address, IpcHandle.ByValue handle, int flags);
-
-    native int cuIpcCloseMemHandle(long address);
-
-    native int cuModuleLoadData(long[] module, byte[] image);
-
-    native int cuModuleUnload(long module);
-
-    native int cuModuleGetFunction(long[] function, long module, String name);
 
     native int cuFuncGetAttribute(int[] value, int attribute, long function);
 
@@ -171,45 +117,15 @@ final class CudaDriver implements GpuDriver {
     /** {@code config}: address of a {@code CUlaunchConfig}, see {@link LaunchConfig}. */
     native int cuLaunchKernelEx(long config, long function, long parameters, long extra);
 
-    native int cuMemsetD32Async(long address, int value, long count, long stream);
-
-    native int cuThreadExchangeStreamCaptureMode(int[] mode);
-
     native int cuStreamCreate(long[] stream, int flags);
-
-    native int cuStreamDestroy_v2(long stream);
-
-    native int cuStreamSynchronize(long stream);
-
-    native int cuStreamQuery(long stream);
 
     native int cuStreamWaitEvent(long stream, long event, int flags);
 
-    native int cuStreamIsCapturing(long stream, int[] status);
-
     native int cuStreamBeginCapture_v2(long stream, int mode);
-
-    native int cuStreamEndCapture(long stream, long[] graph);
 
     native int cuGraphInstantiateWithFlags(long[] executable, long graph, long flags);
 
-    native int cuGraphLaunch(long executable, long stream);
-
-    native int cuGraphExecDestroy(long executable);
-
-    native int cuGraphDestroy(long graph);
-
     native int cuEventCreate(long[] event, int flags);
-
-    native int cuEventRecord(long event, long stream);
-
-    native int cuEventQuery(long event);
-
-    native int cuEventSynchronize(long event);
-
-    native int cuEventElapsedTime(float[] milliseconds, long from, long to);
-
-    native int cuEventDestroy_v2(long event);
 
     @Override
     public String type() {
@@ -239,45 +155,47 @@ final class CudaDriver implements GpuDriver {
         return true;
     }
 
+    /** Version of the driver, as 1000 * major + 10 * minor. */
+    int version() {
+        return new DriverErrors(this).read("cuDriverGetVersion", this::cuDriverGetVersion);
+    }
+
     @Override
     public int init() {
         return cuInit(0);
     }
 
     @Override
-    public int deviceCount(int[] count) {
-        return cuDeviceGetCount(count);
-    }
+    @Symbol("cuDeviceGetCount")
+    public native int deviceCount(int[] count);
 
     @Override
-    public int device(int[] device, int ordinal) {
-        return cuDeviceGet(device, ordinal);
-    }
+    @Symbol("cuDeviceGet")
+    public native int device(int[] device, int ordinal);
 
     @Override
-    public int attribute(int[] value, int attribute, int device) {
-        return cuDeviceGetAttribute(value, attribute, device);
-    }
+    @Symbol("cuDeviceGetAttribute")
+    public native int attribute(int[] value, int attribute, int device);
 
     @Override
-    public int busId(byte[] text, int length, int device) {
-        return cuDeviceGetPCIBusId(text, length, device);
-    }
+    @Symbol("cuDeviceGetName")
+    public native int name(byte[] text, int length, int device);
 
     @Override
-    public int retain(long[] context, int device) {
-        return cuDevicePrimaryCtxRetain(context, device);
-    }
+    @Symbol("cuDeviceGetPCIBusId")
+    public native int busId(byte[] text, int length, int device);
 
     @Override
-    public int release(int device) {
-        return cuDevicePrimaryCtxRelease_v2(device);
-    }
+    @Symbol("cuDevicePrimaryCtxRetain")
+    public native int retain(long[] context, int device);
 
     @Override
-    public int enter(long context) {
-        return cuCtxPushCurrent_v2(context);
-    }
+    @Symbol("cuDevicePrimaryCtxRelease_v2")
+    public native int release(int device);
+
+    @Override
+    @Symbol("cuCtxPushCurrent_v2")
+    public native int enter(long context);
 
     @Override
     public int leave() {
@@ -290,39 +208,32 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int allocate(long[] address, long bytes) {
-        return cuMemAlloc_v2(address, bytes);
-    }
+    @Symbol("cuMemAlloc_v2")
+    public native int allocate(long[] address, long bytes);
 
     @Override
-    public int allocateShared(long[] address, long bytes) {
-        return cuMemAlloc_v2(address, bytes);
-    }
+    @Symbol("cuMemAlloc_v2")
+    public native int allocateShared(long[] address, long bytes);
 
     @Override
-    public int free(long address) {
-        return cuMemFree_v2(address);
-    }
+    @Symbol("cuMemFree_v2")
+    public native int free(long address);
 
     @Override
-    public int allocateQueued(long[] address, long bytes, long stream) {
-        return cuMemAllocAsync(address, bytes, stream);
-    }
+    @Symbol("cuMemAllocAsync")
+    public native int allocateQueued(long[] address, long bytes, long stream);
 
     @Override
-    public int freeQueued(long address, long stream) {
-        return cuMemFreeAsync(address, stream);
-    }
+    @Symbol("cuMemFreeAsync")
+    public native int freeQueued(long address, long stream);
 
     @Override
-    public int memoryInfo(long[] free, long[] total) {
-        return cuMemGetInfo_v2(free, total);
-    }
+    @Symbol("cuMemGetInfo_v2")
+    public native int memoryInfo(long[] free, long[] total);
 
     @Override
-    public int addressRange(long[] base, long[] bytes, long address) {
-        return cuMemGetAddressRange_v2(base, bytes, address);
-    }
+    @Symbol("cuMemGetAddressRange_v2")
+    public native int addressRange(long[] base, long[] bytes, long address);
 
     @Override
     public int zero(long address, long bytes, long stream) {
@@ -330,19 +241,16 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int upload(long to, long from, long bytes) {
-        return cuMemcpyHtoD_v2(to, from, bytes);
-    }
+    @Symbol("cuMemcpyHtoD_v2")
+    public native int upload(long to, long from, long bytes);
 
     @Override
-    public int download(long to, long from, long bytes) {
-        return cuMemcpyDtoH_v2(to, from, bytes);
-    }
+    @Symbol("cuMemcpyDtoH_v2")
+    public native int download(long to, long from, long bytes);
 
     @Override
-    public int copy(long to, long from, long bytes, long stream) {
-        return cuMemcpyAsync(to, from, bytes, stream);
-    }
+    @Symbol("cuMemcpyAsync")
+    public native int copy(long to, long from, long bytes, long stream);
 
     @Override
     public int allocatePinned(long[] address, long bytes) {
@@ -350,9 +258,8 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int freePinned(long address) {
-        return cuMemFreeHost(address);
-    }
+    @Symbol("cuMemFreeHost")
+    public native int freePinned(long address);
 
     @Override
     public int mappedAddress(long[] address, long host) {
@@ -360,9 +267,8 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int exportMemory(byte[] handle, long base) {
-        return cuIpcGetMemHandle(handle, base);
-    }
+    @Symbol("cuIpcGetMemHandle")
+    public native int exportMemory(byte[] handle, long base);
 
     @Override
     public int openMemory(long[] base, byte[] handle) {
@@ -370,24 +276,20 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int closeMemory(long base) {
-        return cuIpcCloseMemHandle(base);
-    }
+    @Symbol("cuIpcCloseMemHandle")
+    public native int closeMemory(long base);
 
     @Override
-    public int loadModule(long[] module, byte[] code) {
-        return cuModuleLoadData(module, code);
-    }
+    @Symbol("cuModuleLoadData")
+    public native int loadModule(long[] module, byte[] code);
 
     @Override
-    public int unloadModule(long module) {
-        return cuModuleUnload(module);
-    }
+    @Symbol("cuModuleUnload")
+    public native int unloadModule(long module);
 
     @Override
-    public int function(long[] function, long module, String name) {
-        return cuModuleGetFunction(function, module, name);
-    }
+    @Symbol("cuModuleGetFunction")
+    public native int function(long[] function, long module, String name);
 
     @Override
     public int loadFunction(long function) {
@@ -405,9 +307,8 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int exchangeCaptureMode(int[] mode) {
-        return cuThreadExchangeStreamCaptureMode(mode);
-    }
+    @Symbol("cuThreadExchangeStreamCaptureMode")
+    public native int exchangeCaptureMode(int[] mode);
 
     @Override
     public int createStream(long[] stream) {
@@ -415,14 +316,12 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int destroyStream(long stream) {
-        return cuStreamDestroy_v2(stream);
-    }
+    @Symbol("cuStreamDestroy_v2")
+    public native int destroyStream(long stream);
 
     @Override
-    public int synchronize(long stream) {
-        return cuStreamSynchronize(stream);
-    }
+    @Symbol("cuStreamSynchronize")
+    public native int synchronize(long stream);
 
     @Override
     public int await(long stream, long event) {
@@ -430,9 +329,8 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int isCapturing(long stream, int[] status) {
-        return cuStreamIsCapturing(stream, status);
-    }
+    @Symbol("cuStreamIsCapturing")
+    public native int isCapturing(long stream, int[] status);
 
     @Override
     public int beginCapture(long stream) {
@@ -440,9 +338,8 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int endCapture(long stream, long[] graph) {
-        return cuStreamEndCapture(stream, graph);
-    }
+    @Symbol("cuStreamEndCapture")
+    public native int endCapture(long stream, long[] graph);
 
     @Override
     public int instantiate(long[] executable, long graph) {
@@ -450,19 +347,16 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int launchGraph(long executable, long stream) {
-        return cuGraphLaunch(executable, stream);
-    }
+    @Symbol("cuGraphLaunch")
+    public native int launchGraph(long executable, long stream);
 
     @Override
-    public int destroyExecutable(long executable) {
-        return cuGraphExecDestroy(executable);
-    }
+    @Symbol("cuGraphExecDestroy")
+    public native int destroyExecutable(long executable);
 
     @Override
-    public int destroyGraph(long graph) {
-        return cuGraphDestroy(graph);
-    }
+    @Symbol("cuGraphDestroy")
+    public native int destroyGraph(long graph);
 
     @Override
     public int createEvent(long[] event, boolean timed) {
@@ -470,29 +364,24 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int record(long event, long stream) {
-        return cuEventRecord(event, stream);
-    }
+    @Symbol("cuEventRecord")
+    public native int record(long event, long stream);
 
     @Override
-    public int query(long event) {
-        return cuEventQuery(event);
-    }
+    @Symbol("cuEventQuery")
+    public native int query(long event);
 
     @Override
-    public int synchronizeEvent(long event) {
-        return cuEventSynchronize(event);
-    }
+    @Symbol("cuEventSynchronize")
+    public native int synchronizeEvent(long event);
 
     @Override
-    public int elapsed(float[] milliseconds, long from, long to) {
-        return cuEventElapsedTime(milliseconds, from, to);
-    }
+    @Symbol("cuEventElapsedTime")
+    public native int elapsed(float[] milliseconds, long from, long to);
 
     @Override
-    public int destroyEvent(long event) {
-        return cuEventDestroy_v2(event);
-    }
+    @Symbol("cuEventDestroy_v2")
+    public native int destroyEvent(long event);
 
     /** {@code CUipcMemHandle}: 64 opaque bytes. JNA makes it and reads its field by reflection, so all is public. */
     @FieldOrder("reserved")

@@ -1,13 +1,12 @@
 package org.ep4j.engine.cuda;
 
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.engine.driver.DriverErrors;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.engine.driver.GpuDriver;
 
 /**
  * The GPUs that the CUDA driver shows to this process.
@@ -36,75 +35,44 @@ public record CudaGpus(int driver, List<CudaGpu> all) {
     public static CudaGpus look() {
         CudaDriver driver = CudaDriver.load();
         DriverErrors errors = new DriverErrors(driver);
-        errors.check(driver.cuInit(0), "cuInit");
-        int[] version = new int[1];
-        errors.check(driver.cuDriverGetVersion(version), "cuDriverGetVersion");
-        int[] count = new int[1];
-        errors.check(driver.cuDeviceGetCount(count), "cuDeviceGetCount");
-        int[] devices = new int[count[0]];
-        for (int i = 0; i < devices.length; i++) {
-            int[] device = new int[1];
-            errors.check(driver.cuDeviceGet(device, i), "cuDeviceGet(" + i + ")");
-            devices[i] = device[0];
-        }
+        errors.check(driver.init(), "cuInit");
+        int version = driver.version();
+        int[] devices = new int[errors.read("cuDeviceGetCount", driver::deviceCount)];
+        Arrays.setAll(devices, i -> errors.read("cuDeviceGet(" + i + ")", out -> driver.device(out, i)));
         List<CudaGpu> gpus = new ArrayList<>();
         for (int i = 0; i < devices.length; i++) {
             gpus.add(gpu(driver, devices, i));
         }
-        return new CudaGpus(version[0], gpus);
+        return new CudaGpus(version, gpus);
     }
 
     private static CudaGpu gpu(CudaDriver driver, int[] devices, int ordinal) {
         int device = devices[ordinal];
-        byte[] name = new byte[128];
-        boolean named = driver.cuDeviceGetName(name, name.length, device) == 0;
-        int unified = attribute(driver, UNIFIED_ADDRESSING, device, 1);
+        int unified = driver.attributeOr(1, UNIFIED_ADDRESSING, device);
         return new CudaGpu(
                 ordinal,
-                named ? text(name) : "",
-                address(driver, device),
-                "sm_" + attribute(driver, COMPUTE_CAPABILITY_MAJOR, device, 0)
-                        + attribute(driver, COMPUTE_CAPABILITY_MINOR, device, 0),
+                driver.name(device),
+                driver.address(device),
+                "sm_" + driver.attributeOr(0, COMPUTE_CAPABILITY_MAJOR, device)
+                        + driver.attributeOr(0, COMPUTE_CAPABILITY_MINOR, device),
                 // Older drivers do not know the question; there every GPU with unified addressing can.
-                attribute(driver, IPC_EVENT_SUPPORTED, device, unified) != 0,
-                attribute(driver, HANDLE_TYPE_FABRIC_SUPPORTED, device, 0) != 0,
+                driver.attributeOr(unified, IPC_EVENT_SUPPORTED, device) != 0,
+                driver.attributeOr(0, HANDLE_TYPE_FABRIC_SUPPORTED, device) != 0,
                 peers(driver, devices, ordinal));
     }
 
-    /** PCI function of a {@code CUdevice}. */
-    static Optional<PciAddress> address(CudaDriver driver, int device) {
-        byte[] bus = new byte[32];
-        return driver.cuDeviceGetPCIBusId(bus, bus.length, device) == 0
-                ? PciAddress.parse(text(bus))
-                : Optional.empty();
-    }
-
     private static Map<Integer, CudaGpu.Access> peers(CudaDriver driver, int[] devices, int ordinal) {
+        int device = devices[ordinal];
         Map<Integer, CudaGpu.Access> peers = new TreeMap<>();
         for (int other = 0; other < devices.length; other++) {
             if (other != ordinal) {
-                int[] can = new int[1];
-                int[] atomics = new int[1];
-                boolean known = driver.cuDeviceCanAccessPeer(can, devices[ordinal], devices[other]) == 0;
-                boolean told = driver.cuDeviceGetP2PAttribute(
-                                atomics, P2P_NATIVE_ATOMIC_SUPPORTED, devices[ordinal], devices[other])
-                        == 0;
-                peers.put(other, new CudaGpu.Access(known && can[0] != 0, told && atomics[0] != 0));
+                int peer = devices[other];
+                int can = GpuDriver.readOr(0, out -> driver.cuDeviceCanAccessPeer(out, device, peer));
+                int atomics = GpuDriver.readOr(
+                        0, out -> driver.cuDeviceGetP2PAttribute(out, P2P_NATIVE_ATOMIC_SUPPORTED, device, peer));
+                peers.put(other, new CudaGpu.Access(can != 0, atomics != 0));
             }
         }
         return peers;
-    }
-
-    private static int attribute(CudaDriver driver, int attribute, int device, int absent) {
-        int[] value = new int[1];
-        return driver.cuDeviceGetAttribute(value, attribute, device) == 0 ? value[0] : absent;
-    }
-
-    private static String text(byte[] zeroEnded) {
-        int end = 0;
-        while (end < zeroEnded.length && zeroEnded[end] != 0) {
-            end++;
-        }
-        return new String(zeroEnded, 0, end, StandardCharsets.US_ASCII);
     }
 }

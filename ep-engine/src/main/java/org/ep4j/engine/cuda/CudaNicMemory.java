@@ -55,7 +55,7 @@ public final class CudaNicMemory implements NicMemory {
         try {
             CudaDriver driver = CudaDriver.load();
             int[] handle = new int[1];
-            return driver.cuInit(0) == 0 && driver.cuDeviceGet(handle, device.ordinal()) == 0
+            return driver.init() == 0 && driver.device(handle, device.ordinal()) == 0
                     ? Optional.of(facts(driver, handle[0]))
                     : Optional.empty();
         } catch (EpException e) {
@@ -66,10 +66,10 @@ public final class CudaNicMemory implements NicMemory {
 
     private static GpuDirect facts(CudaDriver driver, int device) {
         return facts(
-                attribute(driver, device, GPU_DIRECT_RDMA_SUPPORTED) != 0,
-                attribute(driver, device, DMA_BUF_SUPPORTED) != 0,
-                attribute(driver, device, WRITES_ORDERING),
-                attribute(driver, device, FLUSH_WRITES_OPTIONS));
+                driver.attributeOr(0, GPU_DIRECT_RDMA_SUPPORTED, device) != 0,
+                driver.attributeOr(0, DMA_BUF_SUPPORTED, device) != 0,
+                driver.attributeOr(0, WRITES_ORDERING, device),
+                driver.attributeOr(0, FLUSH_WRITES_OPTIONS, device));
     }
 
     /**
@@ -95,12 +95,6 @@ public final class CudaNicMemory implements NicMemory {
                                 "the GPU's driver cannot export dma-bufs (DMA_BUF_SUPPORTED is 0); install NVIDIA's open"
                                         + " kernel modules, on Linux 5.12 or newer"),
                 !ordered);
-    }
-
-    /** 0 from a driver that does not know the question. */
-    private static int attribute(CudaDriver driver, int device, int attribute) {
-        int[] value = new int[1];
-        return driver.cuDeviceGetAttribute(value, attribute, device) == 0 ? value[0] : 0;
     }
 
     @Override

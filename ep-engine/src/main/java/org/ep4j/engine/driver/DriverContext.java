@@ -1,6 +1,5 @@
 package org.ep4j.engine.driver;
 
-import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
@@ -37,15 +36,12 @@ public final class DriverContext implements AutoCloseable {
         this.errors = new DriverErrors(driver);
         this.ordinal = ordinal;
         errors.check(driver.init(), "starting the driver");
-        int[] count = new int[1];
-        errors.check(driver.deviceCount(count), "counting the GPUs");
-        if (ordinal >= count[0]) {
-            throw new EpUnavailableException(this + " does not exist: this process sees " + count[0]
+        int count = errors.read("counting the GPUs", driver::deviceCount);
+        if (ordinal >= count) {
+            throw new EpUnavailableException(this + " does not exist: this process sees " + count
                     + " GPUs; set ep.device to a lower ordinal, or check " + driver.visibleVariable());
         }
-        int[] found = new int[1];
-        errors.check(driver.device(found, ordinal), "looking for " + this);
-        device = found[0];
+        device = errors.read("looking for " + this, found -> driver.device(found, ordinal));
         long[] context = new long[1];
         errors.check(driver.retain(context, device), "beginning to use " + this);
         handle = context[0];
@@ -137,17 +133,13 @@ public final class DriverContext implements AutoCloseable {
 
     /** An attribute by the driver's number. */
     public int attribute(int attribute) {
-        int[] value = new int[1];
-        errors.check(driver.attribute(value, attribute, device), "asking " + this + " for attribute " + attribute);
-        return value[0];
+        return errors.read(
+                "asking " + this + " for attribute " + attribute, value -> driver.attribute(value, attribute, device));
     }
 
     /** PCI function of the GPU; empty when the driver does not tell. */
     Optional<PciAddress> address() {
-        byte[] text = new byte[32];
-        return driver.busId(text, text.length, device) == 0
-                ? PciAddress.parse(new String(text, StandardCharsets.US_ASCII).split("\0", -1)[0])
-                : Optional.empty();
+        return driver.address(device);
     }
 
     /** Lets kernels of this GPU load and store memory of another one in the same process. */

@@ -16,8 +16,8 @@ import org.ep4j.engine.gpu.GpuGraph;
 import org.ep4j.engine.gpu.GpuMarker;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.GpuTimer;
+import org.ep4j.engine.gpu.GraphRecording;
 import org.ep4j.engine.gpu.PinnedMemory;
-import org.ep4j.engine.gpu.Recording;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.OwnedMemory;
 import org.ep4j.engine.memory.TrackedMemory;
@@ -39,7 +39,7 @@ public abstract class DriverDevice implements GpuDevice {
     private @Nullable DriverStream memoryStream;
 
     /** What a thread records now. */
-    private final ThreadLocal<Optional<Recording>> recording = ThreadLocal.withInitial(Optional::empty);
+    private final ThreadLocal<Optional<GraphRecording>> recording = ThreadLocal.withInitial(Optional::empty);
 
     /**
      * A GPU in use.
@@ -176,8 +176,8 @@ public abstract class DriverDevice implements GpuDevice {
 
     @Override
     public GpuGraph capture(long stream, Runnable work) {
-        Optional<Recording> outer = recording.get();
-        Recording mine = new Recording(this);
+        Optional<GraphRecording> outer = recording.get();
+        GraphRecording mine = new GraphRecording(this);
         recording.set(Optional.of(mine));
         try {
             return mine.graph(DriverGraph.capture(context, stream, work));
@@ -190,7 +190,7 @@ public abstract class DriverDevice implements GpuDevice {
     }
 
     @Override
-    public Optional<Recording> recording() {
+    public Optional<GraphRecording> recording() {
         return recording.get();
     }
 

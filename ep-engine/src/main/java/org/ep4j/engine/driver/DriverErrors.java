@@ -1,5 +1,6 @@
 package org.ep4j.engine.driver;
 
+import java.util.function.ToIntFunction;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 
@@ -46,6 +47,30 @@ public final class DriverErrors {
             throw new EpResourceException(message + "; lower the shape's token limits, or free memory on the GPU");
         }
         throw new EpException(message);
+    }
+
+    /**
+     * Reads the number that a call writes.
+     *
+     * @param what as in {@link #check}
+     * @throws EpException as {@link #check}
+     */
+    public int read(String what, ToIntFunction<int[]> call) {
+        int[] number = new int[1];
+        check(call.applyAsInt(number), what);
+        return number[0];
+    }
+
+    /**
+     * Reads the text that a call writes, which ends with a zero byte.
+     *
+     * @param what as in {@link #check}
+     * @throws EpException as {@link #check}
+     */
+    public String readText(String what, ToIntFunction<byte[]> call) {
+        byte[] text = new byte[GpuDriver.TEXT_BYTES];
+        check(call.applyAsInt(text), what);
+        return GpuDriver.text(text);
     }
 
     /** Name, number and meaning. */

@@ -1,10 +1,10 @@
 package org.ep4j.engine.driver;
 
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.ep4j.engine.gpu.Recording;
+import org.ep4j.engine.gpu.GraphRecording;
 
 /** A recorded graph that is ready. */
-final class DriverGraph implements Recording.Graph {
+final class DriverGraph implements GraphRecording.Graph {
     private final DriverContext context;
     private final long executable;
     private final AtomicBoolean closed = new AtomicBoolean();

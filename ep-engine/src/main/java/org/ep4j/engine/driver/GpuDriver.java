@@ -1,11 +1,30 @@
 package org.ep4j.engine.driver;
 
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+import java.util.function.ToIntFunction;
+import org.ep4j.topology.PciAddress;
+
 /**
  * What the drivers of NVIDIA's and AMD's GPUs do alike, for the calling thread's current GPU unless a device is named. Handles
  * and device addresses are {@code long}; results are the driver's own numbers, 0 for success. Those that ep4j looks at are the
  * same in {@code cuda.h} and {@code hip_runtime_api.h}: see {@link DriverErrors}. Safe for use from several threads.
  */
 public interface GpuDriver {
+    /** Bytes that suffice for the texts of a driver. */
+    int TEXT_BYTES = 128;
+
+    /** The number that a call writes, or {@code absent} when the call fails. */
+    static int readOr(int absent, ToIntFunction<int[]> call) {
+        int[] number = new int[1];
+        return call.applyAsInt(number) == 0 ? number[0] : absent;
+    }
+
+    /** The text before the first zero byte. */
+    static String text(byte[] zeroEnded) {
+        return new String(zeroEnded, StandardCharsets.US_ASCII).split("\0", -1)[0];
+    }
+
     /** Type of its devices: {@code cuda} or {@code hip}. */
     String type();
 
@@ -33,8 +52,28 @@ public interface GpuDriver {
     /** An attribute of a GPU; the numbers of attributes are the driver's own. */
     int attribute(int[] value, int attribute, int device);
 
+    /** An attribute of a GPU, or {@code absent} from a driver that does not know it. */
+    default int attributeOr(int absent, int attribute, int device) {
+        return readOr(absent, value -> attribute(value, attribute, device));
+    }
+
+    /** Model name of a GPU as a text that ends with a zero byte. */
+    int name(byte[] text, int length, int device);
+
+    /** Model name of a GPU; empty when the driver does not give it. */
+    default String name(int device) {
+        byte[] text = new byte[TEXT_BYTES];
+        return name(text, text.length, device) == 0 ? text(text) : "";
+    }
+
     /** PCI function of a GPU as a text that ends with a zero byte. */
     int busId(byte[] text, int length, int device);
+
+    /** PCI function of a GPU; empty when the driver does not give it. */
+    default Optional<PciAddress> address(int device) {
+        byte[] text = new byte[TEXT_BYTES];
+        return busId(text, text.length, device) == 0 ? PciAddress.parse(text(text)) : Optional.empty();
+    }
 
     /** Makes sure that a GPU can be used; {@code context} names it in the calls below. */
     int retain(long[] context, int device);

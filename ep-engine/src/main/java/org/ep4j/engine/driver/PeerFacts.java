@@ -139,6 +139,19 @@ public record PeerFacts(String backend) {
         return GpuPaths.between(from, same ? to : to.withLocality(at(to.locality(), index)));
     }
 
+    /** The same place under another number, whose card is that number, too. */
+    private static Locality at(Locality locality, int gpu) {
+        return new Locality(
+                gpu,
+                locality.vendor(),
+                locality.architecture(),
+                locality.numa(),
+                locality.gpus(),
+                locality.peers(),
+                locality.nics(),
+                locality.processors());
+    }
+
     /**
      * {@link #GPUS} on a described machine, where every rank may use every GPU: descriptions number GPUs in one way for all
      * ranks, so numbers stand for places. Numbers may have gaps.
@@ -153,18 +166,6 @@ public record PeerFacts(String backend) {
     /** Place of a GPU on a described machine. */
     public static String describedGpu(int index) {
         return "#" + index;
-    }
-
-    private static Locality at(Locality locality, int index) {
-        return new Locality(
-                index,
-                locality.vendor(),
-                locality.architecture(),
-                locality.numa(),
-                locality.gpus(),
-                locality.peers(),
-                locality.nics(),
-                locality.processors());
     }
 
     /** The nearest kind of memory that serves all peers of a rank: a plain allocation wherever no other host maps it. */

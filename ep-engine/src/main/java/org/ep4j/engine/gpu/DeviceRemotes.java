@@ -14,7 +14,7 @@ import org.ep4j.spi.DevicePosted;
  * The peers of a GPU whose kernels post to them by themselves. What kernels have put is waited for with what the host has, by
  * {@link DevicePosted#drain}. See {@code remote.cu}.
  */
-final class DeviceRemotes implements RemoteTable {
+final class DeviceRemotes implements Posting {
     /** Bytes of {@code struct Remote} with {@code EP_DEVICE_POSTED}. */
     private static final int BYTES = 56;
 

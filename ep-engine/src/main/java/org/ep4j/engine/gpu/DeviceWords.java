@@ -26,7 +26,6 @@ final class DeviceWords implements Words {
         this.memory = new DeviceMemory(memory.address(), memory.byteSize(), device);
     }
 
-    /** The range. */
     DeviceMemory memory() {
         return memory;
     }

@@ -1,5 +1,8 @@
 package org.ep4j.engine.gpu;
 
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +13,7 @@ import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
+import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchRequest;
@@ -24,15 +28,17 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineBuffer;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.buffer.RequestTensors;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.host.RoutingLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
-import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.spi.Bootstrap;
 
-/** A buffer whose device is a GPU. */
 final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
@@ -90,7 +96,28 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     @Override
     public DispatchLayout layout(Tensor topkIds) {
         requireOpen();
-        return RoutingCounts.layout(topkIds, state, group().plan().hostIndex());
+        RequestChecks checks = state.checks();
+        int tokens = checks.layoutTokens(topkIds);
+        checks.ids(topkIds, tokens);
+        // Counted on the host from a copy of the ids: the result is the host's anyway.
+        ByteBuffer copy = ByteBuffer.allocateDirect((int) topkIds.byteSize()).order(ByteOrder.nativeOrder());
+        state.device().download(topkIds.memory(), copy);
+        Tensor onHost = Tensor.of(
+                new DeviceMemory(HostMemory.address(copy), copy.capacity(), Device.HOST),
+                topkIds.type(),
+                tokens,
+                state.shape().topK());
+        try {
+            return RoutingLayout.of(
+                    onHost,
+                    tokens,
+                    state.shape(),
+                    state.placement(),
+                    state.waits().mask(),
+                    group().plan().hostIndex());
+        } finally {
+            Reference.reachabilityFence(copy);
+        }
     }
 
     @Override

@@ -18,9 +18,9 @@ import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
-import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.Recoverer;
@@ -44,11 +44,11 @@ public final class GpuBuffers {
      * @throws EpArgumentException when kernels of {@code device} cannot serve the shape with so many ranks
      */
     public static void check(EpShape shape, int ranks, GpuDevice device) {
-        if (ranks > Pieces.MOST_RANKS) {
+        if (ranks > KernelSizes.MOST_RANKS) {
             throw new EpArgumentException(
                     "ranks",
                     ranks,
-                    "at most " + Pieces.MOST_RANKS
+                    "at most " + KernelSizes.MOST_RANKS
                             + " with GPUs, because kernels keep data of each rank in shared memory",
                     "divide the ranks into groups");
         }
@@ -139,7 +139,7 @@ public final class GpuBuffers {
                 ranks,
                 windows,
                 (reached, exchange, tables) -> exchange.posted()
-                        .map(posted -> (RemoteTable)
+                        .map(posted -> (Posting)
                                 new DeviceRemotes(device, copies, group.plan(), rank, exchange, posted, rails, tables))
                         .orElseGet(() -> new Remotes(
                                 device,
@@ -168,12 +168,12 @@ public final class GpuBuffers {
                 local,
                 allocate(device, local.highThroughputBytes(), owned),
                 allocate(device, 2 * local.lowLatencyBytes(), owned),
-                own(device.allocatePrivate(Temporary.bytes(shape, ranks)), owned),
+                own(device.allocatePrivate(KernelSizes.temporaryBytes(shape, ranks)), owned),
                 processors,
                 window.isPresent());
         DeviceState deviceState = new DeviceState(device, copies, ranks);
         owned.push(deviceState::close);
-        Failures failures = new Failures(device.allocatePinned(Failures.BYTES), shape, waits);
+        KernelFailures failures = new KernelFailures(device.allocatePinned(KernelFailures.BYTES), shape, waits);
         owned.push(failures::close);
         Optional<DevicePosted> posted = window.flatMap(GpuWindow::posted);
         String source = KernelSource.of(

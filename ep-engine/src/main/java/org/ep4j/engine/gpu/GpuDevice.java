@@ -123,5 +123,5 @@ public interface GpuDevice extends EpDevice {
     GpuGraph capture(long stream, Runnable work);
 
     /** What the calling thread records by {@link #capture}, if it does. */
-    Optional<Recording> recording();
+    Optional<GraphRecording> recording();
 }

@@ -22,7 +22,7 @@ import org.ep4j.engine.sync.Waits;
  * @param layout of the results
  * @param highThroughput memory of high-throughput results
  * @param lowLatency memory of low-latency results, two banks one after the other
- * @param temporary see {@link Temporary}
+ * @param temporary see {@link KernelSizes#temporaryBytes}
  * @param processors that move rows
  * @param remotes true where some peers are not mapped
  */
@@ -68,12 +68,10 @@ record GpuState(
         return peers.layout();
     }
 
-    /** Address of a high-throughput region. */
     long address(LocalLayout.HighThroughput region) {
         return highThroughput.address() + layout.offset(region);
     }
 
-    /** Address of a region of a low-latency bank. */
     long address(int bank, LocalLayout.LowLatency region) {
         return lowLatency.address() + bank * layout.lowLatencyBytes() + layout.offset(region);
     }

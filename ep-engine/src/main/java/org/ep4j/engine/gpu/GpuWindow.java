@@ -68,7 +68,7 @@ public record GpuWindow(
         int channels = (int) most;
         return channels == 0
                 ? Optional.empty()
-                : Optional.of(new WindowLayout(shape, plan.ranks(), channels, rails.passes()));
+                : Optional.of(WindowLayout.of(shape, plan.ranks(), channels, rails.passes()));
     }
 
     /** Ranks that {@code rank} posts to, ascending. */

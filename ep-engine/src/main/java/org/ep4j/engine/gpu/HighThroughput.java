@@ -17,8 +17,8 @@ final class HighThroughput {
     HighThroughput(GpuState state, Cleaner cleaner) {
         this.state = state;
         long counts = 8L * (2 + 2L * state.localExperts() + 1);
-        this.handles = new HandlePool(
-                state.device(), HandleLayout.highThroughput(state.shape(), state.ranks()), counts, cleaner);
+        this.handles =
+                new HandlePool(state.device(), KernelSizes.handleBytes(state.shape(), state.ranks()), counts, cleaner);
     }
 
     GpuState state() {

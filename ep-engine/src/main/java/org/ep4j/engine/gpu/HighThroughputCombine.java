@@ -13,6 +13,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
 import org.ep4j.Tensor;
+import org.ep4j.engine.gpu.KernelSizes.RowPieces;
 import org.ep4j.engine.layout.BufferLayout;
 
 /**
@@ -73,7 +74,6 @@ final class HighThroughputCombine {
         return offset() >= start && offset() + bytes <= start + length;
     }
 
-    /** Queues the kernels. */
     CombineResult run(Queue queue, EpEvent event) {
         if (!symmetric.equals(state.symmetric())) {
             throw new EpStateException("the buffer recovered while combine was called; call combine again");

@@ -56,7 +56,6 @@ final class HighThroughputDispatch {
         return request.layout() == RowLayout.BY_EXPERT;
     }
 
-    /** Queues it. */
     DispatchResult run(Queue queue, EpEvent event) {
         if (request.exactCounts() && queue.isCapturing()) {
             throw new EpArgumentException(
@@ -69,13 +68,13 @@ final class HighThroughputDispatch {
         HighThroughputHandle handle = cached.orElseGet(() -> newHandle(event));
         handle.usedBy(queue);
         Arguments arguments = arguments(queue, handle);
-        launch(queue, "ht_send", Pieces.sendStage(shape, state.symmetricLayout(), state.ranks(), fp8), arguments);
+        launch(queue, "ht_send", KernelSizes.sendStage(shape, state.symmetricLayout(), state.ranks(), fp8), arguments);
         if (state.remotes()) {
-            launch(queue, "ht_take", Pieces.rowStage(rowBytes()), arguments);
+            launch(queue, "ht_take", KernelSizes.rowStage(rowBytes()), arguments);
         }
         queue.launchOverlapping("ht_receive", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
         if (byExpert() || request.out().isPresent()) {
-            launch(queue, "ht_expand", Pieces.rowStage(rowBytes()), arguments);
+            launch(queue, "ht_expand", KernelSizes.rowStage(rowBytes()), arguments);
         }
         return new HighThroughputResult(
                 mode,
@@ -107,7 +106,7 @@ final class HighThroughputDispatch {
     private void launch(Queue queue, String kernel, int stageBytes, Arguments arguments) {
         GpuFacts facts = state.device().facts();
         int most = MOST_THREADS / facts.lanes();
-        int warps = facts.bulk() ? Math.min(most, Pieces.roomBytes(facts, state.ranks()) / stageBytes) : most;
+        int warps = facts.bulk() ? Math.min(most, KernelSizes.roomBytes(facts, state.ranks()) / stageBytes) : most;
         queue.launchOverlapping(
                 kernel,
                 state.highThroughputProcessors(),

@@ -48,9 +48,9 @@ final class KernelConstants {
         values.put("COMBINE_SLOT_BYTES", (long) layout.combineSlotBytes());
         values.put("COMBINE_FLAGS", layout.combineFlag(0, 0, 0));
         values.put("LL_TABLE_EXPERTS", (long) LowLatencyPieces.tableExperts(layout.messageHead(), ranks, sharedBytes));
-        values.put("CHUNK", (long) Pieces.chunk(shape, ranks));
-        values.put("PIECE", (long) Pieces.PIECE);
-        values.put("STAGED_RECORDS", Pieces.stagesRecords(shape, layout, ranks) ? 1L : 0L);
+        values.put("CHUNK", (long) KernelSizes.chunk(shape, ranks));
+        values.put("PIECE", (long) KernelSizes.PIECE);
+        values.put("STAGED_RECORDS", KernelSizes.stagesRecords(shape, layout, ranks) ? 1L : 0L);
         values.put("POSTED", window.isPresent() ? 1L : 0L);
         values.put("RAILS", window.filter(WindowLayout::rails).isPresent() ? 1L : 0L);
         window.ifPresent(w -> {

@@ -37,29 +37,21 @@ final class KernelMemory {
     /** Makes the tables and threads by which kernels post. */
     interface Posts {
         /**
-         * For one memory.
+         * Makes what kernels post with into this memory.
          *
          * @param owned gets what frees the tables
          */
-        RemoteTable make(SymmetricMemory symmetric, GpuWindow window, Deque<Runnable> owned);
+        Posting make(SymmetricMemory symmetric, GpuWindow window, Deque<Runnable> owned);
     }
 
     /**
-     * One memory.
+     * Memory that kernels reach, and how.
      *
      * @param table device address of the table of addresses
      * @param owned what frees tables, the newest first
      */
     private record Reached(
-            SymmetricMemory symmetric,
-            long table,
-            Optional<GpuWindow> window,
-            Optional<RemoteTable> remotes,
-            Deque<Runnable> owned) {
-        Posting posting() {
-            return remotes.map(r -> (Posting) r).orElse(Posting.NONE);
-        }
-
+            SymmetricMemory symmetric, long table, Optional<GpuWindow> window, Posting posting, Deque<Runnable> owned) {
         void free() {
             owned.forEach(GpuBuffers::release);
             owned.clear();
@@ -85,7 +77,7 @@ final class KernelMemory {
         Deque<Runnable> owned = new ArrayDeque<>();
         try {
             long table = table(symmetric, window, owned);
-            Optional<RemoteTable> remotes = window.map(w -> posts.make(symmetric, w, owned));
+            Posting remotes = window.map(w -> posts.make(symmetric, w, owned)).orElse(Posting.NONE);
             Reached reached = new Reached(symmetric, table, window, remotes, owned);
             prepared = Optional.of(reached);
             return () -> end(reached);
@@ -129,9 +121,7 @@ final class KernelMemory {
         arguments
                 .set(Param.PEERS, reached.table())
                 .set(Param.LOCAL, reached.symmetric().local().address())
-                .set(
-                        Param.REMOTES,
-                        reached.remotes().map(RemoteTable::tableAddress).orElse(0L))
+                .set(Param.REMOTES, reached.posting().tableAddress())
                 .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
                 .set(Param.WORDS, window.map(w -> w.counters().address()).orElse(0L));
         posting.retire();

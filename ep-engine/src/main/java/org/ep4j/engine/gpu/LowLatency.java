@@ -20,8 +20,8 @@ final class LowLatency {
     LowLatency(GpuState state, Operations operations, Cleaner cleaner) {
         this.operations = operations;
         this.state = state;
-        this.handles =
-                new HandlePool(state.device(), HandleLayout.lowLatency(state.shape(), state.ranks()), 64, cleaner);
+        this.handles = new HandlePool(
+                state.device(), KernelSizes.lowLatencyHandleBytes(state.shape(), state.ranks()), 64, cleaner);
     }
 
     GpuState state() {

@@ -17,7 +17,6 @@ import org.ep4j.engine.sync.Receipt;
 final class LowLatencyResults {
     private LowLatencyResults() {}
 
-    /** A dispatch. */
     record Dispatch(
             LowLatencyDispatch operation,
             org.ep4j.engine.gpu.LowLatency.Flow flow,
@@ -26,7 +25,6 @@ final class LowLatencyResults {
             EpEvent end,
             Receipt receipt)
             implements LowLatencyDispatchResult {
-        /** Bank of the results. */
         private int bank() {
             flow.validity().check(call);
             if (receipt.isHook()) {
@@ -77,7 +75,6 @@ final class LowLatencyResults {
         }
     }
 
-    /** A combine. */
     record Combine(
             LowLatencyCombine operation,
             org.ep4j.engine.gpu.LowLatency.Flow flow,

@@ -5,7 +5,6 @@ import org.ep4j.spi.ExposedMemory;
 
 /** Memory of a GPU as NICs reach it. Safe for use from several threads. */
 public interface NicMemory {
-    /** What the GPU allows. */
     GpuDirect facts();
 
     /**

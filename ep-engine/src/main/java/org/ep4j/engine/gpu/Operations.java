@@ -13,6 +13,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
+import org.ep4j.engine.gpu.GraphRecording.Replays;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Waits;
@@ -35,7 +36,7 @@ final class Operations {
 
     private final GpuDevice device;
     private final Launcher launcher;
-    private final Failures failures;
+    private final KernelFailures failures;
     private final DeviceState state;
     private final Abort abort;
     private final Waits waits;
@@ -43,7 +44,6 @@ final class Operations {
     private final KernelMemory memory;
     private final Arguments common;
     private final Duration defaultTimeout;
-    private final OwnStream ownStream;
     private final EventRing events;
     private final Replays replays = new Replays();
     private final ReentrantLock lock = new ReentrantLock(true);
@@ -52,6 +52,13 @@ final class Operations {
     private @Nullable OperationEvent last;
 
     private long lastStream;
+
+    /** For synchronous calls on a stream that all ranks of the process share; made when it is needed first. */
+    private @Nullable GpuStream ownStream;
+
+    /** End of what was queued on the shared stream before. */
+    private @Nullable GpuMarker sharedWork;
+
     private long sequence;
     private long recorded;
     /** Numbers of recorded operations up to this one are of memory that the buffer does not use any more. */
@@ -69,7 +76,7 @@ final class Operations {
     Operations(
             GpuDevice device,
             Launcher launcher,
-            Failures failures,
+            KernelFailures failures,
             DeviceState state,
             Abort abort,
             Waits waits,
@@ -89,7 +96,6 @@ final class Operations {
         this.common = common;
         this.defaultTimeout = defaultTimeout;
         this.events = new EventRing(device, cleaner);
-        this.ownStream = new OwnStream(device);
     }
 
     /** Puts the kernels of an operation into a queue. */
@@ -134,7 +140,7 @@ final class Operations {
             throw processors.refusal(options.stream());
         }
         boolean moves = !options.async() && processors.ranksShare(options.stream());
-        long stream = moves ? ownStream.behind(options.stream()) : options.stream();
+        long stream = moves ? ownStreamBehind(options.stream()) : options.stream();
         boolean capturing = device.isCapturing(stream);
         if (capturing && !options.async()) {
             throw new EpStateException("stream 0x" + Long.toHexString(stream)
@@ -156,6 +162,17 @@ final class Operations {
         T result = body.run(new StreamQueue(stream, timeout, false, sequence), event);
         end(event, stream, sequence);
         return result;
+    }
+
+    /** Orders this rank's own stream after what is queued on {@code shared} now. */
+    private long ownStreamBehind(long shared) {
+        GpuStream own = ownStream == null ? device.createStream() : ownStream;
+        ownStream = own;
+        GpuMarker before = sharedWork == null ? device.createMarker() : sharedWork;
+        sharedWork = before;
+        before.record(shared);
+        device.await(own.handle(), before);
+        return own.handle();
     }
 
     /** Recorded operations have numbers of their own: how often they run, and when, is known only when graphs are launched. */
@@ -490,7 +507,12 @@ final class Operations {
     /** Gives events back; nothing of this buffer runs any more. */
     void free() {
         events.close();
-        ownStream.close();
+        if (sharedWork != null) {
+            sharedWork.close();
+        }
+        if (ownStream != null) {
+            ownStream.close();
+        }
     }
 
     /** True if nothing of this buffer is queued or runs. */

@@ -3,12 +3,17 @@ package org.ep4j.engine.gpu;
 import java.time.Duration;
 
 /**
- * Host threads that post for a GPU, as the operations of a buffer know them. Without overrides: there are none, since all peers are mapped
- * or kernels post by themselves.
+ * Peers of a GPU that are not mapped, and the host threads that post to them. Without overrides there are no threads, since
+ * all peers are mapped or kernels post by themselves.
  */
 interface Posting {
-    /** There are no threads. */
+    /** All peers are mapped. */
     Posting NONE = new Posting() {};
+
+    /** Address of {@code struct Remote} of each rank; 0 if all peers are mapped. */
+    default long tableAddress() {
+        return 0;
+    }
 
     /** An operation is about to be queued. */
     default void wake() {}

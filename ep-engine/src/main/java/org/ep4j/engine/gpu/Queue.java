@@ -38,7 +38,6 @@ interface Queue {
     /** Queues a copy between addresses of this device. */
     void copy(long to, long from, long bytes);
 
-    /** Queues zeroing. */
     void zero(long address, long bytes);
 
     /** True while the stream records a graph: nothing may wait on the host. */

@@ -16,7 +16,6 @@ import org.ep4j.spi.ExposedMemory.Kind;
  * @param reasons what is against the others, with what to do
  */
 public record Registrable(List<Kind> kinds, List<String> reasons) {
-    /** Copies the lists. */
     public Registrable {
         kinds = List.copyOf(kinds);
         reasons = List.copyOf(reasons);

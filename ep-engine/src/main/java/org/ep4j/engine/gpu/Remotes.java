@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * The peers of a GPU that are not mapped: its kernels put commands into rings, and proxy threads post for them and bring what
  * has come to words that kernels look at. See {@code remote.cu}.
  */
-final class Remotes implements RemoteTable {
+final class Remotes implements Posting {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** Bytes of {@code struct Remote}. */

@@ -1,15 +1,13 @@
 package org.ep4j.engine.hip;
 
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.DriverErrors;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.engine.driver.GpuDriver;
 
 /**
  * The GPUs that HIP shows to this process.
@@ -31,26 +29,21 @@ public record HipGpus(String runtime, List<HipGpu> all) {
     public static HipGpus look() {
         HipRuntime runtime = HipRuntime.load();
         DriverErrors errors = new DriverErrors(runtime);
-        errors.check(runtime.hipInit(0), "hipInit");
+        errors.check(runtime.init(), "hipInit");
         HipVersion version = runtime.version();
         if (!version.isAtLeast(HipVersion.OLDEST)) {
             throw new EpUnavailableException("HIP " + version + " is older than " + HipVersion.OLDEST
                     + "; install ROCm " + HipVersion.OLDEST + " or newer");
         }
-        int[] count = new int[1];
-        errors.check(runtime.hipGetDeviceCount(count), "hipGetDeviceCount");
+        int count = errors.read("hipGetDeviceCount", runtime::deviceCount);
         List<HipGpu> gpus = new ArrayList<>();
-        for (int ordinal = 0; ordinal < count[0]; ordinal++) {
-            gpus.add(gpu(runtime, ordinal, count[0]));
+        for (int ordinal = 0; ordinal < count; ordinal++) {
+            gpus.add(gpu(runtime, ordinal, count));
         }
         return new HipGpus(version.toString(), gpus);
     }
 
     private static HipGpu gpu(HipRuntime runtime, int ordinal, int count) {
-        byte[] name = new byte[128];
-        boolean named = runtime.hipDeviceGetName(name, name.length, ordinal) == 0;
-        byte[] bus = new byte[32];
-        boolean placed = runtime.hipDeviceGetPCIBusId(bus, bus.length, ordinal) == 0;
         Map<Integer, HipGpu.Way> peers = new TreeMap<>();
         for (int other = 0; other < count; other++) {
             if (other != ordinal) {
@@ -58,21 +51,15 @@ public record HipGpus(String runtime, List<HipGpu> all) {
             }
         }
         return new HipGpu(
-                ordinal,
-                named ? text(name) : "",
-                placed ? PciAddress.parse(text(bus)) : Optional.empty(),
-                architecture(runtime, ordinal),
-                peers);
+                ordinal, runtime.name(ordinal), runtime.address(ordinal), architecture(runtime, ordinal), peers);
     }
 
     private static HipGpu.Way way(HipRuntime runtime, int from, int to) {
-        int[] can = new int[1];
-        boolean told = runtime.hipDeviceCanAccessPeer(can, from, to) == 0;
+        int can = GpuDriver.readOr(0, out -> runtime.hipDeviceCanAccessPeer(out, from, to));
         int[] type = new int[1];
         int[] hops = new int[1];
         boolean joined = runtime.hipExtGetLinkTypeAndHopCount(from, to, type, hops) == 0;
-        return new HipGpu.Way(
-                told && can[0] != 0, joined && type[0] == HipRuntime.XGMI, joined ? Math.max(1, hops[0]) : 1);
+        return new HipGpu.Way(can != 0, joined && type[0] == HipRuntime.XGMI, joined ? Math.max(1, hops[0]) : 1);
     }
 
     private static String architecture(HipRuntime runtime, int ordinal) {
@@ -82,9 +69,5 @@ public record HipGpus(String runtime, List<HipGpu> all) {
             // The device's own probe says what is wrong.
             return "";
         }
-    }
-
-    private static String text(byte[] zeroEnded) {
-        return new String(zeroEnded, StandardCharsets.US_ASCII).split("\0", -1)[0];
     }
 }

@@ -49,7 +49,7 @@ public final class HipNicMemory implements NicMemory {
         try {
             HipRuntime runtime = HipRuntime.load();
             int[] handle = new int[1];
-            return runtime.hipInit(0) == 0 && runtime.hipDeviceGet(handle, device.ordinal()) == 0
+            return runtime.init() == 0 && runtime.device(handle, device.ordinal()) == 0
                     ? Optional.of(facts(runtime, handle[0]))
                     : Optional.empty();
         } catch (EpException e) {
@@ -60,21 +60,16 @@ public final class HipNicMemory implements NicMemory {
 
     private static GpuDirect facts(HipRuntime runtime, int device) {
         return facts(
-                hasLargeBar(runtime, device),
+                runtime.attributeOr(0, IS_LARGE_BAR, device) != 0,
                 flushRegister(runtime, device).isPresent(),
                 runtime.dmaBuf().isPresent());
-    }
-
-    private static boolean hasLargeBar(HipRuntime runtime, int device) {
-        int[] value = new int[1];
-        return runtime.hipDeviceGetAttribute(value, IS_LARGE_BAR, device) == 0 && value[0] != 0;
     }
 
     /** Empty where HIP has not mapped it. */
     private static Optional<ByteBuffer> flushRegister(HipRuntime runtime, int device) {
         // The one attribute that is an address, of 8 bytes.
         int[] halves = new int[2];
-        int result = runtime.hipDeviceGetAttribute(halves, HDP_MEM_FLUSH_CONTROL, device);
+        int result = runtime.attribute(halves, HDP_MEM_FLUSH_CONTROL, device);
         long address = (long) halves[1] << 32 | Integer.toUnsignedLong(halves[0]);
         return result == 0 && address != 0
                 ? Optional.of(new Pointer(address).getByteBuffer(0, Integer.BYTES))

@@ -3,8 +3,8 @@ package org.ep4j.engine.hip;
 import com.sun.jna.Function;
 import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
-import java.nio.charset.StandardCharsets;
 import org.ep4j.EpException;
+import org.ep4j.engine.driver.GpuDriver;
 
 /**
  * {@code hipDeviceProp_t} of {@code hip_runtime_api.h}, of which only the architecture's name is needed: no attribute tells it.
@@ -29,7 +29,7 @@ record HipProperties(String function, int bytes, int architectureAt) {
             memory.clear();
             int result = library.getFunction(layout.function).invokeInt(new Object[] {memory, device});
             byte[] text = memory.getByteArray(layout.architectureAt, TEXT_BYTES);
-            String name = new String(text, StandardCharsets.US_ASCII).split("\0", -1)[0];
+            String name = GpuDriver.text(text);
             if (result != 0 || !name.matches("gfx[0-9a-f]{3,}(:[a-z]+[+-])*")) {
                 throw new EpException(layout.function + " of hip:" + device + " gives " + result + " and \""
                         + name.replaceAll("[^ -~]", "?") + "\", expected 0 and a name like gfx942:sramecc+:xnack-; see"

@@ -13,11 +13,13 @@ import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.GpuDriver;
 import org.ep4j.engine.memory.LoadFailure;
 import org.ep4j.engine.memory.NativeMethods;
+import org.ep4j.engine.memory.NativeMethods.Symbol;
 
 /**
- * The calls of the HIP runtime that ep4j makes, with the names and argument orders of {@code hip_runtime_api.h}. Handles and
- * device addresses are {@code long}; results are {@code hipError_t}. ROCm 5.7 or newer. Where HIP has two layouts of a
- * structure, both are here; the numbers of attributes are the same from ROCm 5 to 7.
+ * The calls of the HIP runtime that ep4j makes, with the argument orders of {@code hip_runtime_api.h}; {@link Symbol} gives the
+ * name there of a method that {@link GpuDriver} names. Handles and device addresses are {@code long}; results are
+ * {@code hipError_t}. ROCm 5.7 or newer. Where HIP has two layouts of a structure, both are here; the numbers of attributes are
+ * the same from ROCm 5 to 7.
  */
 @SuppressWarnings("checkstyle:MethodName")
 final class HipRuntime implements GpuDriver {
@@ -94,67 +96,27 @@ final class HipRuntime implements GpuDriver {
 
     native int hipRuntimeGetVersion(int[] version);
 
-    native int hipGetDeviceCount(int[] count);
-
-    native int hipDeviceGet(int[] device, int ordinal);
-
     native int hipGetDevice(int[] ordinal);
 
     native int hipSetDevice(int ordinal);
 
-    native int hipDeviceGetName(byte[] name, int length, int device);
-
-    native int hipDeviceGetAttribute(int[] value, int attribute, int device);
-
-    native int hipDeviceGetPCIBusId(byte[] busId, int length, int device);
-
     native int hipDeviceCanAccessPeer(int[] can, int device, int peer);
-
-    native int hipDeviceGetP2PAttribute(int[] value, int attribute, int device, int peer);
 
     native int hipExtGetLinkTypeAndHopCount(int device, int peer, int[] type, int[] hops);
 
     native int hipDeviceEnablePeerAccess(int peer, int flags);
 
-    native int hipMalloc(long[] address, long bytes);
-
     native int hipExtMallocWithFlags(long[] address, long bytes, int flags);
 
-    native int hipFree(long address);
-
-    native int hipMallocAsync(long[] address, long bytes, long stream);
-
-    native int hipFreeAsync(long address, long stream);
-
-    native int hipMemGetInfo(long[] free, long[] total);
-
-    native int hipMemGetAddressRange(long[] base, long[] bytes, long address);
-
     native int hipMemsetD8Async(long address, byte value, long count, long stream);
-
-    native int hipMemcpyHtoD(long to, long from, long bytes);
-
-    native int hipMemcpyDtoH(long to, long from, long bytes);
 
     native int hipMemcpyAsync(long to, long from, long bytes, int kind, long stream);
 
     native int hipHostMalloc(long[] address, long bytes, int flags);
 
-    native int hipHostFree(long address);
-
     native int hipHostGetDevicePointer(long[] address, long host, int flags);
 
-    native int hipIpcGetMemHandle(byte[] handle, long address);
-
     native int hipIpcOpenMemHandle(long[] address, IpcHandle.ByValue handle, int flags);
-
-    native int hipIpcCloseMemHandle(long address);
-
-    native int hipModuleLoadData(long[] module, byte[] image);
-
-    native int hipModuleUnload(long module);
-
-    native int hipModuleGetFunction(long[] function, long module, String name);
 
     native int hipFuncGetAttribute(int[] value, int attribute, long function);
 
@@ -171,41 +133,15 @@ final class HipRuntime implements GpuDriver {
             long parameters,
             long extra);
 
-    native int hipThreadExchangeStreamCaptureMode(int[] mode);
-
     native int hipStreamCreateWithFlags(long[] stream, int flags);
-
-    native int hipStreamDestroy(long stream);
-
-    native int hipStreamSynchronize(long stream);
 
     native int hipStreamWaitEvent(long stream, long event, int flags);
 
-    native int hipStreamIsCapturing(long stream, int[] status);
-
     native int hipStreamBeginCapture(long stream, int mode);
-
-    native int hipStreamEndCapture(long stream, long[] graph);
 
     native int hipGraphInstantiateWithFlags(long[] executable, long graph, long flags);
 
-    native int hipGraphLaunch(long executable, long stream);
-
-    native int hipGraphExecDestroy(long executable);
-
-    native int hipGraphDestroy(long graph);
-
     native int hipEventCreateWithFlags(long[] event, int flags);
-
-    native int hipEventRecord(long event, long stream);
-
-    native int hipEventQuery(long event);
-
-    native int hipEventSynchronize(long event);
-
-    native int hipEventElapsedTime(float[] milliseconds, long from, long to);
-
-    native int hipEventDestroy(long event);
 
     @Override
     public String type() {
@@ -234,9 +170,7 @@ final class HipRuntime implements GpuDriver {
 
     /** Version of the runtime. */
     HipVersion version() {
-        int[] version = new int[1];
-        new DriverErrors(this).check(hipRuntimeGetVersion(version), "hipRuntimeGetVersion");
-        return HipVersion.of(version[0]);
+        return HipVersion.of(new DriverErrors(this).read("hipRuntimeGetVersion", this::hipRuntimeGetVersion));
     }
 
     /**
@@ -259,24 +193,24 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int deviceCount(int[] count) {
-        return hipGetDeviceCount(count);
-    }
+    @Symbol("hipGetDeviceCount")
+    public native int deviceCount(int[] count);
 
     @Override
-    public int device(int[] device, int ordinal) {
-        return hipDeviceGet(device, ordinal);
-    }
+    @Symbol("hipDeviceGet")
+    public native int device(int[] device, int ordinal);
 
     @Override
-    public int attribute(int[] value, int attribute, int device) {
-        return hipDeviceGetAttribute(value, attribute, device);
-    }
+    @Symbol("hipDeviceGetAttribute")
+    public native int attribute(int[] value, int attribute, int device);
 
     @Override
-    public int busId(byte[] text, int length, int device) {
-        return hipDeviceGetPCIBusId(text, length, device);
-    }
+    @Symbol("hipDeviceGetName")
+    public native int name(byte[] text, int length, int device);
+
+    @Override
+    @Symbol("hipDeviceGetPCIBusId")
+    public native int busId(byte[] text, int length, int device);
 
     /** HIP has one context a GPU, which begins by itself and never ends; here it is named by the number of the GPU, plus 1. */
     @Override
@@ -322,9 +256,8 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int allocate(long[] address, long bytes) {
-        return hipMalloc(address, bytes);
-    }
+    @Symbol("hipMalloc")
+    public native int allocate(long[] address, long bytes);
 
     /**
      * Uncached, so that no cache of the owner hides what peers write over xGMI; fine-grained where HIP shows other GPUs and
@@ -336,7 +269,7 @@ final class HipRuntime implements GpuDriver {
         int[] count = new int[1];
         int result = hipGetDevice(current);
         if (result == 0) {
-            result = hipGetDeviceCount(count);
+            result = deviceCount(count);
         }
         return result != 0
                 ? result
@@ -346,7 +279,7 @@ final class HipRuntime implements GpuDriver {
     /** Whether {@link #allocateShared} gives memory that no cache holds. */
     boolean sharesUncached(int device) {
         int[] count = new int[1];
-        return hipGetDeviceCount(count) == 0 && !onlyPci(device, count[0]);
+        return deviceCount(count) == 0 && !onlyPci(device, count[0]);
     }
 
     private boolean onlyPci(int device, int count) {
@@ -361,29 +294,24 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int free(long address) {
-        return hipFree(address);
-    }
+    @Symbol("hipFree")
+    public native int free(long address);
 
     @Override
-    public int allocateQueued(long[] address, long bytes, long stream) {
-        return hipMallocAsync(address, bytes, stream);
-    }
+    @Symbol("hipMallocAsync")
+    public native int allocateQueued(long[] address, long bytes, long stream);
 
     @Override
-    public int freeQueued(long address, long stream) {
-        return hipFreeAsync(address, stream);
-    }
+    @Symbol("hipFreeAsync")
+    public native int freeQueued(long address, long stream);
 
     @Override
-    public int memoryInfo(long[] free, long[] total) {
-        return hipMemGetInfo(free, total);
-    }
+    @Symbol("hipMemGetInfo")
+    public native int memoryInfo(long[] free, long[] total);
 
     @Override
-    public int addressRange(long[] base, long[] bytes, long address) {
-        return hipMemGetAddressRange(base, bytes, address);
-    }
+    @Symbol("hipMemGetAddressRange")
+    public native int addressRange(long[] base, long[] bytes, long address);
 
     @Override
     public int zero(long address, long bytes, long stream) {
@@ -391,14 +319,12 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int upload(long to, long from, long bytes) {
-        return hipMemcpyHtoD(to, from, bytes);
-    }
+    @Symbol("hipMemcpyHtoD")
+    public native int upload(long to, long from, long bytes);
 
     @Override
-    public int download(long to, long from, long bytes) {
-        return hipMemcpyDtoH(to, from, bytes);
-    }
+    @Symbol("hipMemcpyDtoH")
+    public native int download(long to, long from, long bytes);
 
     @Override
     public int copy(long to, long from, long bytes, long stream) {
@@ -411,9 +337,8 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int freePinned(long address) {
-        return hipHostFree(address);
-    }
+    @Symbol("hipHostFree")
+    public native int freePinned(long address);
 
     @Override
     public int mappedAddress(long[] address, long host) {
@@ -421,9 +346,8 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int exportMemory(byte[] handle, long base) {
-        return hipIpcGetMemHandle(handle, base);
-    }
+    @Symbol("hipIpcGetMemHandle")
+    public native int exportMemory(byte[] handle, long base);
 
     @Override
     public int openMemory(long[] base, byte[] handle) {
@@ -434,24 +358,20 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int closeMemory(long base) {
-        return hipIpcCloseMemHandle(base);
-    }
+    @Symbol("hipIpcCloseMemHandle")
+    public native int closeMemory(long base);
 
     @Override
-    public int loadModule(long[] module, byte[] code) {
-        return hipModuleLoadData(module, code);
-    }
+    @Symbol("hipModuleLoadData")
+    public native int loadModule(long[] module, byte[] code);
 
     @Override
-    public int unloadModule(long module) {
-        return hipModuleUnload(module);
-    }
+    @Symbol("hipModuleUnload")
+    public native int unloadModule(long module);
 
     @Override
-    public int function(long[] function, long module, String name) {
-        return hipModuleGetFunction(function, module, name);
-    }
+    @Symbol("hipModuleGetFunction")
+    public native int function(long[] function, long module, String name);
 
     @Override
     public int loadFunction(long function) {
@@ -470,9 +390,8 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int exchangeCaptureMode(int[] mode) {
-        return hipThreadExchangeStreamCaptureMode(mode);
-    }
+    @Symbol("hipThreadExchangeStreamCaptureMode")
+    public native int exchangeCaptureMode(int[] mode);
 
     @Override
     public int createStream(long[] stream) {
@@ -480,14 +399,12 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int destroyStream(long stream) {
-        return hipStreamDestroy(stream);
-    }
+    @Symbol("hipStreamDestroy")
+    public native int destroyStream(long stream);
 
     @Override
-    public int synchronize(long stream) {
-        return hipStreamSynchronize(stream);
-    }
+    @Symbol("hipStreamSynchronize")
+    public native int synchronize(long stream);
 
     @Override
     public int await(long stream, long event) {
@@ -495,9 +412,8 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int isCapturing(long stream, int[] status) {
-        return hipStreamIsCapturing(stream, status);
-    }
+    @Symbol("hipStreamIsCapturing")
+    public native int isCapturing(long stream, int[] status);
 
     @Override
     public int beginCapture(long stream) {
@@ -505,9 +421,8 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int endCapture(long stream, long[] graph) {
-        return hipStreamEndCapture(stream, graph);
-    }
+    @Symbol("hipStreamEndCapture")
+    public native int endCapture(long stream, long[] graph);
 
     @Override
     public int instantiate(long[] executable, long graph) {
@@ -515,19 +430,16 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int launchGraph(long executable, long stream) {
-        return hipGraphLaunch(executable, stream);
-    }
+    @Symbol("hipGraphLaunch")
+    public native int launchGraph(long executable, long stream);
 
     @Override
-    public int destroyExecutable(long executable) {
-        return hipGraphExecDestroy(executable);
-    }
+    @Symbol("hipGraphExecDestroy")
+    public native int destroyExecutable(long executable);
 
     @Override
-    public int destroyGraph(long graph) {
-        return hipGraphDestroy(graph);
-    }
+    @Symbol("hipGraphDestroy")
+    public native int destroyGraph(long graph);
 
     @Override
     public int createEvent(long[] event, boolean timed) {
@@ -535,29 +447,24 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int record(long event, long stream) {
-        return hipEventRecord(event, stream);
-    }
+    @Symbol("hipEventRecord")
+    public native int record(long event, long stream);
 
     @Override
-    public int query(long event) {
-        return hipEventQuery(event);
-    }
+    @Symbol("hipEventQuery")
+    public native int query(long event);
 
     @Override
-    public int synchronizeEvent(long event) {
-        return hipEventSynchronize(event);
-    }
+    @Symbol("hipEventSynchronize")
+    public native int synchronizeEvent(long event);
 
     @Override
-    public int elapsed(float[] milliseconds, long from, long to) {
-        return hipEventElapsedTime(milliseconds, from, to);
-    }
+    @Symbol("hipEventElapsedTime")
+    public native int elapsed(float[] milliseconds, long from, long to);
 
     @Override
-    public int destroyEvent(long event) {
-        return hipEventDestroy(event);
-    }
+    @Symbol("hipEventDestroy")
+    public native int destroyEvent(long event);
 
     /** {@code hipIpcMemHandle_t}: 64 opaque bytes. JNA makes it and reads its field by reflection, so all is public. */
     @FieldOrder("reserved")

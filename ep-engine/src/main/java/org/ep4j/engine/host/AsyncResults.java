@@ -31,7 +31,6 @@ final class AsyncResults {
         }
     }
 
-    /** A high-throughput dispatch. */
     record Dispatch(Later<DispatchResult> later) implements DispatchResult {
         @Override
         public DispatchHandle handle() {
@@ -99,7 +98,6 @@ final class AsyncResults {
         }
     }
 
-    /** A high-throughput combine. */
     record Combine(Later<CombineResult> later) implements CombineResult {
         @Override
         public EpEvent event() {
@@ -117,7 +115,6 @@ final class AsyncResults {
         }
     }
 
-    /** A low-latency dispatch. */
     record LowLatencyDispatched(Later<LowLatencyDispatchResult> later) implements LowLatencyDispatchResult {
         @Override
         public LowLatencyHandle handle() {
@@ -160,7 +157,6 @@ final class AsyncResults {
         }
     }
 
-    /** A low-latency combine. */
     record LowLatencyCombined(Later<LowLatencyCombineResult> later) implements LowLatencyCombineResult {
         @Override
         public EpEvent event() {

@@ -12,12 +12,12 @@ import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.rows.RowCopies;
-import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
 
@@ -69,7 +69,6 @@ final class HighThroughputCombine {
         returnedRows = returned.indices();
     }
 
-    /** Runs it. */
     CombineResult run(Deadline deadline) {
         try {
             return exchange(deadline);
@@ -308,7 +307,6 @@ final class HighThroughputCombine {
                 : state.peers().memory(owner).getInt(layout.combineWeights(routing.targetRows()[target]) + 4L * k);
     }
 
-    /** A finished combine. */
     private record Result(HighThroughput mode, long number, Tensor outTensor, Optional<Tensor> weightsTensor)
             implements CombineResult {
         @Override

@@ -19,12 +19,12 @@ import org.ep4j.EpOverflowException;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.RowCopies;
-import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
 
@@ -78,7 +78,6 @@ final class HighThroughputDispatch {
         cachedRouting = cached.map(HighThroughputHandle::retain);
     }
 
-    /** Runs it. */
     HighThroughputResult run(Deadline deadline) {
         if (cachedRouting.isEmpty()) {
             return exchange(readRouting(), deadline);

@@ -3,7 +3,6 @@ package org.ep4j.engine.host;
 import org.ep4j.DispatchHandle;
 import org.ep4j.RowLayout;
 
-/** Handle of a high-throughput dispatch. */
 final class HighThroughputHandle extends RecyclableHandle<HighThroughputRouting> implements DispatchHandle {
     private final HighThroughput owner;
     private final long number;

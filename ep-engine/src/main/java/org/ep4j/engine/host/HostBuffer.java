@@ -23,16 +23,15 @@ import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.buffer.RequestTensors;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
-import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.spi.Bootstrap;
 
-/** A buffer whose device is the host. */
 final class HostBuffer extends EngineBuffer {
     private final HostState state;
     private final Duration timeout;

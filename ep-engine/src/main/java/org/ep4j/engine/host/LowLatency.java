@@ -6,13 +6,13 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.ep4j.EpStateException;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.rows.RowCopies;
-import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.OperationNames;
 import org.ep4j.engine.sync.Validity;
@@ -310,7 +310,6 @@ final class LowLatency {
             return number - operation < 2 && pending[(int) (operation & 1)];
         }
 
-        /** Counts an operation as succeeded. */
         void succeed() {
             succeeded++;
         }

@@ -9,12 +9,12 @@ import org.ep4j.DataType;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.Tensor;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.LogFmt;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.numeric.ValueSum;
-import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 
 /**

@@ -17,11 +17,11 @@ import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.buffer.LowLatencyFormat;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
-import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.jspecify.annotations.Nullable;
 

@@ -23,7 +23,6 @@ final class LowLatencyResults {
         void run(Receipt receipt);
     }
 
-    /** A dispatch. */
     record Dispatch(
             LowLatencyDispatch operation,
             Validity validity,
@@ -86,7 +85,6 @@ final class LowLatencyResults {
         }
     }
 
-    /** A combine. */
     record Combine(LowLatencyCombine operation, Validity validity, long number, Receipt receipt, Receive receiving)
             implements LowLatencyCombineResult {
         @Override

@@ -11,7 +11,7 @@ import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
-import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.sync.Waits;
 import org.jspecify.annotations.Nullable;
 
@@ -111,7 +111,7 @@ final class Operations {
     }
 
     private static Duration remaining(Deadline deadline) {
-        return Duration.ofNanos(Math.max(1, deadline.nanos() - System.nanoTime()));
+        return Duration.ofNanos(Math.max(1, deadline.nanoTime() - System.nanoTime()));
     }
 
     private static void awaitQuietly(CompletableFuture<Void> future, Duration timeout) {
@@ -133,7 +133,6 @@ final class Operations {
         }
     }
 
-    /** True once closed. */
     synchronized boolean isClosed() {
         return closed;
     }

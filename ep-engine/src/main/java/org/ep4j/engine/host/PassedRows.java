@@ -1,11 +1,11 @@
 package org.ep4j.engine.host;
 
 import java.util.Arrays;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.RowCopies;
-import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;

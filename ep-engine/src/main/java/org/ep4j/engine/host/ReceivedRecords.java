@@ -162,7 +162,6 @@ final class ReceivedRecords {
         target.putInts(rowWeights, expandedWeights, 0, expandedRows);
     }
 
-    /** Writes the scales of a row. */
     void writeScales(HostMemory target, long offset, int row) {
         target.putInts(offset, words, row * stride + 1 + 2 * topK, scales);
     }

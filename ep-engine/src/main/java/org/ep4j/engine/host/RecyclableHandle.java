@@ -36,7 +36,6 @@ abstract class RecyclableHandle<T> {
         return routing;
     }
 
-    /** Refuses a handle that is closed. */
     final synchronized void requireOpen() {
         if (closed) {
             throw new EpStateException(

@@ -152,7 +152,6 @@ public final class BufferLayout {
         return (value + PAGE - 1) & -PAGE;
     }
 
-    /** Size of the symmetric buffer. */
     public long bytes() {
         return bytes;
     }
@@ -192,7 +191,6 @@ public final class BufferLayout {
                 : offset >= messages && offset < returnedRows;
     }
 
-    /** Bytes of a block. */
     public int blockBytes() {
         return blockBytes;
     }
@@ -207,7 +205,6 @@ public final class BufferLayout {
         return rows;
     }
 
-    /** Bytes of the received rows. */
     public long rowsBytes() {
         return receiveCapacity * rowBytes();
     }
@@ -231,7 +228,6 @@ public final class BufferLayout {
         return align(4 + 8 * topK + 4 * scales, 16);
     }
 
-    /** Bytes of a record. */
     public int recordBytes() {
         return recordBytes;
     }

@@ -60,7 +60,6 @@ public final class LocalLayout {
     private final long[] highThroughput = new long[HighThroughput.values().length + 1];
     private final long[] lowLatency = new long[LowLatency.values().length + 1];
 
-    /** The layout of {@code rank}'s results. */
     public LocalLayout(EpShape shape, ExpertPlacement placement, int rank) {
         int ranks = placement.ranks();
         int localExperts = placement.localExperts(rank);
@@ -126,7 +125,6 @@ public final class LocalLayout {
         return lowLatency[region.ordinal()];
     }
 
-    /** Size of the high-throughput allocation. */
     public long highThroughputBytes() {
         return highThroughput[highThroughput.length - 1];
     }
@@ -136,7 +134,6 @@ public final class LocalLayout {
         return lowLatency[lowLatency.length - 1];
     }
 
-    /** All of it. */
     public long bytes() {
         return highThroughputBytes() + 2 * lowLatencyBytes();
     }

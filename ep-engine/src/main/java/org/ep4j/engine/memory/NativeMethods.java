@@ -1,7 +1,14 @@
 package org.ep4j.engine.memory;
 
+import com.sun.jna.FunctionMapper;
+import com.sun.jna.Library;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -16,7 +23,22 @@ import org.ep4j.EpUnavailableException;
  * one (memory for code, which is mapped from a file) it never gives back, so binding a class anew with each group would leak.
  */
 public final class NativeMethods {
+    /** Function of the library that a native method is bound to, where its name is not the method's. */
+    @Retention(RetentionPolicy.RUNTIME)
+    @Target(ElementType.METHOD)
+    public @interface Symbol {
+        /** Name in the library, with a suffix such as {@code _v2}. */
+        String value();
+    }
+
     private static final int MOST_TRIES = 3;
+
+    /** Apart, so that {@link NativeMethods} can report that JNA's classes are missing. */
+    private static final class Mapping {
+        /** Options of libraries: JNA looks functions up by the names that this mapper gives. */
+        static final Map<String, FunctionMapper> OPTIONS =
+                Map.of(Library.OPTION_FUNCTION_MAPPER, (library, method) -> symbol(method));
+    }
 
     /** Stands for the process itself, which has loaded the C library, whatever its file is called. */
     private static final String PROCESS = "";
@@ -95,6 +117,12 @@ public final class NativeMethods {
         return Files.isWritable(own) ? own : Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
     }
 
+    /** Name of the function that a native method is bound to: that in {@link Symbol}, else the method's own. */
+    public static String symbol(Method method) {
+        Symbol named = method.getAnnotation(Symbol.class);
+        return named == null ? method.getName() : named.value();
+    }
+
     /**
      * Binds all native methods of a class, unless they are bound to this library already.
      *
@@ -103,7 +131,7 @@ public final class NativeMethods {
      * @throws LinkageError when there is no such library, or it lacks a function
      */
     public static void bind(Class<?> type, String library) {
-        bind(type, library, () -> NativeLibrary.getInstance(library));
+        bind(type, library, () -> NativeLibrary.getInstance(library, Mapping.OPTIONS));
     }
 
     /**
@@ -113,7 +141,7 @@ public final class NativeMethods {
      * @throws LinkageError as {@link #bind}
      */
     public static void bindToC(Class<?> type) {
-        bind(type, PROCESS, NativeLibrary::getProcess);
+        bind(type, PROCESS, () -> NativeLibrary.getProcess(Mapping.OPTIONS));
     }
 
     private static synchronized void bind(Class<?> type, String name, Supplier<NativeLibrary> library) {

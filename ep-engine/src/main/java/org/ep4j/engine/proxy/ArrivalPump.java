@@ -2,7 +2,6 @@ package org.ep4j.engine.proxy;
 
 /** What a proxy thread sees to beside commands, in every turn: what has come from peers. */
 public interface ArrivalPump {
-    /** Sees to nothing. */
     ArrivalPump NONE = thread -> false;
 
     /**

@@ -19,19 +19,13 @@ import org.ep4j.EpArgumentException;
  * </table>
  */
 public final class Command {
-    /** Bytes of a command. */
     public static final int BYTES = 16;
 
     /** Bytes that offsets and lengths are multiples of. */
     public static final int UNIT = 16;
 
-    /** Kind of a write. */
     public static final int WRITE = 1;
-
-    /** Kind of an advance. */
     public static final int ADVANCE = 2;
-
-    /** The highest peer. */
     public static final int MAX_PEER = (1 << 16) - 1;
 
     /** The highest offset of a write, in bytes: almost 1 TiB. */
@@ -103,12 +97,10 @@ public final class Command {
         }
     }
 
-    /** Kind of a command. */
     public static int kind(long word1) {
         return (int) (word1 >>> KIND_SHIFT) & 7;
     }
 
-    /** Peer of a command. */
     public static int peer(long word1) {
         return (int) (word1 >>> PEER_SHIFT) & MAX_PEER;
     }

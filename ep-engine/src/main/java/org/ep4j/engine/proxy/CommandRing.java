@@ -16,10 +16,7 @@ import org.ep4j.engine.memory.HostMemory;
  * <p>One thread takes; {@link CommandProducer} and {@code fifo.cu} produce.
  */
 public final class CommandRing {
-    /** Fewest commands of a ring. */
     public static final int MIN_COMMANDS = 2;
-
-    /** Most commands of a ring. */
     public static final int MAX_COMMANDS = 1 << 20;
 
     /** Where the tail lies. */
@@ -38,7 +35,6 @@ public final class CommandRing {
     private final int mask;
     private final int shift;
 
-    /** Commands taken. */
     private long taken;
     /** Peers for which a command has failed. Used by the thread that takes. */
     private final BitSet failed = new BitSet();

@@ -139,7 +139,6 @@ public final class ProxyThreads {
      * @param left commands that nobody has taken
      */
     public record Ended(List<String> running, int left) {
-        /** Copies the list. */
         public Ended {
             running = List.copyOf(running);
         }

@@ -9,6 +9,7 @@ import java.util.function.Function;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
@@ -125,17 +126,14 @@ public final class Peers<W extends Words> {
         return symmetric;
     }
 
-    /** This rank. */
     public int rank() {
         return rank;
     }
 
-    /** R. */
     public int ranks() {
         return stored.size();
     }
 
-    /** Where everything lies. */
     public BufferLayout layout() {
         return layout;
     }

@@ -2,6 +2,7 @@ package org.ep4j.engine.sync;
 
 import java.time.Duration;
 import java.util.function.LongPredicate;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.spi.HostPosted;
@@ -98,7 +99,7 @@ final class PostedPeer {
 
     /** Waits until all that was posted is sent. */
     void drain(Deadline deadline) {
-        Duration left = Duration.ofNanos(Math.max(1, deadline.nanos() - System.nanoTime()));
+        Duration left = Duration.ofNanos(Math.max(1, deadline.nanoTime() - System.nanoTime()));
         posted.drain(peer, left);
     }
 

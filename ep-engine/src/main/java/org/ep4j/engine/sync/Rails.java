@@ -53,7 +53,6 @@ public final class Rails {
         return new Rails(false, new int[0], List.of());
     }
 
-    /** The rails of a plan. */
     public static Rails of(EpPlan plan) {
         if (plan.exampleRanks().stream()
                 .allMatch(rank -> Set.of(PathKind.MAPPED).containsAll(plan.pathKinds(rank)))) {

@@ -14,6 +14,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.Recovery;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
@@ -78,7 +79,6 @@ public final class Recoverer {
      */
     public record Way(Optional<Resources> resources, String reason) {}
 
-    /** For one buffer. */
     public Recoverer(Numbers numbers, Peers<?> peers, Waits waits, Bootstrap bootstrap, Way way) {
         this.numbers = numbers;
         this.peers = peers;
@@ -149,7 +149,7 @@ public final class Recoverer {
                 .membership()
                 .recover(
                         waits.mask().toSet(),
-                        deadline.nanos(),
+                        deadline.nanoTime(),
                         deadline.whole().toMillis(),
                         waits::requireRunning,
                         (members, ranks, epoch) -> move(resources, members, ranks, epoch, completed, deadline));
@@ -214,7 +214,7 @@ public final class Recoverer {
 
     /** A millisecond at least, so that a step which begins late still reports the missing rank. */
     private static Duration left(Deadline deadline, NanoClock clock) {
-        return Duration.ofNanos(Math.max(1_000_000, deadline.nanos() - clock.nanoTime()));
+        return Duration.ofNanos(Math.max(1_000_000, deadline.nanoTime() - clock.nanoTime()));
     }
 
     /** Numbers the first operations of a new buffer. See {@link org.ep4j.config.EpKeys#FIRST_NUMBER}. */

@@ -42,7 +42,6 @@ public record SymmetricMemory(
         this(rank, local, mapped, postedTo, postedFrom, Optional.empty());
     }
 
-    /** Copies the maps. */
     public SymmetricMemory {
         mapped = Map.copyOf(mapped);
         postedTo = Map.copyOf(postedTo);

@@ -15,6 +15,7 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.membership.RecoveryWatch;
 import org.ep4j.spi.Bootstrap;

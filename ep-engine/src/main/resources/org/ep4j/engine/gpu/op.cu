@@ -3,7 +3,7 @@
 // Given by the compiler as macros, from org.ep4j.engine.gpu.KernelConstants: EP_RANKS, EP_HIDDEN, EP_EXPERTS, EP_TOPK, EP_SCALES (of a
 // row, whether it is sent with them or not), EP_MAX_TOKENS, EP_MAX_LL_TOKENS, EP_CAPACITY (rows that can be received), and of BufferLayout
 // EP_BLOCKS, EP_BLOCK_BYTES, EP_ROWS, EP_RECORDS, EP_RECORD_BYTES, EP_COMBINE_AREA, EP_COMBINE_WEIGHTS, EP_MESSAGES, EP_MESSAGE_HEAD,
-// EP_MESSAGE_BYTES, EP_MESSAGE_FLAGS, EP_LL_COUNTS, EP_LL_COUNT_BYTES, EP_COMBINE_SLOTS, EP_COMBINE_SLOT_HEAD, EP_COMBINE_SLOT_BYTES, EP_COMBINE_FLAGS; of Pieces
+// EP_MESSAGE_BYTES, EP_MESSAGE_FLAGS, EP_LL_COUNTS, EP_LL_COUNT_BYTES, EP_COMBINE_SLOTS, EP_COMBINE_SLOT_HEAD, EP_COMBINE_SLOT_BYTES, EP_COMBINE_FLAGS; of KernelSizes
 // EP_CHUNK, EP_PIECE, EP_STAGED_RECORDS.
 #define EP_MAX_TARGETS (EP_TOPK < EP_RANKS ? EP_TOPK : EP_RANKS)
 #define EP_BF16_ROW (2 * EP_HIDDEN)
@@ -12,7 +12,7 @@
 // Order of org.ep4j.engine.layout.Counter and Block.
 enum Counter { HT_ENTER, HT_DATA, HT_DONE, LL_DISPATCH, LL_DISPATCH_CREDIT, LL_COMBINE, LL_COMBINE_CREDIT, HT_ROUND };
 enum Block { BLOCK_HT, BLOCK_LL_DISPATCH, BLOCK_LL_COMBINE };
-// Order of org.ep4j.engine.gpu.Phase.
+// Order of org.ep4j.engine.gpu.KernelFailures.Phase.
 enum Phase { PHASE_BEGIN, PHASE_DISPATCH_ROWS, PHASE_COMBINE_ROWS, PHASE_COMBINE_END, PHASE_LL_DISPATCH_CREDIT, PHASE_LL_DISPATCH_RECEIVE, PHASE_LL_COMBINE_CREDIT, PHASE_LL_COMBINE_RECEIVE };
 
 // Kept in device memory, one for each rank of a buffer. The numbers live here and not in the arguments, so that a captured graph can be
@@ -37,7 +37,7 @@ struct State {
   u32 masked[EP_RANKS];    // 1 for ranks that are left out
 };
 
-// In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.What.
+// In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.KernelFailures.Kind.
 enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM, WHAT_RING };
 struct Failure {
   u64 what;
@@ -128,7 +128,7 @@ struct Op {
   i64* ranges;           // [L, R]
   int* statistics;       // [L] or null
   u64* wait_statistics;  // [R] or null
-  char* temporary;       // device memory that holds nothing between operations, see org.ep4j.engine.gpu.Temporary
+  char* temporary;       // device memory that holds nothing between operations, see org.ep4j.engine.gpu.KernelSizes
   i64 extra;             // what a kernel of its own needs
   const Remote* remotes; // [R]; with EP_POSTED
   char* window;          // memory that NICs reach: blocks as in symmetric memory, then channels; with EP_POSTED

@@ -18,7 +18,7 @@ final class CudaContextTest {
                 CudaDevice foreign = EmulatedCuda.open(1)) {
             CudaDriver driver = (CudaDriver) mine.context().driver();
             Memory current = new Memory(8);
-            assertThat(driver.cuCtxPushCurrent_v2(foreign.context().handle())).isZero();
+            assertThat(driver.enter(foreign.context().handle())).isZero();
             try (DeviceAllocation memory = mine.allocate(64)) {
                 mine.zero(memory.memory().address(), 64, 0);
                 assertThatThrownBy(() -> mine.context().call("a failure", () -> 1))

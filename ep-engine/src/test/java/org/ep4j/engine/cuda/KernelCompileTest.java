@@ -88,13 +88,13 @@ final class KernelCompileTest {
 
     /** With peers that are not mapped. */
     private static String posted(EpShape shape, int ranks, int sharedBytes, int channels) {
-        return KernelSource.of(shape, ranks, sharedBytes, Optional.of(new WindowLayout(shape, ranks, channels)));
+        return KernelSource.of(shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, channels, false)));
     }
 
     /** Where some ranks pass on what others send. */
     private static String passedOn(int ranks, int sharedBytes) {
         EpShape shape = EpShape.builder(128, 7, 3).maxTokens(5).build();
-        return KernelSource.of(shape, ranks, sharedBytes, Optional.of(new WindowLayout(shape, ranks, ranks - 1, true)));
+        return KernelSource.of(shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, ranks - 1, true)));
     }
 
     /**
@@ -166,8 +166,7 @@ final class KernelCompileTest {
                 .build();
         // Of three ranks two may map each other.
         boolean rails = tokens > 0;
-        String source =
-                KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(new WindowLayout(shape, 3, 2, rails)), true);
+        String source = KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(WindowLayout.of(shape, 3, 2, rails)), true);
         DeviceCode code = new DeviceCode("declarations", POSTED_BY_DEVICE, Map.of(), List.of(), List.of());
         byte[] object = TestCompilers.cuda().object("posted by device", source, code, architecture);
         assertThat(machine(object)).isEqualTo(CUDA_MACHINE);

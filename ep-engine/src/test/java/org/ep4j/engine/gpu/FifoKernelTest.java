@@ -53,7 +53,7 @@ final class FifoKernelTest {
                         + FifoKernels.OF_THE_ENGINE);
         launcher = new Launcher(device, module, List.of("fifo_test"));
         ringMemory = device.allocatePinned(CommandRing.bytes(COMMANDS));
-        failure = device.allocatePinned(Failures.BYTES);
+        failure = device.allocatePinned(KernelFailures.BYTES);
         abort = device.allocatePinned(8 * 4);
         memory = device.allocate(4096);
         ring = new CommandRing(ringMemory.memory(), 0, COMMANDS);
@@ -149,7 +149,7 @@ final class FifoKernelTest {
         launch(Duration.ofMillis(100));
         ByteBuffer left = read();
         assertThat(left.getInt(128)).isLessThanOrEqualTo(COMMANDS / 2);
-        assertThat(failure.memory().getLong(0)).isEqualTo(What.RING.code());
+        assertThat(failure.memory().getLong(0)).isEqualTo(KernelFailures.Kind.RING.code());
         assertThat(failure.memory().getLong(8)).isEqualTo(1);
         assertThat(failure.memory().getLong(40)).as("commands taken").isZero();
         assertThat(failure.memory().getLong(48)).as("commands of the ring").isEqualTo(COMMANDS);
@@ -165,7 +165,7 @@ final class FifoKernelTest {
         seen.advances.clear();
         seen.wrong = 0;
         device.zero(memory.memory().address(), memory.memory().byteSize(), 0);
-        failure.memory().zero(0, Failures.BYTES);
+        failure.memory().zero(0, KernelFailures.BYTES);
         launch(LONG);
         int all = BLOCKS * THREADS * EACH;
         assertThat(read().getInt(128)).isEqualTo(all);
@@ -181,6 +181,6 @@ final class FifoKernelTest {
         abort.memory().putLongRelease(0, 1);
         launch(LONG);
         assertThat(read().getInt(128)).isLessThanOrEqualTo(COMMANDS / 2);
-        assertThat(failure.memory().getLong(0)).isEqualTo(What.RING.code());
+        assertThat(failure.memory().getLong(0)).isEqualTo(KernelFailures.Kind.RING.code());
     }
 }

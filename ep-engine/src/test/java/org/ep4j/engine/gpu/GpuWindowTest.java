@@ -57,7 +57,8 @@ class GpuWindowTest {
         int channels = most;
         boolean rails = Set.copyOf(islands).size() < islands.size();
         assertThat(layout(plan).map(WindowLayout::bytes))
-                .isEqualTo(Optional.of(new WindowLayout(SHAPE, islands.size(), channels, rails).bytes())
+                .isEqualTo(Optional.of(WindowLayout.of(SHAPE, islands.size(), channels, rails)
+                                .bytes())
                         .filter(bytes -> channels > 0));
     }
 

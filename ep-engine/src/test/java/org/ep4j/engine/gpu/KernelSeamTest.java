@@ -86,12 +86,12 @@ final class KernelSeamTest {
     @Test
     void phasesAndFailuresHaveTheSameOrder() {
         assertThat(constants("Phase"))
-                .isEqualTo(Arrays.stream(Phase.values())
+                .isEqualTo(Arrays.stream(KernelFailures.Phase.values())
                         .map(p -> "PHASE_" + p.name())
                         .toList());
         assertThat(constants("What"))
-                .isEqualTo(Arrays.stream(What.values())
-                        .map(w -> "WHAT_" + w.name())
+                .isEqualTo(Arrays.stream(KernelFailures.Kind.values())
+                        .map(kind -> "WHAT_" + kind.name())
                         .toList());
     }
 

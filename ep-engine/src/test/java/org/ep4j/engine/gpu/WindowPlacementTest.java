@@ -42,8 +42,8 @@ import org.junit.jupiter.api.Test;
 /** The emulated GPUs differ in what they allow NICs: 0 all, 1 with a flush, 2 nothing for want of one, 3 nothing, 4 no dma-buf. */
 @Tag("verify")
 class WindowPlacementTest {
-    private static final WindowLayout LAYOUT = new WindowLayout(
-            EpShape.builder(64, 8, 2).maxTokens(3).maxLowLatencyTokens(2).build(), 2, 1);
+    private static final WindowLayout LAYOUT = WindowLayout.of(
+            EpShape.builder(64, 8, 2).maxTokens(3).maxLowLatencyTokens(2).build(), 2, 1, false);
 
     private final List<Kind> tried = new ArrayList<>();
 

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
-import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -12,6 +11,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
+import org.ep4j.engine.memory.NativeMethods;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -44,7 +44,7 @@ final class HipHeadersTest {
     private static List<String> natives(Class<?> of) {
         return Arrays.stream(of.getDeclaredMethods())
                 .filter(method -> Modifier.isNative(method.getModifiers()))
-                .map(Method::getName)
+                .map(NativeMethods::symbol)
                 .toList();
     }
 

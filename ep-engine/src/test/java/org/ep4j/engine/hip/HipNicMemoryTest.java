@@ -110,7 +110,7 @@ final class HipNicMemoryTest {
         try (HipDevice device = EmulatedHip.open(0)) {
             int[] halves = new int[2];
             HipRuntime runtime = HipRuntime.load();
-            assertThat(runtime.hipDeviceGetAttribute(halves, HipNicMemory.HDP_MEM_FLUSH_CONTROL, 0))
+            assertThat(runtime.attribute(halves, HipNicMemory.HDP_MEM_FLUSH_CONTROL, 0))
                     .isZero();
             Pointer register = new Pointer((long) halves[1] << 32 | Integer.toUnsignedLong(halves[0]));
             register.setInt(0, 0);

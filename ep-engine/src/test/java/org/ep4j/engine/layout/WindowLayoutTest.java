@@ -36,7 +36,7 @@ class WindowLayoutTest {
                 .maxLowLatencyTokens(lowLatencyTokens)
                 .build();
         BufferLayout buffer = new BufferLayout(shape, ranks);
-        WindowLayout window = new WindowLayout(shape, ranks, channels, rails);
+        WindowLayout window = WindowLayout.of(shape, ranks, channels, rails);
         List<Piece> pieces = new ArrayList<>();
         addBlocks(buffer, ranks, pieces);
         assertThat(pieces).allSatisfy(p -> assertThat(p.from() + p.bytes()).isLessThanOrEqualTo(window.staging()));
@@ -131,7 +131,7 @@ class WindowLayoutTest {
     void channelsFollowEachOther(@ForAll @IntRange(min = 1, max = 8) int channels) {
         EpShape shape =
                 EpShape.builder(64, 9, 2).maxTokens(3).maxLowLatencyTokens(2).build();
-        WindowLayout window = new WindowLayout(shape, 9, channels);
+        WindowLayout window = WindowLayout.of(shape, 9, channels, false);
         long bytes = window.incoming(0) - window.outgoing(channels - 1);
         assertThat(window.outgoing(0)).isEqualTo(window.staging() + 9 * window.stagingBytes());
         assertThat(window.incoming(channels - 1) + bytes).isEqualTo(window.bytes());
@@ -143,8 +143,8 @@ class WindowLayoutTest {
             @ForAll @IntRange(min = 1, max = 70) int channels,
             @ForAll @IntRange(min = 1, max = 9) int topK,
             @ForAll @IntRange(min = 1, max = 500) int tokens) {
-        WindowLayout window =
-                new WindowLayout(EpShape.builder(64, 71, topK).maxTokens(tokens).build(), channels + 1, channels);
+        EpShape shape = EpShape.builder(64, 71, topK).maxTokens(tokens).build();
+        WindowLayout window = WindowLayout.of(shape, channels + 1, channels, false);
         int selections = tokens * topK;
         assertThat(channels * window.channelRows()).isGreaterThanOrEqualTo(selections);
         if (window.channelRows() > tokens) {
@@ -162,10 +162,10 @@ class WindowLayoutTest {
                 .maxLowLatencyTokens(128)
                 .build();
         for (int remote : List.of(8, 16, 56, 63)) {
-            assertThat(new WindowLayout(shape, remote + 1, remote).bytes() / remote)
+            assertThat(WindowLayout.of(shape, remote + 1, remote, false).bytes() / remote)
                     .isBetween(180_000_000L, 200_000_000L);
         }
-        assertThat(new WindowLayout(shape, 2, 1).bytes()).isLessThan(1_020_000_000L);
+        assertThat(WindowLayout.of(shape, 2, 1, false).bytes()).isLessThan(1_020_000_000L);
     }
 
     /** Those that only posted peers have, too. */
@@ -179,17 +179,17 @@ class WindowLayoutTest {
                 pieces.add(new Piece(counter + " " + r, buffer.counter(counter, r), 8));
             }
         }
-        assertApart(pieces, new WindowLayout(shape, ranks, 1).counterBytes());
+        assertApart(pieces, WindowLayout.of(shape, ranks, 1, false).counterBytes());
     }
 
     @Property(tries = 20)
     void aModeThatIsLeftOutTakesNoRoom(@ForAll @IntRange(min = 1, max = 500) int tokens) {
         EpShape.Builder builder = EpShape.builder(64, 9, 2);
-        WindowLayout rows = new WindowLayout(builder.maxTokens(tokens).build(), 4, 1);
+        WindowLayout rows = WindowLayout.of(builder.maxTokens(tokens).build(), 4, 1, false);
         assertThat(List.of(rows.messageFlags(), rows.counts(), rows.slots(), rows.slotFlags()))
                 .containsOnly(rows.messages());
-        WindowLayout messages = new WindowLayout(
-                EpShape.builder(64, 9, 2).maxLowLatencyTokens(tokens).build(), 4, 1);
+        WindowLayout messages = WindowLayout.of(
+                EpShape.builder(64, 9, 2).maxLowLatencyTokens(tokens).build(), 4, 1, false);
         assertThat(List.of(messages.records(), messages.weights(), messages.messages()))
                 .containsOnly(messages.rows());
     }

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import org.ep4j.engine.memory.NativeMethods.Symbol;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -16,6 +17,14 @@ import org.junit.jupiter.api.io.TempDir;
 final class NativeMethodsTest {
     private static final class Present {
         native int getpid();
+    }
+
+    private static final class Renamed {
+        @Symbol("getpid")
+        native int id();
+
+        @Symbol("getpid")
+        native int again();
     }
 
     private static final class Missing {
@@ -31,6 +40,14 @@ final class NativeMethodsTest {
         Native.unregister(Present.class);
         NativeMethods.bindToC(Present.class);
         assertThat(Native.registered(Present.class)).as("bound anew").isFalse();
+    }
+
+    @Test
+    void bindsAMethodToTheFunctionOfItsSymbol() {
+        NativeMethods.bindToC(Renamed.class);
+        Renamed process = new Renamed();
+        assertThat((long) process.id()).isEqualTo(ProcessHandle.current().pid());
+        assertThat(process.again()).isEqualTo(process.id());
     }
 
     @Test

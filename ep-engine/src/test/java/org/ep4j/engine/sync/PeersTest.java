@@ -17,6 +17,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostDevice;

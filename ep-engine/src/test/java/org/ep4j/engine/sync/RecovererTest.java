@@ -29,6 +29,7 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.Recovery;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.engine.membership.ControlSlots;

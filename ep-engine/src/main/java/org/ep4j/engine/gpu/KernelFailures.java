@@ -7,21 +7,24 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.LongStream;
 import org.ep4j.EpException;
+import org.ep4j.EpMismatchException;
 import org.ep4j.EpOverflowException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.buffer.ExpertIds;
+import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.OperationNames;
 import org.ep4j.engine.sync.Waits;
 
 /**
- * What kernels recorded ({@code struct Failure} of {@code op.cu}) as exceptions. A failed wait makes all operations that
- * were queued meanwhile void; a refused operation is alone. Safe for several threads.
+ * Turns what kernels recorded ({@code struct Failure} of {@code op.cu}) into exceptions. A failed wait makes all operations
+ * that were queued meanwhile void; a refused operation is alone. Safe for several threads.
  */
 @SuppressWarnings("EnumOrdinal") // kernels know the enums by their order
-final class Failures {
+final class KernelFailures {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** Bytes of the record. */
@@ -50,13 +53,54 @@ final class Failures {
     private final Waits waits;
     private boolean closed;
     private final List<Voided> voids = new ArrayList<>();
-    /** Those of {@link #voids} that no caller has been told of. */
+    /** Entries of {@link #voids} that no caller has received yet. */
     private final List<Voided> unreported = new ArrayList<>();
 
-    /** Operations that ended with {@code cause}: those from {@code first} to {@code last}. */
+    /** Operations from {@code first} to {@code last}, which ended with {@code cause}. */
     private record Voided(long first, long last, EpException cause) {}
 
-    Failures(PinnedMemory pinned, EpShape shape, Waits waits) {
+    /** Kinds of failures, in the order of {@code enum What} in {@code op.cu}. */
+    enum Kind {
+        NOTHING,
+        WAIT,
+        MISMATCH,
+        BAD_ID,
+        OVERFLOW,
+        DUPLICATES,
+        ABORTED,
+        OUT_TOO_SMALL,
+        VOID_HANDLE,
+        NO_ROOM,
+        RING;
+
+        long code() {
+            return ordinal();
+        }
+
+        private static Kind of(long code) {
+            return code >= 0 && code < values().length ? values()[(int) code] : NOTHING;
+        }
+    }
+
+    /** Steps of an operation in which kernels wait, in the order of {@code enum Phase} in {@code op.cu}. */
+    enum Phase {
+        BEGIN("begin"),
+        DISPATCH_ROWS("dispatch rows"),
+        COMBINE_ROWS("combine rows"),
+        COMBINE_END("combine end"),
+        LL_DISPATCH_CREDIT("low-latency dispatch credit"),
+        LL_DISPATCH_RECEIVE("low-latency dispatch receive"),
+        LL_COMBINE_CREDIT("low-latency combine credit"),
+        LL_COMBINE_RECEIVE("low-latency combine receive");
+
+        private final String text;
+
+        Phase(String text) {
+            this.text = text;
+        }
+    }
+
+    KernelFailures(PinnedMemory pinned, EpShape shape, Waits waits) {
         this.pinned = pinned;
         this.record = pinned.memory();
         this.shape = shape;
@@ -79,15 +123,15 @@ final class Failures {
 
     /** True when a kernel gave up its place in a ring of commands. */
     synchronized boolean isOfRing() {
-        return !closed && record.getLongAcquire(WHAT) == What.RING.code();
+        return !closed && record.getLongAcquire(WHAT) == Kind.RING.code();
     }
 
     private static boolean isBroken(long what) {
-        return what == What.WAIT.code()
-                || what == What.MISMATCH.code()
-                || what == What.ABORTED.code()
-                || what == What.NO_ROOM.code()
-                || what == What.RING.code();
+        return what == Kind.WAIT.code()
+                || what == Kind.MISMATCH.code()
+                || what == Kind.ABORTED.code()
+                || what == Kind.NO_ROOM.code()
+                || what == Kind.RING.code();
     }
 
     /**
@@ -97,7 +141,7 @@ final class Failures {
      * @param replays in which recorded operations ran
      * @return true when it keeps all kernels from working
      */
-    synchronized boolean take(long newest, Replays replays) {
+    synchronized boolean take(long newest, GraphRecording.Replays replays) {
         while (isPending()) {
             long what = record.getLongAcquire(WHAT);
             long number = record.getLong(SEQUENCE);
@@ -121,7 +165,7 @@ final class Failures {
         return false;
     }
 
-    private void refused(long number, Replays replays, EpException cause) {
+    private void refused(long number, GraphRecording.Replays replays, EpException cause) {
         List<Long> ran = replays.all(number);
         if (ran.isEmpty()) {
             LOG.log(
@@ -167,8 +211,7 @@ final class Failures {
         for (Voided one : voids) {
             if (last >= one.first() && first <= one.last()) {
                 // A caller that gets this failure knows that the results of operations before it, or behind it in a
-                // replay,
-                // cannot be used.
+                // replay, cannot be used.
                 unreported.removeIf(failed -> failed.first() <= last);
                 throw one.cause();
             }
@@ -184,9 +227,9 @@ final class Failures {
 
     private EpException exception() {
         Duration timeout = Duration.ofNanos(record.getLong(DEADLINE));
-        What what = What.of(record.getLong(WHAT));
+        Kind kind = Kind.of(record.getLong(WHAT));
         long peer = record.getLong(PEER);
-        return switch (what) {
+        return switch (kind) {
             case WAIT ->
                 waits.failure(
                         Counter.values()[(int) record.getLong(COUNTER)],
@@ -201,8 +244,7 @@ final class Failures {
                         record.getLong(EXPECTED),
                         timeout,
                         phase());
-            case MISMATCH ->
-                Mismatches.describe((int) record.getLong(COUNTER), waits, (int) peer, words(MINE), words(THEIRS));
+            case MISMATCH -> mismatch((int) record.getLong(COUNTER), (int) peer);
             case BAD_ID ->
                 ExpertIds.outOfRange(
                         record.getLong(EXPECTED), record.getLong(SEEN), record.getLong(VALUE), shape.experts());
@@ -233,6 +275,15 @@ final class Failures {
         };
     }
 
+    /** Compares what two ranks did, from the heads of their blocks. */
+    private EpMismatchException mismatch(int block, int peer) {
+        String who = waits.label(peer);
+        return block == Block.HIGH_THROUGHPUT.ordinal()
+                ? OperationNames.highThroughput(who, waits.mask(), words(MINE), words(THEIRS))
+                : OperationNames.lowLatency(
+                        who, waits.mask(), block == Block.LL_DISPATCH.ordinal(), words(MINE), words(THEIRS));
+    }
+
     private EpException ring(int peer, Duration timeout) {
         return new EpTimeoutException(
                 "the ring of " + record.getLong(VALUE) + " commands for " + waits.label(peer) + " was full during "
@@ -249,7 +300,7 @@ final class Failures {
     }
 
     private String phase() {
-        return Phase.values()[(int) record.getLong(PHASE)].text();
+        return Phase.values()[(int) record.getLong(PHASE)].text;
     }
 
     private long[] words(int offset) {

@@ -1,0 +1,188 @@
+package org.ep4j.engine.gpu;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.EpEvent;
+import org.ep4j.EpStateException;
+
+/** Operations of buffers that are recorded in one graph. Used by devices. Safe for several threads. */
+public final class GraphRecording {
+    private final GpuDevice device;
+    private final Map<Operations, List<Long>> numbers = new LinkedHashMap<>();
+    private final List<Runnable> releases = new ArrayList<>();
+
+    /** Graph of the driver, which knows nothing of operations. */
+    public interface Graph {
+        /** Queues all of it once. */
+        void launch(long stream);
+
+        void close();
+    }
+
+    /**
+     * Recorded operations of one buffer.
+     *
+     * @param numbers that kernels were given when they were recorded, in order; see {@link Replays#RECORDED}
+     */
+    private record Part(Operations operations, List<Long> numbers) {}
+
+    /** Begins without operations. */
+    public GraphRecording(GpuDevice device) {
+        this.device = device;
+    }
+
+    /** Adds an operation by its number in its buffer; the second half of an operation has the number of the first. */
+    synchronized void add(Operations operations, long number) {
+        List<Long> known = numbers.computeIfAbsent(operations, o -> new ArrayList<>());
+        if (!known.contains(number)) {
+            known.add(number);
+        }
+    }
+
+    /** {@code release} runs when the graph is closed. */
+    synchronized void whenClosed(Runnable release) {
+        releases.add(release);
+    }
+
+    /** In an order that is the same for all graphs, so that two launches never wait for each other's buffers. */
+    private synchronized List<Part> parts() {
+        return numbers.entrySet().stream()
+                .map(one -> new Part(one.getKey(), List.copyOf(one.getValue())))
+                .sorted(Comparator.comparingLong(part -> part.operations().place()))
+                .toList();
+    }
+
+    /** Makes the graph whose launches count as operations of the buffers that have some in it. */
+    public GpuGraph graph(Graph recorded) {
+        return new RecordedGraph(recorded);
+    }
+
+    /** Gives back what was kept for the graph: it is closed, or was never made. */
+    public synchronized void release() {
+        releases.forEach(Runnable::run);
+        releases.clear();
+    }
+
+    private final class RecordedGraph implements GpuGraph {
+        private final Graph graph;
+        private final List<Part> parts = parts();
+        private final AtomicBoolean closed = new AtomicBoolean();
+
+        RecordedGraph(Graph graph) {
+            this.graph = graph;
+        }
+
+        @Override
+        public EpEvent launch(long stream) {
+            if (closed.get()) {
+                throw new EpStateException("the graph is closed; record another one");
+            }
+            if (parts.isEmpty()) {
+                graph.launch(stream);
+                return device.record(stream);
+            }
+            List<EpEvent> ends = new ArrayList<>();
+            launch(0, stream, ends);
+            return ends.size() == 1 ? ends.get(0) : new All(List.copyOf(ends));
+        }
+
+        /** Launches under the locks of all buffers of the graph. */
+        private void launch(int part, long stream, List<EpEvent> ends) {
+            if (part == parts.size()) {
+                graph.launch(stream);
+            } else {
+                Part mine = parts.get(part);
+                ends.add(mine.operations().replay(mine.numbers(), stream, () -> launch(part + 1, stream, ends)));
+            }
+        }
+
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true)) {
+                graph.close();
+                release();
+            }
+        }
+    }
+
+    /** Ends of one launch: all at one point of a stream, each with the failures of another buffer. */
+    private record All(List<EpEvent> events) implements EpEvent {
+        @Override
+        public boolean isDone() {
+            return events.stream().allMatch(EpEvent::isDone);
+        }
+
+        @Override
+        public void await(Duration deadline) {
+            events.forEach(event -> event.await(deadline));
+        }
+
+        @Override
+        public long nativeHandle() {
+            return events.get(events.size() - 1).nativeHandle();
+        }
+    }
+
+    /**
+     * Runs of one buffer's recorded operations. Kernels know a recorded operation by one number, however often it runs; this
+     * maps it to the numbers that its runs have among the operations of the buffer. Runs that ended without a failure are
+     * forgotten. Safe for several threads.
+     */
+    static final class Replays {
+        /** Numbers of recorded operations are above this one. */
+        static final long RECORDED = 1L << 62;
+
+        private final List<Replay> open = new ArrayList<>();
+        private long ended;
+
+        private record Replay(List<Long> numbers, long first) {
+            long last() {
+                return first + numbers.size() - 1;
+            }
+        }
+
+        /**
+         * Adds a run of a graph, which is queued.
+         *
+         * @param numbers of its operations
+         * @param first number of this run of the first one
+         */
+        synchronized void queued(List<Long> numbers, long first) {
+            open.add(new Replay(numbers, first));
+        }
+
+        /** All operations up to {@code number} are done, and their failures are taken. */
+        synchronized void ended(long number) {
+            if (number > ended) {
+                ended = number;
+                open.removeIf(replay -> replay.last() <= number);
+            }
+        }
+
+        /** Runs of an operation that may have failed. */
+        synchronized List<Long> all(long number) {
+            if (number < RECORDED) {
+                return List.of(number);
+            }
+            List<Long> runs = new ArrayList<>();
+            for (Replay replay : open) {
+                int index = replay.numbers().indexOf(number);
+                if (index >= 0) {
+                    runs.add(replay.first() + index);
+                }
+            }
+            return runs;
+        }
+
+        /** First run of an operation that may have failed; without any, the first operation that may have. */
+        synchronized long first(long number) {
+            List<Long> runs = all(number);
+            return runs.isEmpty() ? ended + 1 : runs.get(0);
+        }
+    }
+}
