@@ -270,7 +270,7 @@ static inline int ep4j_to_error(void *qp) {
 
 namespace ep4j {
 
-// One work request of a batch; class Commands writes it.
+// One work request; class SendQueue.Batch writes it.
 struct Command {
     uint64_t qp;
     uint64_t wr_id;
@@ -284,7 +284,7 @@ struct Command {
     uint32_t opcode;
     uint32_t flags;
 };
-static_assert(sizeof(Command) == 64, "class Commands knows the size");
+static_assert(sizeof(Command) == 64, "class SendQueue.Batch knows the size");
 
 enum Op : uint32_t { WRITE = 0, ADD = 1, WRITE_IMM = 2, READ = 3 };
 
@@ -381,15 +381,15 @@ static_assert(sizeof(Completion) == 24 && offsetof(Completion, imm) == 16, "clas
 
 } // namespace ep4j
 
-// Takes completions out of several queues. cqs: addresses; looks: where nothing is there, so many in all. Returns how many
+// Takes completions out of several queues. cqs: addresses; polls: number of polls of all queues, until something is there. Returns how many
 // were written to out.
-static inline int ep4j_poll(void *cqs, int queues, void *out, int capacity, int looks) {
+static inline int ep4j_poll(void *cqs, int queues, void *out, int capacity, int polls) {
     static const int BATCH = 16;
     ibv_wc found[BATCH];
     ep4j::Completion *target = static_cast<ep4j::Completion *>(out);
     uint64_t *addresses = static_cast<uint64_t *>(cqs);
     int total = 0;
-    for (int look = 0; total == 0 && look < looks; look++) {
+    for (int poll = 0; total == 0 && poll < polls; poll++) {
         for (int i = 0; i < queues; i++) {
             while (total < capacity) {
                 int wanted = capacity - total < BATCH ? capacity - total : BATCH;

@@ -42,7 +42,7 @@ final class Arrivals {
                 counters.words()::getLongAcquire,
                 (long) source * LinkMemory.COUNTERS,
                 atomics ? Optional.empty() : Optional.of(() -> counters.takeNews(source)),
-                link.fences()::all,
+                link.memory()::fencesPassed,
                 () -> {
                     if (link.isLost()) {
                         throw link.lostNow();
@@ -56,7 +56,7 @@ final class Arrivals {
      * @param words by their offset, read with acquire order
      * @param start offset of the first
      * @param news takes which words have advanced, as bits that are set after the words; without it any may have
-     * @param fencesPassed see {@link PassedFences#all}
+     * @param fencesPassed see {@link LinkMemory#fencesPassed}
      * @param checkAlive throws when the source is lost
      */
     Arrivals(

@@ -11,10 +11,10 @@ import org.ep4j.engine.collective.Packing;
  * @param data its memory
  * @param counters its counters
  */
-record BufferRecord(long bytes, int number, MemoryRecord data, MemoryRecord counters) {
+record BufferRecord(long bytes, int number, Region.Remote data, Region.Remote counters) {
     /** Of a rank that has no part in the buffer. */
     static final BufferRecord ABSENT =
-            new BufferRecord(0, -1, new MemoryRecord(0, List.of()), new MemoryRecord(0, List.of()));
+            new BufferRecord(0, -1, new Region.Remote(0, List.of()), new Region.Remote(0, List.of()));
 
     byte[] encode() {
         return Packing.pack(out -> {
@@ -28,6 +28,6 @@ record BufferRecord(long bytes, int number, MemoryRecord data, MemoryRecord coun
         return Packing.unpack(
                 encoded,
                 "a buffer",
-                in -> new BufferRecord(in.getLong(), in.getInt(), MemoryRecord.read(in), MemoryRecord.read(in)));
+                in -> new BufferRecord(in.getLong(), in.getInt(), Region.Remote.read(in), Region.Remote.read(in)));
     }
 }

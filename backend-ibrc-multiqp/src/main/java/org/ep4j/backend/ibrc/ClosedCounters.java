@@ -13,17 +13,17 @@ import org.ep4j.engine.memory.Resources;
 final class ClosedCounters implements AutoCloseable {
     private final List<Held> all = new ArrayList<>();
 
-    private record Held(Farewells farewells, List<Link> links, Resources counters) {}
+    private record Held(CloseHandshake handshake, List<Link> links, Resources counters) {}
 
     /** Keeps counters until the peers of these links are done with them. */
-    synchronized void keep(Farewells farewells, Collection<Link> links, Resources counters) {
-        all.add(new Held(farewells, List.copyOf(links), counters));
+    synchronized void keep(CloseHandshake handshake, Collection<Link> links, Resources counters) {
+        all.add(new Held(handshake, List.copyOf(links), counters));
     }
 
     /** Gives back what no peer uses any more. */
     synchronized void release() {
         all.removeIf(held -> {
-            boolean done = held.farewells().isComplete(held.links());
+            boolean done = held.handshake().isComplete(held.links());
             if (done) {
                 held.counters().close();
             }

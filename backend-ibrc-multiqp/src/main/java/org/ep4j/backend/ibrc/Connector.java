@@ -28,7 +28,7 @@ final class Connector {
     private final Resources resources;
     private final Map<String, Long> queues = new HashMap<>();
     private final long[] queuePairs;
-    private final List<QueuePairs.End> own = new ArrayList<>();
+    private final List<PortExchange.QueuePair> own = new ArrayList<>();
     private final int[] depths;
     private final int[] inlines;
 
@@ -41,6 +41,10 @@ final class Connector {
         this.queuePairs = new long[pairing.lanes()];
         this.depths = new int[pairing.lanes()];
         this.inlines = new int[pairing.lanes()];
+    }
+
+    Pairing pairing() {
+        return pairing;
     }
 
     private int port(int lane) {
@@ -60,7 +64,7 @@ final class Connector {
     }
 
     /** Makes the queue pairs; returns them as the peer has to know them. */
-    List<QueuePairs.End> create() {
+    List<PortExchange.QueuePair> create() {
         SecureRandom random = new SecureRandom();
         for (int lane = 0; lane < queuePairs.length; lane++) {
             LocalPort port = local(lane);
@@ -72,7 +76,7 @@ final class Connector {
             long qp = createQueuePair(device, caps, lane);
             resources.add(() -> Verbs.destroyQp(qp));
             queuePairs[lane] = qp;
-            own.add(new QueuePairs.End(caps.get(3), random.nextInt(1 << PACKET_BITS)));
+            own.add(new PortExchange.QueuePair(caps.get(3), random.nextInt(1 << PACKET_BITS)));
             depths[lane] = depth(device);
             inlines[lane] = caps.get(2);
             String name = port.record().name();
@@ -86,7 +90,7 @@ final class Connector {
 
     private static void postReceives(long qp, int lane, int count, String name) {
         long posted =
-                Errno.check(Verbs.postReceives(qp, CompletionId.receive(lane), count), "ibv_post_recv on " + name);
+                Errno.check(Verbs.postReceives(qp, Completions.receiveId(lane), count), "ibv_post_recv on " + name);
         if (posted < count) {
             throw new EpResourceException("a queue pair on " + name + " accepted only " + posted + " of the " + count
                     + " receive work requests that it was created for; lower " + IbrcKeys.DEPTH.name());
@@ -142,7 +146,11 @@ final class Connector {
      * @param theirPorts the peer's ports
      * @param theirs the peer's queue pairs
      */
-    Connected connect(String peer, List<PortRecord> theirPorts, List<QueuePairs.End> theirs, LinkSettings settings) {
+    Connected connect(
+            String peer,
+            List<PortExchange.Port> theirPorts,
+            List<PortExchange.QueuePair> theirs,
+            LinkSettings settings) {
         if (theirs.size() != queuePairs.length) {
             throw new EpMismatchException(
                     peer + " has " + theirs.size() + " queue pairs to this rank, but this rank has " + queuePairs.length
@@ -152,7 +160,7 @@ final class Connector {
         for (int lane = 0; lane < lanes.length; lane++) {
             LocalPort port = local(lane);
             int remote = remotePort(theirPorts, pairing.theirs().get(lane % pairing.rails()), peer);
-            PortRecord to = theirPorts.get(remote);
+            PortExchange.Port to = theirPorts.get(remote);
             String name = port.record().name() + " to " + to.name();
             NativeRecord connection = connection(port, to, theirs.get(lane), own.get(lane));
             try {
@@ -163,7 +171,7 @@ final class Connector {
             } finally {
                 Reference.reachabilityFence(connection);
             }
-            LaneEnds ends = new LaneEnds(
+            Lane.Ends ends = new Lane.Ends(
                     queuePairs[lane],
                     port(lane),
                     remote,
@@ -179,7 +187,7 @@ final class Connector {
         return new Connected(List.of(lanes), pairing.rails(), new VerbsWire(queuePairs, all));
     }
 
-    private static int remotePort(List<PortRecord> ports, String name, String peer) {
+    private static int remotePort(List<PortExchange.Port> ports, String name, String peer) {
         for (int i = 0; i < ports.size(); i++) {
             if (ports.get(i).name().equals(name)) {
                 return i;
@@ -188,7 +196,8 @@ final class Connector {
         throw new EpMismatchException(peer + " did not open port " + name + "; use the same settings on all ranks");
     }
 
-    private NativeRecord connection(LocalPort from, PortRecord to, QueuePairs.End theirs, QueuePairs.End mine) {
+    private NativeRecord connection(
+            LocalPort from, PortExchange.Port to, PortExchange.QueuePair theirs, PortExchange.QueuePair mine) {
         NicDevice device = from.device();
         int incoming = from.record().incomingAtomics();
         int outgoing =
@@ -212,7 +221,7 @@ final class Connector {
         return connection;
     }
 
-    private int mtu(PortRecord from, PortRecord to) {
+    private int mtu(PortExchange.Port from, PortExchange.Port to) {
         int both = Math.min(from.mtu(), to.mtu());
         int wanted = MTU.indexOf(config.get(IbrcKeys.MTU));
         return wanted == 0 ? both : Math.min(wanted, both);

@@ -50,7 +50,7 @@ final class Exposure {
      * @param data what is written to
      * @param counters words, for each source rank by its index and then by counter
      * @param counted to read the counters with
-     * @param farewells who has closed it
+     * @param handshake by which its ranks close it
      * @param numbers of the buffer on each rank, by its index
      * @param registered gives the data back
      * @param words gives the counters back
@@ -59,7 +59,7 @@ final class Exposure {
             Region data,
             Region counters,
             Buffers.Counted counted,
-            Farewells farewells,
+            CloseHandshake handshake,
             List<Integer> numbers,
             Resources registered,
             Resources words) {}
@@ -88,20 +88,20 @@ final class Exposure {
                     .toList();
             collective.requireEqualSizes(
                     name, given.stream().map(BufferRecord::bytes).toList());
-            List<BufferRecord> told = collective.byOpened(given, BufferRecord.ABSENT);
+            List<BufferRecord> records = collective.byOpened(given, BufferRecord.ABSENT);
             Local local = mine.get(0);
             Exposed exposed = new Exposed(
-                    Regions.ofData(
+                    Region.ofData(
                             memory,
                             local.dataKeys().local(),
-                            told.stream().map(BufferRecord::data).toList()),
-                    Regions.of(
+                            records.stream().map(BufferRecord::data).toList()),
+                    Region.ofWords(
                             local.record().counters().address(),
                             local.counterKeys().local(),
-                            told.stream().map(BufferRecord::counters).toList()),
+                            records.stream().map(BufferRecord::counters).toList()),
                     local.counted(),
-                    local.farewells(),
-                    told.stream().map(BufferRecord::number).toList(),
+                    local.handshake(),
+                    records.stream().map(BufferRecord::number).toList(),
                     data,
                     counted);
             done = true;
@@ -113,8 +113,8 @@ final class Exposure {
                     // No rank has the buffer.
                     counted.close();
                 } else {
-                    // Peers that have finished this step say farewell.
-                    closed.keep(mine.get(0).farewells(), links, counted);
+                    // Peers that have finished this step will close the buffer.
+                    closed.keep(mine.get(0).handshake(), links, counted);
                 }
             }
         }
@@ -123,18 +123,18 @@ final class Exposure {
     private record Local(
             BufferRecord record,
             Buffers.Counted counted,
-            Farewells farewells,
+            CloseHandshake handshake,
             Ports.Keys dataKeys,
             Ports.Keys counterKeys) {}
 
     private Local register(ExposedMemory memory) {
         int ranks = collective.opened();
-        long bytes = Farewells.bytes(ranks);
+        long bytes = CloseHandshake.bytes(ranks);
         WordMemory held = WordMemory.allocate(bytes);
         counted.hold(held);
         HostMemory words = held.words();
-        Farewells farewells = new Farewells(words, ranks);
-        farewells.prepare();
+        CloseHandshake handshake = new CloseHandshake(words, ranks);
+        handshake.prepare();
         Buffers.Counted told = new Buffers.Counted(words, new AtomicLongArray(ranks));
         int number = buffers.add(told);
         counted.add(() -> buffers.remove(number));
@@ -144,9 +144,9 @@ final class Exposure {
         BufferRecord record = new BufferRecord(
                 memory.memory().byteSize(),
                 number,
-                new MemoryRecord(memory.memory().address(), dataKeys.remote()),
-                new MemoryRecord(counters, counterKeys.remote()));
-        return new Local(record, told, farewells, dataKeys, counterKeys);
+                new Region.Remote(memory.memory().address(), dataKeys.remote()),
+                new Region.Remote(counters, counterKeys.remote()));
+        return new Local(record, told, handshake, dataKeys, counterKeys);
     }
 
     /**

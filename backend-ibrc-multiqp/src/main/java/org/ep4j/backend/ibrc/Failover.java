@@ -26,8 +26,8 @@ final class Failover {
     private final Supplier<@Nullable Lane> home;
     private final LinkMemory memory;
     private final boolean atomics;
-    private final Sender sender;
-    private final Request request = new Request();
+    private final SendQueue queue;
+    private final SendQueue.Request request = new SendQueue.Request();
     private final List<Region> toRead = new ArrayList<>();
     private final List<long[]> words = new ArrayList<>();
     private final List<Long> missing = new ArrayList<>();
@@ -37,12 +37,12 @@ final class Failover {
     private int replayLane;
     private long replayNext;
 
-    Failover(Rail rail, Supplier<@Nullable Lane> home, LinkMemory memory, boolean atomics, Sender sender) {
+    Failover(Rail rail, Supplier<@Nullable Lane> home, LinkMemory memory, boolean atomics, SendQueue queue) {
         this.rail = rail;
         this.home = home;
         this.memory = memory;
         this.atomics = atomics;
-        this.sender = sender;
+        this.queue = queue;
     }
 
     boolean done() {
@@ -75,8 +75,8 @@ final class Failover {
     private void startReading() {
         for (Lane lane : rail.lanes()) {
             lane.seal();
-            for (long n = lane.log().retired(); n < lane.log().posted(); n++) {
-                lane.log().read(n, request);
+            for (long n = lane.inFlight().retired(); n < lane.inFlight().posted(); n++) {
+                lane.inFlight().read(n, request);
                 Region counted = request.counted;
                 if (counted != null && !toRead.contains(counted)) {
                     toRead.add(counted);
@@ -98,12 +98,12 @@ final class Failover {
                 Region region = toRead.get(words.size());
                 Region control = memory.control();
                 reader = via;
-                lastRead = sender.append(
+                lastRead = queue.append(
                         via,
                         request.read(region, memory.remoteOf(region), control, memory.copy(), memory.length(region)));
-                sender.flush();
+                queue.flush();
             }
-            if (via.log().retired() <= lastRead) {
+            if (via.inFlight().retired() <= lastRead) {
                 return;
             }
             words.add(memory.copied());
@@ -118,9 +118,9 @@ final class Failover {
 
     /** Number of the first request that was not executed. */
     private long firstMissing(Lane lane) {
-        long found = lane.log().retired();
-        for (long n = found; n < lane.log().posted(); n++) {
-            lane.log().read(n, request);
+        long found = lane.inFlight().retired();
+        for (long n = found; n < lane.inFlight().posted(); n++) {
+            lane.inFlight().read(n, request);
             Region counted = request.counted;
             if (counted != null) {
                 int offset = (int) (request.word - memory.remoteOf(counted));
@@ -139,19 +139,19 @@ final class Failover {
             if (via == null) {
                 return;
             }
-            if (replayNext < lane.log().posted()) {
-                lane.log().read(replayNext++, request);
+            if (replayNext < lane.inFlight().posted()) {
+                lane.inFlight().read(replayNext++, request);
                 // Whoever wanted to read does it again by itself.
-                if (request.opcode != Commands.READ) {
-                    via.traffic().replayed();
-                    sender.append(via, request);
+                if (request.opcode != SendQueue.READ) {
+                    via.countReplay();
+                    queue.append(via, request);
                 }
             } else {
                 replayLane++;
                 if (replayLane < rail.lanes().size()) {
                     replayNext = missing.get(replayLane);
                 }
-                lane.log().retire(lane.log().posted());
+                lane.inFlight().retire(lane.inFlight().posted());
                 close(via, lane);
             }
             if (!via.alive()) {
@@ -166,7 +166,7 @@ final class Failover {
     private void close(Lane via, Lane lane) {
         Region control = memory.control();
         long word = memory.remote(memory.words().lane(lane.index()));
-        sender.append(
+        queue.append(
                 via,
                 atomics
                         ? request.add(control, word, Words.CLOSED, Words.CLOSED, control, memory.scratch())

@@ -32,7 +32,7 @@ final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, Tr
     private final Ports ports;
     private final Map<Integer, Link> links;
     private final Buffers numbers;
-    private final Looks looks = new Looks();
+    private final LinkPoller.Budget polls = new LinkPoller.Budget();
     private final ClosedCounters closed = new ClosedCounters();
     private final boolean atomics;
     private final ProgressThreads threads;
@@ -106,7 +106,7 @@ final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, Tr
                 given.memory(),
                 exposed,
                 members,
-                looks,
+                polls,
                 atomics,
                 closed,
                 buffers::remove));
@@ -120,7 +120,7 @@ final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, Tr
                         .filter(device -> !device.dmabuf())
                         .map(NicDevice::name)
                         .toList(),
-                Machine.peerMemory(context.device().id()));
+                GpuMemory.peerMemoryRefusal(context.device().id()));
     }
 
     @Override

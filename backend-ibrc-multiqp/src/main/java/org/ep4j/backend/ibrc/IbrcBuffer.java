@@ -2,6 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
@@ -23,7 +24,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     /** By rank; nothing where none is connected. */
     private final @Nullable Link[] linkOf;
 
-    private final Looks looks;
+    private final LinkPoller.Budget polls;
     private final boolean atomics;
     private final ClosedCounters closed;
     private final Consumer<IbrcBuffer> onClose;
@@ -37,8 +38,8 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
      * A buffer that all ranks have registered.
      *
      * @param links by rank of the peer
-     * @param looks of all buffers of the backend
-     * @param atomics false when this rank counts immediates, for which it has to look
+     * @param polls shared by all buffers of the backend
+     * @param atomics false when this rank counts immediates, for which it has to poll
      * @param self index of this rank
      * @param closed gets the counters while peers may still write to them
      */
@@ -49,7 +50,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
             DeviceMemory memory,
             Exposure.Exposed exposed,
             Map<Integer, Link> links,
-            Looks looks,
+            LinkPoller.Budget polls,
             boolean atomics,
             ClosedCounters closed,
             Consumer<IbrcBuffer> onClose) {
@@ -58,7 +59,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         this.memory = memory;
         this.exposed = exposed;
         this.links = Map.copyOf(links);
-        this.looks = looks;
+        this.polls = polls;
         this.atomics = atomics;
         this.closed = closed;
         this.self = self;
@@ -113,9 +114,9 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     public long seen(int counter, int source) {
         Link link = link(source);
         PostedArguments.checkCounter(counter);
-        Arrivals from = Regions.present(arrivals[source]);
+        Arrivals from = Objects.requireNonNull(arrivals[source]);
         if (!atomics && !from.showNew(counter)) {
-            link.tryProgress(looks.at(link));
+            link.tryProgress(polls.of(link));
         }
         return from.seen(counter);
     }
@@ -135,7 +136,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
      * the link for all buffers.
      */
     private boolean hasClosed(Link link) {
-        return exposed.farewells().hasClosed(link);
+        return exposed.handshake().hasClosed(link);
     }
 
     private Link link(int peer) {
@@ -163,19 +164,19 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     public void close() {
         if (open.compareAndSet(true, false)) {
             Deadline end = Deadline.in(IbrcBackend.LINGER);
-            exposed.farewells()
-                    .say(
+            exposed.handshake()
+                    .notifyPeers(
                             links.values(),
                             exposed.counters(),
                             self,
                             end,
                             "no write to it completes, and this rank has closed " + this + " with writes in flight");
-            boolean apart = exposed.farewells().complete(links.values());
+            boolean apart = exposed.handshake().awaitPeers(links.values());
             exposed.registered().close();
             if (apart) {
                 exposed.words().close();
             } else {
-                closed.keep(exposed.farewells(), links.values(), exposed.words());
+                closed.keep(exposed.handshake(), links.values(), exposed.words());
             }
             onClose.accept(this);
         }

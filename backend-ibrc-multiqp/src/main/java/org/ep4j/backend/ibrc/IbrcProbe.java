@@ -18,6 +18,7 @@ import org.ep4j.engine.gpu.Registrable;
 import org.ep4j.engine.hip.HipNicMemory;
 import org.ep4j.engine.memory.LockedMemory;
 import org.ep4j.plan.NicChoice;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.NicPath;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
@@ -62,6 +63,25 @@ final class IbrcProbe {
 
     private final List<Check> checks = new ArrayList<>();
     private final Map<String, String> facts = new TreeMap<>();
+
+    /**
+     * A device of libibverbs, after an attempt to open it.
+     *
+     * @param problem why it cannot be used; empty where it can
+     * @param atomics whether it supports remote atomic additions
+     * @param dmabuf whether it registers dma-bufs, which hand over memory of GPUs
+     */
+    private record OpenedDevice(String name, Optional<String> problem, boolean atomics, boolean dmabuf) {
+        static OpenedDevice of(String name) {
+            try (NicDevice device = NicDevice.open(name, FlowLimits.NONE)) {
+                // iWARP connects by its own connection manager alone, and has neither immediates nor atomics.
+                Optional<String> problem = device.iwarp() ? Optional.of("speaks iWARP") : Optional.empty();
+                return new OpenedDevice(name, problem, device.atomics(), device.dmabuf());
+            } catch (EpException e) {
+                return new OpenedDevice(name, Optional.of(String.valueOf(e.getMessage())), false, false);
+            }
+        }
+    }
 
     private IbrcProbe() {}
 
@@ -125,8 +145,8 @@ final class IbrcProbe {
             return;
         }
         checks.add(Check.pass(LIBRARY, LOADED));
-        List<DeviceFinding> found = names.stream().map(DeviceFinding::of).toList();
-        List<DeviceFinding> usable =
+        List<OpenedDevice> found = names.stream().map(OpenedDevice::of).toList();
+        List<OpenedDevice> usable =
                 found.stream().filter(one -> one.problem().isEmpty()).toList();
         checks.add(devices(found, usable));
         List<NicPath> ports = lookAtPorts(device, config, usable);
@@ -140,7 +160,7 @@ final class IbrcProbe {
 
     /** Adds the checks of a machine that has no NIC with RDMA, and returns true there. */
     private boolean absent(EpConfig config) {
-        Locality machine = Locality.ofHost(Machine.nics(), 0, -1, config.get(EpKeys.NIC_GID_INDEX));
+        Locality machine = Locality.ofHost(Ports.topology(), 0, -1, config.get(EpKeys.NIC_GID_INDEX));
         Check nic = IbrcOffer.noNic(machine);
         if (nic.status() != Check.Status.NOT_APPLICABLE) {
             return false;
@@ -152,7 +172,7 @@ final class IbrcProbe {
         return true;
     }
 
-    private static Check devices(List<DeviceFinding> found, List<DeviceFinding> usable) {
+    private static Check devices(List<OpenedDevice> found, List<OpenedDevice> usable) {
         String all = found.stream()
                 .map(one -> one.name() + one.problem().map(text -> ": " + text).orElse(""))
                 .collect(Collectors.joining(", "));
@@ -165,8 +185,8 @@ final class IbrcProbe {
         return Check.pass(DEVICES, all);
     }
 
-    private List<NicPath> lookAtPorts(Device device, EpConfig config, List<DeviceFinding> usable) {
-        Topology topology = Machine.nics();
+    private List<NicPath> lookAtPorts(Device device, EpConfig config, List<OpenedDevice> usable) {
+        Topology topology = Ports.topology();
         Locality all = Locality.ofHost(topology, 0, -1, config.get(EpKeys.NIC_GID_INDEX));
         NicChoice choice = NicChoice.from(config);
         Predicate<NicReach> opened =
@@ -190,7 +210,7 @@ final class IbrcProbe {
             return List.of();
         }
         List<String> names = nics.get().names();
-        List<DeviceFinding> mine = usable.stream()
+        List<OpenedDevice> mine = usable.stream()
                 .filter(one ->
                         names.stream().anyMatch(port -> Ports.device(port).equals(one.name())))
                 .toList();
@@ -218,23 +238,23 @@ final class IbrcProbe {
                 .toList();
     }
 
-    private static Check direct(Device device, EpConfig config, List<DeviceFinding> usable) {
+    private static Check direct(Device device, EpConfig config, List<OpenedDevice> usable) {
         if (device.equals(Device.HOST)) {
             return Check.pass(DIRECT, "every NIC reaches host memory directly");
         }
         List<String> without = usable.stream()
                 .filter(one -> !one.dmabuf())
-                .map(DeviceFinding::name)
+                .map(OpenedDevice::name)
                 .toList();
         Optional<GpuDirect> facts = CudaNicMemory.facts(device).or(() -> HipNicMemory.facts(device));
-        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, without, Machine.peerMemory(device)))
+        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, without, GpuMemory.peerMemoryRefusal(device)))
                 .check(DIRECT, config);
     }
 
-    private static Check atomics(List<DeviceFinding> usable) {
+    private static Check atomics(List<OpenedDevice> usable) {
         List<String> without = usable.stream()
                 .filter(one -> !one.atomics())
-                .map(DeviceFinding::name)
+                .map(OpenedDevice::name)
                 .toList();
         return without.isEmpty()
                 ? Check.pass(ATOMICS, "all devices support remote atomic additions")

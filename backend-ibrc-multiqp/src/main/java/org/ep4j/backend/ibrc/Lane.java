@@ -1,11 +1,12 @@
 package org.ep4j.backend.ibrc;
 
+import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.spi.LinkTraffic;
 
 /**
- * One queue pair to a peer as its link sees it: what is under way on it, and what it has carried. For one thread at a time,
- * but for {@link #carried}.
+ * One queue pair to a peer as its link sees it: what is in flight on it, and what it has carried. For the thread that
+ * holds the lock of the link; any thread may call {@link #alive} and {@link #carried}.
  */
 final class Lane {
     /** Requests that a queue pair holds and that are kept free. */
@@ -13,10 +14,9 @@ final class Lane {
 
     private final int index;
     private final int rail;
-    private final LaneEnds ends;
+    private final Ends ends;
     private final NicFlow nic;
-    private final SendLog log;
-    private final LaneTraffic traffic = new LaneTraffic();
+    private final SendQueue.InFlight inFlight;
     private final int credits;
     private final int signalInterval;
     private int sinceSignal;
@@ -26,18 +26,37 @@ final class Lane {
     private int receivesPosted;
     private int receivesDone;
     private int receivesUsed;
+    // What it has carried.
+    private final AtomicLong bytes = new AtomicLong();
+    private final AtomicLong writes = new AtomicLong();
+    private final AtomicLong adds = new AtomicLong();
+    private final AtomicLong replays = new AtomicLong();
+
+    /**
+     * Both ends of a queue pair.
+     *
+     * @param qp this rank's, as requests name it
+     * @param port index of this rank's port
+     * @param remotePort index of the peer's port among the peer's
+     * @param depth requests that it holds
+     * @param receives receives that are kept posted; 0 where none are needed
+     * @param inline bytes that travel inside a request
+     * @param maxMessage bytes of a message at most
+     * @param name both ports, for messages
+     */
+    record Ends(long qp, int port, int remotePort, int depth, int receives, int inline, long maxMessage, String name) {}
 
     /**
      * A queue pair with nothing in flight.
      *
      * @param nic of this rank's port, shared with other lanes
      */
-    Lane(int index, int rail, LaneEnds ends, NicFlow nic, LinkSettings settings) {
+    Lane(int index, int rail, Ends ends, NicFlow nic, LinkSettings settings) {
         this.index = index;
         this.rail = rail;
         this.ends = ends;
         this.nic = nic;
-        this.log = new SendLog(ends.depth(), nic);
+        this.inFlight = new SendQueue.InFlight(ends.depth(), nic);
         this.credits = ends.depth() - SPARE;
         this.signalInterval = settings.signalInterval(ends.depth());
     }
@@ -50,18 +69,18 @@ final class Lane {
         return rail;
     }
 
-    LaneEnds ends() {
+    Ends ends() {
         return ends;
     }
 
-    SendLog log() {
-        return log;
+    SendQueue.InFlight inFlight() {
+        return inFlight;
     }
 
     /** What it has carried, for callers. */
     LinkTraffic.OfLane carried() {
         return new LinkTraffic.OfLane(
-                index(), ends().name(), alive(), traffic.bytes(), traffic.writes(), traffic.adds(), traffic.replays());
+                index(), ends().name(), alive(), bytes.get(), writes.get(), adds.get(), replays.get());
     }
 
     /** The NIC of this rank's port. */
@@ -69,8 +88,29 @@ final class Lane {
         return nic;
     }
 
-    LaneTraffic traffic() {
-        return traffic;
+    /** Counts a request as carried. */
+    void count(SendQueue.Request request) {
+        if (request.writes()) {
+            add(writes, 1);
+            add(bytes, request.length);
+        }
+        if (request.counted != null) {
+            countAdd();
+        }
+    }
+
+    /** Counts that a request, which may be a write, advances a word of the peer. */
+    void countAdd() {
+        add(adds, 1);
+    }
+
+    void countReplay() {
+        add(replays, 1);
+    }
+
+    /** There is one writer at a time, so this needs no atomic operation of the processor. */
+    private static void add(AtomicLong to, long amount) {
+        to.setRelease(to.getPlain() + amount);
     }
 
     boolean alive() {
@@ -81,7 +121,7 @@ final class Lane {
         alive = false;
     }
 
-    /** What the log says is final: late completions change nothing any more. */
+    /** Makes what is in flight final: late completions change nothing any more. */
     void seal() {
         sealed = true;
     }
@@ -101,12 +141,12 @@ final class Lane {
 
     /** True when one more request fits. */
     boolean hasRoom() {
-        return alive && log.pending() < credits;
+        return alive && inFlight.pending() < credits;
     }
 
     /** True when half of what fits is under way. */
     boolean isBusy() {
-        return 2 * log.pending() > credits;
+        return 2 * inFlight.pending() > credits;
     }
 
     /** True when the next request is to report completion. */

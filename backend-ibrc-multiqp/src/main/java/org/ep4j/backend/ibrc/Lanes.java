@@ -47,7 +47,7 @@ final class Lanes {
     int pending() {
         int pending = 0;
         for (Lane lane : all) {
-            pending += lane.log().pending();
+            pending += lane.inFlight().pending();
         }
         return pending;
     }

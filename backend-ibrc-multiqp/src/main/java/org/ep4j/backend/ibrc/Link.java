@@ -3,10 +3,10 @@ package org.ep4j.backend.ibrc;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.ep4j.EpException;
@@ -51,13 +51,12 @@ final class Link {
     private final Lanes lanes;
     private final Rail[] rails;
     private final Wire wire;
-    private final Sender sender;
+    private final SendQueue queue;
     private final Completions completions = new Completions(64);
     private final List<Failover> failovers = new ArrayList<>();
-    private final News news = new News();
-    private final Patience patience = new Patience();
+    private final LinkPoller poller = new LinkPoller();
     private final Queue<String> remarks = new ConcurrentLinkedQueue<>();
-    private final Request request = new Request();
+    private final SendQueue.Request request = new SendQueue.Request();
     private long homeBytes;
     private boolean spread;
     /** The lane that a write found which waited for room. */
@@ -65,9 +64,7 @@ final class Link {
 
     private long fences;
     private long fencesTold;
-    private final PassedFences passed;
     private final AtomicInteger failed = new AtomicInteger();
-    private final AtomicLong looked = new AtomicLong();
     // The last rail took no request; a completion that has not been looked at may say why.
     private @Nullable Rail refused;
     private volatile @Nullable String lost;
@@ -96,14 +93,13 @@ final class Link {
         this.settings = settings;
         this.atomics = atomics;
         this.lanes = new Lanes(lanes, peer.start(), settings);
-        this.passed = new PassedFences(memory, lanes.size());
         this.wire = wire;
         this.rails = new Rail[rails];
         for (int r = 0; r < rails; r++) {
             this.rails[r] = new Rail(r, this.lanes.all());
         }
-        this.sender =
-                new Sender(peer.index(), this.lanes.all(), wire, (lane, why) -> fail(lane.rail(), lane, why, false));
+        this.queue =
+                new SendQueue(peer.index(), this.lanes.all(), wire, (lane, why) -> fail(lane.rail(), lane, why, false));
         for (Lane lane : lanes) {
             if (lane.ends().receives() > 0) {
                 lane.receivesPosted(lane.ends().receives());
@@ -129,7 +125,7 @@ final class Link {
         try {
             check = ending;
             checkAlive();
-            patience.begin(longest);
+            poller.beginCall(longest);
             long to = region.remoteAddress(peer.index()) + target;
             long from = region.address() + source;
             boolean small = homeBytes + bytes <= settings.stripe();
@@ -140,7 +136,7 @@ final class Link {
                 request.write(region, to + done, region, from + done, piece);
                 request.message = message;
                 request.hasRoom = true;
-                sender.append(lane, request);
+                queue.append(lane, request);
                 done += piece;
                 if (!small) {
                     lanes.took(piece);
@@ -165,7 +161,7 @@ final class Link {
         try {
             check = ending;
             checkAlive();
-            patience.begin(settings.timeout());
+            poller.beginCall(settings.timeout());
             if (value < sent[counter]) {
                 throw new IllegalArgumentException("counter " + counter + " for " + peer.label() + " is at "
                         + sent[counter] + " and cannot go back to " + value);
@@ -181,7 +177,7 @@ final class Link {
                 Lane home = homeWithRoom();
                 long delta = value - sent[counter];
                 sent[counter] = value;
-                sender.append(home, add(counters, word, delta, value));
+                queue.append(home, add(counters, word, delta, value));
             } else if (!atomics) {
                 count(counters, word, buffer, counter, sent, value);
             }
@@ -195,14 +191,14 @@ final class Link {
 
     /** Posts what waits. Looks at completions only where many requests are under way, or something is wrong. */
     private void post(boolean large) {
-        sender.flush();
+        queue.flush();
         Lane home = lanes.home();
         if (large || home == null || home.isBusy() || refused != null || !ready()) {
             progress(1);
         }
     }
 
-    private Request add(Region region, long word, long delta, long result) {
+    private SendQueue.Request add(Region region, long word, long delta, long result) {
         return request.add(region, word, delta, result, memory.control(), memory.scratch());
     }
 
@@ -218,7 +214,7 @@ final class Link {
                 Lane home = lanes.home();
                 if (home == null || !tell(home, counters, word, code, result)) {
                     home = homeWithRoom();
-                    sender.append(home, request.immediate(counters, word, code, result));
+                    queue.append(home, request.immediate(counters, word, code, result));
                 }
                 sent[counter] = result;
                 fencesTold += afterFence ? 1 : 0;
@@ -228,7 +224,7 @@ final class Link {
 
     /** Gives the peer an immediate with the last write of a lane, where that has not been posted; else returns false. */
     private boolean tell(Lane lane, Region words, long word, int code, long result) {
-        return ready() && sender.count(lane, words, word, code, result);
+        return ready() && queue.count(lane, words, word, code, result);
     }
 
     /** Makes every lane pass a fence. One that could not be ended is made up for by the next. */
@@ -249,7 +245,7 @@ final class Link {
                 }
                 long step = atomics ? fences - lane.fences() : 1;
                 lane.passFences(step);
-                sender.append(
+                queue.append(
                         lane,
                         atomics
                                 ? add(control, word, step, fences)
@@ -267,7 +263,7 @@ final class Link {
             Lane home = homeWithRoom();
             long step = atomics ? until - fencesTold : 1;
             fencesTold += step;
-            sender.append(
+            queue.append(
                     home,
                     atomics
                             ? add(control, word, step, fencesTold)
@@ -293,8 +289,8 @@ final class Link {
         try {
             check = ending;
             checkAlive();
-            patience.begin(duration);
-            sender.flush();
+            poller.beginCall(duration);
+            queue.flush();
             await("the end of all writes", () -> ready() && lanes.pending() == 0);
         } finally {
             check = NO_CHECK;
@@ -337,7 +333,7 @@ final class Link {
                 return false;
             }
             post.run();
-            sender.flush();
+            queue.flush();
             return drainWhileMoving(quiet);
         } finally {
             lock.unlock();
@@ -350,13 +346,13 @@ final class Link {
      */
     void drainOrEnd(Duration quiet, Runnable post, String why) {
         hold(() -> {
-            takeNews();
+            runCommands();
             if (lost == null && !drainWhileMoving(quiet)) {
                 giveUpStuck(why);
             }
             if (lost == null && drainWhileMoving(quiet)) {
                 post.run();
-                sender.flush();
+                queue.flush();
             }
             if (lost == null && !drainWhileMoving(quiet)) {
                 lose(why);
@@ -406,7 +402,7 @@ final class Link {
                 chosen = small ? homeFor(left, message) : nextFor(left, message);
                 return chosen != null;
             });
-            lane = Regions.present(chosen);
+            lane = Objects.requireNonNull(chosen);
         }
         if (!small && !lane.equals(lanes.home())) {
             spread = true;
@@ -470,7 +466,7 @@ final class Link {
             if (condition.getAsBoolean()) {
                 return;
             }
-            if (patience.isOver()) {
+            if (poller.isCallOver()) {
                 throw new EpTimeoutException(
                         peer.label() + " accepted no data before the deadline: this rank waited for " + what + ", with "
                                 + lanes.pending() + " requests under way" + state()
@@ -525,8 +521,8 @@ final class Link {
 
     /** Nothing is posted or polled any more, and nothing of the peer arrives. A thread that waits here for the peer ends. */
     void end(String why) {
-        news.add(() -> lose(why));
-        hold(this::takeNews);
+        poller.submit(() -> lose(why));
+        hold(this::runCommands);
     }
 
     /** Progress for a link that waits for room on a NIC, where no thread is at this one, not even the calling one. */
@@ -541,32 +537,32 @@ final class Link {
         return tryProgress(1);
     }
 
-    /** How often anybody has seen to it: progress was made, or nothing was there. */
-    long looked() {
-        return looked.getOpaque();
+    /** Number of progress passes so far, by any thread; a pass may poll several times. */
+    long passes() {
+        return poller.passes();
     }
 
-    /** Also looks at completion queues so often, until something is there. */
-    boolean tryProgress(int looks) {
+    /** As {@link #tryProgress()}; polls the completion queues up to {@code polls} times, until something is there. */
+    boolean tryProgress(int polls) {
         if (!lock.tryLock()) {
             return false;
         }
         try {
-            return lost == null && progress(looks);
+            return lost == null && progress(polls);
         } finally {
             lock.unlock();
         }
     }
 
     /** Posts what waits, takes in what has ended, and goes on with failovers. True when anything happened. */
-    private boolean progress(int looks) {
-        looked.setOpaque(looked.getPlain() + 1);
-        takeNews();
+    private boolean progress(int polls) {
+        poller.countPass();
+        runCommands();
         if (lost != null) {
             return true;
         }
-        sender.flush();
-        int count = takeSome(looks);
+        queue.flush();
+        int count = takeSome(polls);
         if (lost != null) {
             return true;
         }
@@ -590,14 +586,14 @@ final class Link {
                 failovers.remove(newest);
             }
         }
-        sender.flush();
+        queue.flush();
         return moved;
     }
 
     /** Without completions nothing can go on, and the thread that finds out may be one that nobody listens to. */
-    private int takeSome(int looks) {
+    private int takeSome(int polls) {
         try {
-            int count = wire.poll(completions, looks);
+            int count = wire.poll(completions, polls);
             for (int i = 0; i < count; i++) {
                 take(i);
             }
@@ -610,22 +606,22 @@ final class Link {
 
     private void take(int index) {
         long id = completions.id(index);
-        Lane lane = lanes.get(CompletionId.lane(id));
+        Lane lane = lanes.get(Completions.lane(id));
         int status = completions.status(index);
-        if (CompletionId.isReceive(id)) {
+        if (Completions.isReceive(id)) {
             lane.receiveDone();
             if (status == 0) {
                 memory.apply(completions.immediate(index));
                 postReceives(lane);
             } else if (lane.alive()) {
-                fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Status.FLUSHED);
+                fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Completions.FLUSHED);
             }
         } else if (status == 0) {
             if (!lane.sealed()) {
-                lane.log().retire(CompletionId.number(id, lane.log().retired()) + 1);
+                lane.inFlight().retire(Completions.number(id, lane.inFlight().retired()) + 1);
             }
-        } else if (Status.ofPath(status)) {
-            fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Status.FLUSHED);
+        } else if (Completions.isPathFailure(status)) {
+            fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Completions.FLUSHED);
         } else {
             lose(lane.ends().name() + ": " + told(status, completions.vendor(index)));
         }
@@ -665,7 +661,7 @@ final class Link {
                 rail.toldOver(home);
                 request.write(control, word, control, memory.one(), Long.BYTES);
                 request.message = true;
-                sender.append(home, request);
+                queue.append(home, request);
             }
         }
     }
@@ -688,7 +684,7 @@ final class Link {
                     + " other pairs of ports take over its traffic; check the ports of the failed pair; this pair is used again when"
                     + " the group is joined again" + rail.causes());
             failovers.forEach(Failover::readAgain);
-            failovers.add(new Failover(rail, lanes::home, memory, atomics, sender));
+            failovers.add(new Failover(rail, lanes::home, memory, atomics, queue));
         }
     }
 
@@ -704,7 +700,7 @@ final class Link {
 
     /** A port of this rank went down: its rails are given up where there are others. Does not wait. */
     void portDown(int port, String why) {
-        news.add(() -> giveUpPort(port, why));
+        poller.submit(() -> giveUpPort(port, why));
         tryProgress();
     }
 
@@ -725,7 +721,7 @@ final class Link {
 
     /** The peer is gone. Does not wait. */
     void peerGone(String why) {
-        news.add(() -> {
+        poller.submit(() -> {
             // What it sent before is worth having.
             takeIn();
             lose(why);
@@ -733,9 +729,9 @@ final class Link {
         tryProgress();
     }
 
-    private void takeNews() {
-        if (news.any()) {
-            news.run(() -> lost == null);
+    private void runCommands() {
+        if (poller.hasCommands()) {
+            poller.runCommands(() -> lost == null);
         }
     }
 
@@ -744,7 +740,7 @@ final class Link {
             rail.stop(wire);
         }
         for (Lane lane : lanes.all()) {
-            lane.log().abandon();
+            lane.inFlight().abandon();
         }
         lost = peer.label() + " cannot be reached: " + why;
     }
@@ -775,9 +771,9 @@ final class Link {
         return peer;
     }
 
-    /** Fences of the peer, for readers of its counters. */
-    PassedFences fences() {
-        return passed;
+    /** The words of the connection, for readers of the peer's counters. */
+    LinkMemory memory() {
+        return memory;
     }
 
     /** What people should know of the link, once; null where there is nothing new. */

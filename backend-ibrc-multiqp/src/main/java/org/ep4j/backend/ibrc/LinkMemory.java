@@ -4,10 +4,11 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
 
 /**
- * The words of one link: those that the peer advances here, and those that this rank advances there.
+ * The words of one link: those that the peer advances here, and those that this rank advances there. Only the thread
+ * that holds the lock of the link calls {@link #apply}; any thread may call the other methods.
  *
- * <p>The control memory of a rank has, for each source, {@link Words}; then a word that is 1, a word for the old values of
- * counters, which nobody reads, and for each peer room for a copy of words of that peer.
+ * <p>The control memory of a rank has, for each source, {@link Words}; then a word that is 1, a word for the old values
+ * of counters, which nobody reads, and for each peer room for a copy of words of that peer.
  */
 final class LinkMemory {
     /** Bytes of the counters that a buffer has for one source. */
@@ -20,6 +21,8 @@ final class LinkMemory {
     private final int self;
     private final int peer;
     private final Counts counters;
+    /** Fences that all lanes of the peer are known to have passed. Written by any thread that reads counters. */
+    private volatile long passed;
 
     /** The counters of buffers. */
     interface Counts {
@@ -123,14 +126,22 @@ final class LinkMemory {
         return (long) peer * layout.stride() + word;
     }
 
-    /** Fences of the peer, with acquire order. */
-    long fences() {
-        return local.getLongAcquire(here(words.fences()));
-    }
-
-    /** Fences that a lane of the peer has passed, with acquire order. */
-    long lanePassed(int lane) {
-        return local.getLongAcquire(here(words.lane(lane)));
+    /**
+     * Returns true if all lanes of the peer to this rank have passed the fences that the peer has announced. Called
+     * after the peer's counter was read.
+     */
+    boolean fencesPassed() {
+        long announced = local.getLongAcquire(here(words.fences()));
+        if (announced <= passed) {
+            return true;
+        }
+        for (int lane = 0; lane < words.lanes(); lane++) {
+            if (local.getLongAcquire(here(words.lane(lane))) < announced) {
+                return false;
+            }
+        }
+        passed = announced;
+        return true;
     }
 
     /** True once the peer has stopped its queue pairs of a rail. */

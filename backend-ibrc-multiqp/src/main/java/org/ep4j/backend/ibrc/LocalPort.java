@@ -22,7 +22,7 @@ import org.ep4j.topology.Topology;
  * @param retries times that it sends a packet again
  * @param record what peers need to know
  */
-record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int retries, PortRecord record) {
+record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int retries, PortExchange.Port record) {
     private static final System.Logger LOGGER = System.getLogger(LocalPort.class.getName());
     private static final int MOST_GIDS = 256;
 
@@ -41,14 +41,14 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int
                 Verbs.queryGid(device.context(), number, index, gid.address()),
                 "ibv_query_gid of " + name + " at index " + index);
         int reads = Math.min(config.get(IbrcKeys.READS), device.maxIncomingAtomics());
-        PortRecord record = new PortRecord(
+        PortExchange.Port record = new PortExchange.Port(
                 name,
                 port.get(3),
                 port.get(1),
                 port.get(2),
                 (port.get(6) & Verbs.GRH_REQUIRED) != 0,
                 reads,
-                PortRecord.Gid.of(gid.buffer()));
+                PortExchange.Gid.of(gid.buffer()));
         NicFamily family = family(device.name(), topology);
         return new LocalPort(device, number, index, port.get(5), retries(device.name(), family, config), record);
     }

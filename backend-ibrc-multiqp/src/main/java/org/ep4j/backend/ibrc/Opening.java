@@ -34,27 +34,26 @@ final class Opening {
         Deadline deadline = Deadline.in(context.deadline());
         boolean done = false;
         try {
-            List<Hello> hellos = collective.step("ports", deadline, this::openPorts).stream()
-                    .map(Hello::decode)
+            List<PortExchange> ports = collective.step("ports", deadline, this::openPorts).stream()
+                    .map(PortExchange::decode)
                     .toList();
-            boolean atomics = hellos.stream().allMatch(Hello::atomics);
-            int lanes = hellos.stream().mapToInt(Hello::lanes).max().orElse(1);
-            LinkMemory.Layout layout = new LinkMemory.Layout(hellos.size(), new Words(lanes, lanes).bytes());
+            boolean atomics = ports.stream().allMatch(PortExchange::atomics);
+            int lanes = ports.stream().mapToInt(PortExchange::lanes).max().orElse(1);
+            LinkMemory.Layout layout = new LinkMemory.Layout(ports.size(), new Words(lanes, lanes).bytes());
             List<ControlMemory> control = new ArrayList<>(1);
-            List<QueuePairs> pairs = collective
+            List<PortExchange.QueuePairs> pairs = collective
                     .step("queue-pairs", deadline, () -> {
                         control.add(allocate(layout));
                         return create(control.get(0), atomics).encode();
                     })
                     .stream()
-                    .map(QueuePairs::decode)
+                    .map(PortExchange.QueuePairs::decode)
                     .toList();
             Map<Integer, Link> links = new TreeMap<>();
             collective.step("connect", deadline, () -> {
                 Region region = region(control.get(0), pairs);
-                for (int peer : pairings.keySet()) {
-                    links.put(peer, connect(peer, region, control.get(0), layout, hellos, pairs, atomics));
-                }
+                connectors.forEach((peer, connector) -> links.put(
+                        peer, connect(peer, connector, region, control.get(0), layout, ports, pairs, atomics)));
                 return new byte[0];
             });
             IbrcBackend backend =
@@ -85,12 +84,12 @@ final class Opening {
             throw new EpUnavailableException("the plan gives this rank no NIC for " + IbrcProvider.ID
                     + "; see ./ep plan, and the settings ep.nic.include and ep.nic.map");
         }
-        Ports ports = Ports.open(names, Machine.nics(), context.config());
+        Ports ports = Ports.open(names, Ports.topology(), context.config());
         resources.add(ports::close);
         opened.add(ports);
         boolean atomics = context.config().get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC)
                 && ports.devices().stream().allMatch(NicDevice::atomics);
-        return new Hello(
+        return new PortExchange(
                         atomics,
                         lanes,
                         ports.list().stream().map(LocalPort::record).toList())
@@ -115,17 +114,18 @@ final class Opening {
         return new ControlMemory(memory.address(), words, keys);
     }
 
-    private QueuePairs create(ControlMemory control, boolean atomics) {
+    private PortExchange.QueuePairs create(ControlMemory control, boolean atomics) {
         for (NicDevice device : opened.get(0).devices()) {
             checkQueuePairs(device.name(), queuePairs(device), device.maxQueuePairs());
         }
-        Map<Integer, List<QueuePairs.End>> ends = new TreeMap<>();
+        Map<Integer, List<PortExchange.QueuePair>> byPeer = new TreeMap<>();
         pairings.forEach((peer, pairing) -> {
             Connector connector = new Connector(pairing, opened.get(0), context.config(), atomics, resources);
             connectors.put(peer, connector);
-            ends.put(peer, connector.create());
+            byPeer.put(peer, connector.create());
         });
-        return new QueuePairs(new MemoryRecord(control.address(), control.keys().remote()), ends);
+        return new PortExchange.QueuePairs(
+                new Region.Remote(control.address(), control.keys().remote()), byPeer);
     }
 
     private long queuePairs(NicDevice device) {
@@ -146,29 +146,30 @@ final class Opening {
         }
     }
 
-    private static Region region(ControlMemory control, List<QueuePairs> pairs) {
-        return Regions.of(
+    private static Region region(ControlMemory control, List<PortExchange.QueuePairs> pairs) {
+        return Region.ofWords(
                 control.address(),
                 control.keys().local(),
-                pairs.stream().map(QueuePairs::memory).toList());
+                pairs.stream().map(PortExchange.QueuePairs::memory).toList());
     }
 
     private Link connect(
             int peer,
+            Connector connector,
             Region region,
             ControlMemory control,
             LinkMemory.Layout layout,
-            List<Hello> hellos,
-            List<QueuePairs> pairs,
+            List<PortExchange> ports,
+            List<PortExchange.QueuePairs> pairs,
             boolean atomics) {
         int self = context.ranks().indexOf(context.rank());
         int index = context.ranks().indexOf(peer);
-        Pairing pairing = Regions.present(pairings.get(peer));
+        Pairing pairing = connector.pairing();
         LinkSettings settings = LinkSettings.from(context.config());
         String label = collective.label(peer);
-        List<QueuePairs.End> theirs = pairs.get(index).ends().getOrDefault(context.rank(), List.of());
-        Connector.Connected connected = Regions.present(connectors.get(peer))
-                .connect(label, hellos.get(index).ports(), theirs, settings);
+        List<PortExchange.QueuePair> theirs = pairs.get(index).byPeer().getOrDefault(context.rank(), List.of());
+        Connector.Connected connected =
+                connector.connect(label, ports.get(index).ports(), theirs, settings);
         LinkMemory memory = new LinkMemory(
                 new Words(pairing.lanes(), pairing.rails()), layout, region, control.words(), self, index, buffers);
         // Neighbours begin on different ports.

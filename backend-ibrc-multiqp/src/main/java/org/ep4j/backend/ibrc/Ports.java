@@ -1,5 +1,6 @@
 package org.ep4j.backend.ibrc;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,6 +13,8 @@ import org.ep4j.engine.memory.Resources;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.LinuxTopology;
 
 /** The ports of this rank, open, with their devices. */
 final class Ports implements AutoCloseable {
@@ -35,6 +38,11 @@ final class Ports implements AutoCloseable {
             opened.close();
             throw e;
         }
+    }
+
+    /** The NICs of this machine as they are now. Libraries of GPUs, which take time to find, know nothing of NICs. */
+    static Topology topology() {
+        return LinuxTopology.read("this machine", FileTree.of(Path.of("/")), System.getenv());
     }
 
     private static FlowLimits limits(String device, Topology topology, EpConfig config) {

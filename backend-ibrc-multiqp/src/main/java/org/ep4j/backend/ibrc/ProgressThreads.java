@@ -70,7 +70,8 @@ final class ProgressThreads implements AutoCloseable {
     }
 
     private void run(NicDevice device, boolean first) {
-        List<Attention> attentions = links.stream().map(Attention::new).toList();
+        List<LinkPoller.Background> pollers =
+                links.stream().map(LinkPoller.Background::new).toList();
         NativeRecord event = new NativeRecord(8);
         int millis = BUSY_MILLIS;
         while (!stop) {
@@ -79,8 +80,8 @@ final class ProgressThreads implements AutoCloseable {
                 take(device, event.get(0), event.get(1));
             }
             boolean moved = false;
-            for (Attention attention : attentions) {
-                moved |= attention.give();
+            for (LinkPoller.Background poller : pollers) {
+                moved |= poller.poll();
             }
             millis = moved || events != 0 ? Math.max(BUSY_MILLIS, millis / 2) : Math.min(IDLE_MILLIS, 2 * millis);
             if (first) {

@@ -41,7 +41,7 @@ final class Rail {
 
     /** Requests in flight. */
     int pending() {
-        return lanes.stream().mapToInt(lane -> lane.log().pending()).sum();
+        return lanes.stream().mapToInt(lane -> lane.inFlight().pending()).sum();
     }
 
     List<Lane> lanes() {

@@ -1,5 +1,10 @@
 package org.ep4j.backend.ibrc;
 
+import java.nio.ByteBuffer;
+import java.util.List;
+import org.ep4j.engine.collective.Packing;
+import org.ep4j.spi.ExposedMemory;
+
 /**
  * Memory that every rank has registered alike. Two regions are equal when they are the same.
  */
@@ -9,6 +14,47 @@ final class Region {
     private final int[] keys;
     private final long[] remoteAddress;
     private final int[][] remoteKeys;
+
+    /**
+     * Registered memory of a rank as its peers write to it.
+     *
+     * @param address first byte
+     * @param keys remote keys, by index of the rank's port
+     */
+    record Remote(long address, List<Integer> keys) {
+        Remote {
+            keys = List.copyOf(keys);
+        }
+
+        void write(ByteBuffer out) {
+            out.putLong(address);
+            Packing.ints(out, keys);
+        }
+
+        static Remote read(ByteBuffer in) {
+            return new Remote(in.getLong(), Packing.ints(in));
+        }
+    }
+
+    /** A region of words, which are in memory of the host. */
+    static Region ofWords(long address, List<Integer> keys, List<Remote> remotes) {
+        return of(address, true, keys, remotes);
+    }
+
+    static Region ofData(ExposedMemory memory, List<Integer> keys, List<Remote> remotes) {
+        return of(memory.memory().address(), memory.kind() == ExposedMemory.Kind.HOST, keys, remotes);
+    }
+
+    private static Region of(long address, boolean onHost, List<Integer> keys, List<Remote> remotes) {
+        long[] addresses = remotes.stream().mapToLong(Remote::address).toArray();
+        int[][] remoteKeys =
+                remotes.stream().map(remote -> array(remote.keys())).toArray(int[][]::new);
+        return new Region(address, onHost, array(keys), addresses, remoteKeys);
+    }
+
+    private static int[] array(List<Integer> values) {
+        return values.stream().mapToInt(Integer::intValue).toArray();
+    }
 
     /**
      * A region on all ranks.

@@ -100,7 +100,7 @@ final class Verbs {
     static native int postReceives(@Cast("void*") long qp, long id, int count);
 
     @Name("ep4j_poll")
-    static native int poll(@Cast("void*") long cqs, int queues, @Cast("void*") long out, int capacity, int looks);
+    static native int poll(@Cast("void*") long cqs, int queues, @Cast("void*") long out, int capacity, int polls);
 
     @Name("ep4j_next_event")
     static native int nextEvent(@Cast("void*") long context, int milliseconds, @Cast("void*") long out);

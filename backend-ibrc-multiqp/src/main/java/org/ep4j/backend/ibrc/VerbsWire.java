@@ -27,18 +27,18 @@ final class VerbsWire implements Wire {
     }
 
     @Override
-    public int post(Commands commands, int from, int to) {
-        NativeRecord error = commands.error();
+    public int post(SendQueue.Batch batch, int from, int to) {
+        NativeRecord error = batch.error();
         try {
-            return from + Verbs.post(commands.address(from), to - from, error.address());
+            return from + Verbs.post(batch.address(from), to - from, error.address());
         } finally {
             Reference.reachabilityFence(error);
         }
     }
 
     @Override
-    public int poll(Completions into, int looks) {
-        int found = Verbs.poll(queueAddresses, queues, into.address(), into.capacity(), looks);
+    public int poll(Completions into, int polls) {
+        int found = Verbs.poll(queueAddresses, queues, into.address(), into.capacity(), polls);
         return found >= 0 ? found : (int) Errno.check(found, "ibv_poll_cq");
     }
 
@@ -50,7 +50,7 @@ final class VerbsWire implements Wire {
 
     @Override
     public int postReceives(int lane, int count) {
-        return Verbs.postReceives(queuePairs[lane], CompletionId.receive(lane), count);
+        return Verbs.postReceives(queuePairs[lane], Completions.receiveId(lane), count);
     }
 
     @Override

@@ -7,16 +7,17 @@ interface Wire {
      *
      * @param from index of the first request
      * @param to index behind the last
-     * @return index behind the last that was posted; where that is not {@code to}, {@link Commands#error} has the reason
+     * @return index behind the last that was posted; where that is not {@code to}, {@link SendQueue.Batch#error} has
+     *     the reason
      */
-    int post(Commands commands, int from, int to);
+    int post(SendQueue.Batch batch, int from, int to);
 
     /**
      * Takes completions out; returns how many.
      *
-     * @param looks where nothing is there, so many in all
+     * @param polls most polls, made until something is there
      */
-    int poll(Completions into, int looks);
+    int poll(Completions into, int polls);
 
     /** Stops a queue pair for good: what was not executed will not be. */
     void stop(int lane);

@@ -26,11 +26,11 @@ final class ClosedCountersTest {
     private final ClosedCounters closed = new ClosedCounters();
 
     private HostMemory keep(Link link) {
-        WordMemory words = WordMemory.allocate(Farewells.bytes(RANKS));
+        WordMemory words = WordMemory.allocate(CloseHandshake.bytes(RANKS));
         Resources counters = new Resources();
         counters.hold(words);
         counters.add(freed::incrementAndGet);
-        closed.keep(new Farewells(words.words(), RANKS), List.of(link), counters);
+        closed.keep(new CloseHandshake(words.words(), RANKS), List.of(link), counters);
         return words.words();
     }
 
@@ -85,8 +85,8 @@ final class ClosedCountersTest {
     @Test
     void nothingIsWrittenForABufferThatThePeerHasClosed() {
         try (LinkPair pair = pair()) {
-            WordMemory memory = WordMemory.allocate(Farewells.bytes(RANKS));
-            IbrcBuffer buffer = pair.buffer(0, new Farewells(memory.words(), RANKS));
+            WordMemory memory = WordMemory.allocate(CloseHandshake.bytes(RANKS));
+            IbrcBuffer buffer = pair.buffer(0, new CloseHandshake(memory.words(), RANKS));
             buffer.write(1, 0, 0, 64);
             buffer.advance(1, 0, 1);
             assertThat(pair.awaitSeen(1, 0, 1)).isEqualTo(1);

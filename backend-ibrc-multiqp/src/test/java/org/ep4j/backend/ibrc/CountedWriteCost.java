@@ -51,7 +51,7 @@ final class CountedWriteCost {
                     side,
                     1 - side,
                     buffers);
-            LaneEnds ends = new LaneEnds(0, 0, 0, DEPTH, DEPTH, 64, 1 << 20, "port");
+            Lane.Ends ends = new Lane.Ends(0, 0, 0, DEPTH, DEPTH, 64, 1 << 20, "port");
             Link link = new Link(
                     new LinkPeer(1 - side, 1 - side, "rank " + (1 - side), 0),
                     memory,
@@ -102,13 +102,13 @@ final class CountedWriteCost {
         private DirectWire peer = this;
 
         @Override
-        public int post(Commands commands, int from, int to) {
+        public int post(SendQueue.Batch batch, int from, int to) {
             for (int i = from; i < to; i++) {
-                if (commands.opcode(i) == Commands.IMMEDIATE) {
-                    peer.add(CompletionId.receive(0), commands.immediate(i));
+                if (batch.opcode(i) == SendQueue.IMMEDIATE) {
+                    peer.add(Completions.receiveId(0), batch.immediate(i));
                 }
-                if ((commands.flags(i) & Commands.SIGNALED) != 0) {
-                    add(commands.id(i), 0);
+                if ((batch.flags(i) & SendQueue.SIGNALED) != 0) {
+                    add(batch.id(i), 0);
                 }
             }
             return to;
@@ -120,7 +120,7 @@ final class CountedWriteCost {
         }
 
         @Override
-        public int poll(Completions into, int looks) {
+        public int poll(Completions into, int polls) {
             int found = count;
             for (int i = 0; i < found; i++) {
                 into.set(i, ids[i], 0, 0, immediates[i]);

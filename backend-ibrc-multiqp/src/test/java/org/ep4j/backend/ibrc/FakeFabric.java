@@ -117,7 +117,7 @@ final class FakeFabric {
 
     private static Stream<Posted> writes(Deque<Posted> posted) {
         return posted.stream()
-                .filter(one -> one.opcode() == Commands.WRITE || one.opcode() == Commands.IMMEDIATE)
+                .filter(one -> one.opcode() == SendQueue.WRITE || one.opcode() == SendQueue.IMMEDIATE)
                 .filter(one -> one.length() > 0);
     }
 
@@ -155,7 +155,7 @@ final class FakeFabric {
         Posted late = end.late.peek();
         if (late != null && !ends[1 - side][lane].stopped && random.nextInt(30) == 0) {
             // What is read comes back to nobody.
-            if (late.opcode() == Commands.READ || execute(side, lane, late)) {
+            if (late.opcode() == SendQueue.READ || execute(side, lane, late)) {
                 end.late.remove();
             }
         }
@@ -163,7 +163,7 @@ final class FakeFabric {
             acknowledge(side, end);
         }
         if (broken[lane % broken.length] && !end.failed && !end.stopped && random.nextInt(20) == 0) {
-            fail(side, lane, Status.RETRIES);
+            fail(side, lane, Completions.RETRIES_EXCEEDED);
         }
     }
 
@@ -182,7 +182,7 @@ final class FakeFabric {
         int status = first;
         List<Posted> all = new ArrayList<>(end.executed);
         all.addAll(end.waiting);
-        if (all.isEmpty() && first != Status.FLUSHED) {
+        if (all.isEmpty() && first != Completions.FLUSHED) {
             return;
         }
         end.failed = true;
@@ -190,7 +190,7 @@ final class FakeFabric {
         end.waiting.stream().limit(left).forEach(end.late::add);
         for (Posted one : all) {
             completions.get(side).add(new Done(one.id(), status, false, 0));
-            status = Status.FLUSHED;
+            status = Completions.FLUSHED;
         }
         end.executed.clear();
         end.waiting.clear();
@@ -198,21 +198,21 @@ final class FakeFabric {
 
     private boolean execute(int side, int lane, Posted request) {
         switch (request.opcode()) {
-            case Commands.WRITE -> write(request);
-            case Commands.READ -> copy(request.remote(), request.local(), request.length());
-            case Commands.ADD -> {
+            case SendQueue.WRITE -> write(request);
+            case SendQueue.READ -> copy(request.remote(), request.local(), request.length());
+            case SendQueue.ADD -> {
                 HostMemory word = memory(request.remote(), 8);
                 word.putLongRelease(0, word.getLong(0) + request.add());
                 adds++;
             }
-            case Commands.IMMEDIATE -> {
+            case SendQueue.IMMEDIATE -> {
                 End peer = ends[1 - side][lane];
                 if (peer.receives == 0) {
                     return false;
                 }
                 peer.receives--;
                 write(request);
-                completions.get(1 - side).add(new Done(CompletionId.receive(lane), 0, true, request.immediate()));
+                completions.get(1 - side).add(new Done(Completions.receiveId(lane), 0, true, request.immediate()));
                 adds++;
             }
             default -> throw new AssertionError("opcode " + request.opcode());
@@ -247,52 +247,52 @@ final class FakeFabric {
         }
 
         @Override
-        public int post(Commands commands, int from, int to) {
+        public int post(SendQueue.Batch batch, int from, int to) {
             for (int i = from; i < to; i++) {
-                End end = ends[side][commands.lane(i)];
+                End end = ends[side][batch.lane(i)];
                 if (end.failed || end.stopped) {
                     if (random.nextBoolean()) {
-                        commands.error().set(0, Errno.EINVAL);
+                        batch.error().set(0, Errno.EINVAL);
                         return i;
                     }
-                    completions.get(side).add(new Done(commands.id(i), Status.FLUSHED, false, 0));
+                    completions.get(side).add(new Done(batch.id(i), Completions.FLUSHED, false, 0));
                     continue;
                 }
                 end.posted++;
                 if (end.posted - end.retired > depth) {
-                    throw new AssertionError("queue pair " + commands.lane(i) + " overrun: " + end.posted + " posted, "
+                    throw new AssertionError("queue pair " + batch.lane(i) + " overrun: " + end.posted + " posted, "
                             + end.retired + " known to be complete, depth " + depth);
                 }
-                boolean inline = (commands.flags(i) & Commands.INLINE) != 0;
+                boolean inline = (batch.flags(i) & SendQueue.INLINE) != 0;
                 List<Byte> bytes = new ArrayList<>();
-                for (int b = 0; inline && b < commands.length(i); b++) {
-                    bytes.add(memory(commands.local(i), commands.length(i)).getByte(b));
+                for (int b = 0; inline && b < batch.length(i); b++) {
+                    bytes.add(memory(batch.local(i), batch.length(i)).getByte(b));
                 }
                 end.waiting.add(new Posted(
-                        commands.id(i),
-                        commands.opcode(i),
-                        commands.remote(i),
-                        commands.local(i),
-                        commands.length(i),
-                        commands.added(i),
-                        commands.immediate(i),
-                        (commands.flags(i) & Commands.SIGNALED) != 0,
+                        batch.id(i),
+                        batch.opcode(i),
+                        batch.remote(i),
+                        batch.local(i),
+                        batch.length(i),
+                        batch.added(i),
+                        batch.immediate(i),
+                        (batch.flags(i) & SendQueue.SIGNALED) != 0,
                         bytes));
-                count(side, commands.lane(i) % broken.length);
+                count(side, batch.lane(i) % broken.length);
             }
             return to;
         }
 
         @Override
-        public int poll(Completions into, int looks) {
+        public int poll(Completions into, int polls) {
             step();
             Deque<Done> ready = completions.get(side);
             int count = 0;
             while (count < into.capacity() && !ready.isEmpty() && random.nextInt(8) > 0) {
                 Done done = ready.remove();
                 if (!done.received() && done.status() == 0) {
-                    End end = ends[side][CompletionId.lane(done.id())];
-                    end.retired = CompletionId.number(done.id(), end.retired) + 1;
+                    End end = ends[side][Completions.lane(done.id())];
+                    end.retired = Completions.number(done.id(), end.retired) + 1;
                 }
                 into.set(count++, done.id(), done.status(), 0x81, done.immediate());
             }
@@ -304,9 +304,9 @@ final class FakeFabric {
             End end = ends[side][lane];
             if (!end.stopped) {
                 end.stopped = true;
-                fail(side, lane, Status.FLUSHED);
+                fail(side, lane, Completions.FLUSHED);
                 for (; end.receives > 0; end.receives--) {
-                    completions.get(side).add(new Done(CompletionId.receive(lane), Status.FLUSHED, false, 0));
+                    completions.get(side).add(new Done(Completions.receiveId(lane), Completions.FLUSHED, false, 0));
                 }
             }
         }
@@ -316,7 +316,7 @@ final class FakeFabric {
             End end = ends[side][lane];
             // A queue pair may fail while it is given receives.
             if (broken[lane % broken.length] && !end.failed) {
-                fail(side, lane, Status.RETRIES);
+                fail(side, lane, Completions.RETRIES_EXCEEDED);
             }
             int taken = end.failed ? random.nextInt(count) : count;
             end.receives += taken;

@@ -47,12 +47,12 @@ class GpuMemoryTest {
             throws IOException {
         Device device = Device.parse(gpu);
         Device other = Device.parse(device.type().equals("hip") ? "cuda:0" : "hip:0");
-        assertThat(Machine.peerMemory(device, FileTree.of(machine)))
+        assertThat(GpuMemory.peerMemoryRefusal(device, FileTree.of(machine)))
                 .hasValueSatisfying(reason -> assertThat(reason).contains(remedy));
         Files.createDirectories(machine.resolve(file).getParent());
         Files.writeString(machine.resolve(file), "1.0");
-        assertThat(Machine.peerMemory(device, FileTree.of(machine))).isEmpty();
-        assertThat(Machine.peerMemory(other, FileTree.of(machine))).isPresent();
+        assertThat(GpuMemory.peerMemoryRefusal(device, FileTree.of(machine))).isEmpty();
+        assertThat(GpuMemory.peerMemoryRefusal(other, FileTree.of(machine))).isPresent();
     }
 
     @Test

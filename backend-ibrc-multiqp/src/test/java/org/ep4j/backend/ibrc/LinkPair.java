@@ -103,8 +103,8 @@ final class LinkPair implements AutoCloseable {
             flows.addAll(nics);
             Lane[] all = new Lane[lanes];
             for (int lane = 0; lane < lanes; lane++) {
-                LaneEnds ends =
-                        new LaneEnds(lane, 0, 0, DEPTH, receives, random.nextInt(2) * 64, 1000, "port-" + lane % rails);
+                Lane.Ends ends = new Lane.Ends(
+                        lane, 0, 0, DEPTH, receives, random.nextInt(2) * 64, 1000, "port-" + lane % rails);
                 all[lane] = new Lane(lane, lane % rails, ends, nics.get(lane % rails), settings);
             }
             LinkPeer peer = new LinkPeer(1 - side, 1 - side, "rank " + (1 - side), random.nextInt(lanes));
@@ -163,13 +163,13 @@ final class LinkPair implements AutoCloseable {
         sides[side].link.write(sides[side].dataRegion, 0, 0, bytes, false, Link.NO_CHECK);
     }
 
-    /** A buffer in the memory of a side, which the peer closes with {@code farewells}. */
-    IbrcBuffer buffer(int side, Farewells farewells) {
-        return buffer(side, farewells, new Resources(), new ClosedCounters());
+    /** A buffer in the memory of a side, which the peer closes with {@code handshake}. */
+    IbrcBuffer buffer(int side, CloseHandshake handshake) {
+        return buffer(side, handshake, new Resources(), new ClosedCounters());
     }
 
     /** A buffer whose counters are given back by {@code words}, or kept by {@code closed}. */
-    IbrcBuffer buffer(int side, Farewells farewells, Resources words, ClosedCounters closed) {
+    IbrcBuffer buffer(int side, CloseHandshake handshake, Resources words, ClosedCounters closed) {
         Side own = sides[side];
         return new IbrcBuffer(
                 "b",
@@ -180,12 +180,12 @@ final class LinkPair implements AutoCloseable {
                         own.dataRegion,
                         own.counterRegion,
                         own.counted,
-                        farewells,
+                        handshake,
                         List.of(buffer, buffer),
                         new Resources(),
                         words),
                 Map.of(1 - side, own.link),
-                new Looks(),
+                new LinkPoller.Budget(),
                 atomics,
                 closed,
                 buffer -> {});

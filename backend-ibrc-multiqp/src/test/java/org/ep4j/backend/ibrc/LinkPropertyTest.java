@@ -55,11 +55,11 @@ final class LinkPropertyTest {
     @Test
     void aMessageHasRoomBesideAWriteThatIsInFlightAndNoOtherWriteHas() {
         LinkSettings settings = new LinkSettings(128, 4, Duration.ofMillis(50));
-        WordMemory memory = WordMemory.allocate(Farewells.bytes(2));
-        Farewells farewells = new Farewells(memory.words(), 2);
-        farewells.prepare();
+        WordMemory memory = WordMemory.allocate(CloseHandshake.bytes(2));
+        CloseHandshake handshake = new CloseHandshake(memory.words(), 2);
+        handshake.prepare();
         try (LinkPair pair = new LinkPair(new Random(1), 1, 1, true, settings, new FlowLimits(0, 1, 1, ""))) {
-            IbrcBuffer buffer = pair.buffer(0, farewells);
+            IbrcBuffer buffer = pair.buffer(0, handshake);
             pair.stallWhile(() -> true);
             buffer.write(1, 0, 0, 64);
             buffer.writeMessage(1, 64, 64, 64);

@@ -64,7 +64,7 @@ class LinkTest {
         List<Lane> lanes = new ArrayList<>();
         NicFlow nic = new NicFlow(FlowLimits.NONE);
         for (int lane = 0; lane < RAILS; lane++) {
-            lanes.add(new Lane(lane, lane, new LaneEnds(lane, 0, 0, 64, 0, 16, 1000, "port-" + lane), nic, settings));
+            lanes.add(new Lane(lane, lane, new Lane.Ends(lane, 0, 0, 64, 0, 16, 1000, "port-" + lane), nic, settings));
         }
         HostMemory local = FakeFabric.memory(control[0], layout.bytes());
         local.putLong(layout.one(), 1);
@@ -112,50 +112,50 @@ class LinkTest {
         private boolean laterRailFailed;
 
         @Override
-        public int post(Commands commands, int from, int to) {
+        public int post(SendQueue.Batch batch, int from, int to) {
             if (refusing) {
-                completions.add(new Done(commands.id(from), Status.RETRIES));
-                commands.error().set(0, Errno.EINVAL);
+                completions.add(new Done(batch.id(from), Completions.RETRIES_EXCEEDED));
+                batch.error().set(0, Errno.EINVAL);
                 return from;
             }
             for (int i = from; i < to; i++) {
-                execute(commands, i);
+                execute(batch, i);
             }
             return to;
         }
 
-        private void execute(Commands commands, int i) {
-            long remote = commands.remote(i);
-            if (commands.opcode(i) == Commands.WRITE) {
-                inline.add((commands.flags(i) & Commands.INLINE) != 0);
+        private void execute(SendQueue.Batch batch, int i) {
+            long remote = batch.remote(i);
+            if (batch.opcode(i) == SendQueue.WRITE) {
+                inline.add((batch.flags(i) & SendQueue.INLINE) != 0);
             }
-            switch (commands.opcode(i)) {
-                case Commands.ADD -> {
+            switch (batch.opcode(i)) {
+                case SendQueue.ADD -> {
                     HostMemory word = FakeFabric.memory(remote, 8);
-                    word.putLong(0, word.getLong(0) + commands.added(i));
+                    word.putLong(0, word.getLong(0) + batch.added(i));
                 }
-                case Commands.READ ->
-                    FakeFabric.memory(commands.local(i), commands.length(i))
-                            .copy(0, FakeFabric.memory(remote, commands.length(i)), 0, commands.length(i));
+                case SendQueue.READ ->
+                    FakeFabric.memory(batch.local(i), batch.length(i))
+                            .copy(0, FakeFabric.memory(remote, batch.length(i)), 0, batch.length(i));
                 default -> {}
             }
             // The other lanes never hear of what was executed.
-            if (commands.lane(i) == 1) {
-                completions.add(new Done(commands.id(i), 0));
+            if (batch.lane(i) == 1) {
+                completions.add(new Done(batch.id(i), 0));
             }
-            if (commands.opcode(i) == Commands.READ && !laterRailFailed) {
+            if (batch.opcode(i) == SendQueue.READ && !laterRailFailed) {
                 laterRailFailed = true;
                 fail(LATER_RAIL);
             }
         }
 
         void fail(int rail) {
-            completions.add(new Done(CompletionId.send(rail, 0), Status.RETRIES));
+            completions.add(new Done(Completions.sendId(rail, 0), Completions.RETRIES_EXCEEDED));
             peerStops(rail);
         }
 
         @Override
-        public int poll(Completions into, int looks) {
+        public int poll(Completions into, int polls) {
             onPoll.run();
             if (broken) {
                 throw new EpException("ibv_poll_cq failed: error 5 (made up)");
@@ -251,18 +251,18 @@ class LinkTest {
     }
 
     @Test
-    void aThreadThatLooksAfterALinkLeavesItToWhoeverDoes() {
+    void aBackgroundThreadLeavesALinkToThreadsThatPollIt() {
         AtomicInteger polls = new AtomicInteger();
         wire.onPoll = polls::incrementAndGet;
-        Attention attention = new Attention(link);
+        LinkPoller.Background background = new LinkPoller.Background(link);
         for (int round = 1; round <= 3; round++) {
             link.tryProgress();
             int others = polls.get();
-            assertThat(attention.give()).isFalse();
+            assertThat(background.poll()).isFalse();
             assertThat(polls).hasValue(others);
-            attention.give();
+            background.poll();
             assertThat(polls).hasValue(others + 1);
-            attention.give();
+            background.poll();
             assertThat(polls).hasValue(others + 2);
         }
     }
@@ -324,17 +324,6 @@ class LinkTest {
                 .withThrowableOfType(ExecutionException.class)
                 .withCauseInstanceOf(EpPeerLostException.class)
                 .withMessageContaining("this rank has left it out");
-    }
-
-    /** As by a thread that got no processor until its deadline. */
-    @Test
-    void aWaitThatIsLateLooksOnceMore() {
-        Patience patience = new Patience();
-        for (int call = 0; call < 2; call++) {
-            patience.begin(Duration.ZERO);
-            assertThat(patience.isOver()).isFalse();
-            assertThat(patience.isOver()).isTrue();
-        }
     }
 
     @Test

@@ -27,17 +27,17 @@ final class RecordsTest {
             @ForAll boolean flag,
             @ForAll @Size(max = 70) List<Integer> keys,
             @ForAll long address) {
-        PortRecord port = new PortRecord(name, 2, 5, lid, flag, 16, new PortRecord.Gid(subnet, guid));
-        Hello hello = new Hello(flag, 12, List.of(port, port));
+        PortExchange.Port port = new PortExchange.Port(name, 2, 5, lid, flag, 16, new PortExchange.Gid(subnet, guid));
+        PortExchange ports = new PortExchange(flag, 12, List.of(port, port));
         // A name that is no valid Unicode does not come back; devices have none.
         if (name.chars().allMatch(c -> c < 0xd800)) {
-            assertThat(Hello.decode(hello.encode())).isEqualTo(hello);
+            assertThat(PortExchange.decode(ports.encode())).isEqualTo(ports);
         }
-        MemoryRecord memory = new MemoryRecord(address, keys);
-        List<QueuePairs.End> ends =
-                keys.stream().map(key -> new QueuePairs.End(key, ~key)).toList();
-        QueuePairs pairs = new QueuePairs(memory, Map.of(3, ends, 700, List.of()));
-        assertThat(QueuePairs.decode(pairs.encode())).isEqualTo(pairs);
+        Region.Remote memory = new Region.Remote(address, keys);
+        List<PortExchange.QueuePair> ends =
+                keys.stream().map(key -> new PortExchange.QueuePair(key, ~key)).toList();
+        PortExchange.QueuePairs pairs = new PortExchange.QueuePairs(memory, Map.of(3, ends, 700, List.of()));
+        assertThat(PortExchange.QueuePairs.decode(pairs.encode())).isEqualTo(pairs);
         BufferRecord buffer = new BufferRecord(address, 63, memory, memory);
         assertThat(BufferRecord.decode(buffer.encode())).isEqualTo(buffer);
     }
@@ -45,13 +45,13 @@ final class RecordsTest {
     @Property
     void whatIsNotARecordIsRefused(@ForAll byte[] bytes, @ForAll @IntRange(min = 1, max = 40) int cut) {
         byte[] whole =
-                new BufferRecord(4096, 1, new MemoryRecord(1, List.of(7)), new MemoryRecord(2, List.of(8))).encode();
+                new BufferRecord(4096, 1, new Region.Remote(1, List.of(7)), new Region.Remote(2, List.of(8))).encode();
         byte[] part = Arrays.copyOf(whole, Math.max(0, whole.length - cut));
         assertThatThrownBy(() -> BufferRecord.decode(part))
                 .isInstanceOf(EpMismatchException.class)
                 .hasMessageContaining("same ep4j version");
         if (bytes.length < 4 || bytes[0] != 1) {
-            assertThatThrownBy(() -> Hello.decode(bytes)).isInstanceOf(EpMismatchException.class);
+            assertThatThrownBy(() -> PortExchange.decode(bytes)).isInstanceOf(EpMismatchException.class);
         }
     }
 
@@ -91,13 +91,13 @@ final class RecordsTest {
             @ForAll @IntRange(max = 0x3fff) int lane,
             @ForAll @LongRange(min = 0, max = Long.MAX_VALUE / 2) long number,
             @ForAll @IntRange(max = 16384) int behind) {
-        long id = CompletionId.send(lane, number);
-        assertThat(CompletionId.isReceive(id)).isFalse();
-        assertThat(CompletionId.lane(id)).isEqualTo(lane);
-        assertThat(CompletionId.number(id, Math.max(0, number - behind))).isEqualTo(number);
-        long receive = CompletionId.receive(lane);
-        assertThat(CompletionId.isReceive(receive)).isTrue();
-        assertThat(CompletionId.lane(receive)).isEqualTo(lane);
+        long id = Completions.sendId(lane, number);
+        assertThat(Completions.isReceive(id)).isFalse();
+        assertThat(Completions.lane(id)).isEqualTo(lane);
+        assertThat(Completions.number(id, Math.max(0, number - behind))).isEqualTo(number);
+        long receive = Completions.receiveId(lane);
+        assertThat(Completions.isReceive(receive)).isTrue();
+        assertThat(Completions.lane(receive)).isEqualTo(lane);
     }
 
     @Test

@@ -12,19 +12,21 @@ import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.HostMemory;
 
 /**
- * Who has closed a buffer. A rank that is done may close while a peer still tells it so: a write to memory that is no longer
- * registered would break the connection for all other buffers. So every rank says that it closes, after all that it wrote has
- * arrived; and memory stays registered until the peers have said so, data for a short time only.
+ * Handshake by which the ranks of a buffer close it. A rank that is done may close while a peer still notifies it that
+ * it is done, too: a write to memory that is no longer registered would break the connection for all other buffers. So
+ * every rank notifies its peers that it closes, after all that it wrote has arrived; and memory stays registered until
+ * the peers have notified this rank, data for a short time only.
  *
- * <p>The words are behind the counters of a buffer: one that each peer writes, then one that is 1.
+ * <p>The words of the handshake are behind the counters of a buffer: one that each peer writes, then one that is 1,
+ * which this rank copies to its word on each peer.
  */
-final class Farewells {
-    private static final System.Logger LOGGER = System.getLogger(Farewells.class.getName());
+final class CloseHandshake {
+    private static final System.Logger LOGGER = System.getLogger(CloseHandshake.class.getName());
 
-    /** Data stays registered for peers that have not closed yet so long; their operations would fail anyhow. */
-    static final Duration PATIENCE = Duration.ofMillis(500);
+    /** Data stays registered so long for peers that have not closed yet; their operations would fail anyhow. */
+    static final Duration GRACE = Duration.ofMillis(500);
 
-    /** Time for one of several peers to take what is under way. */
+    /** Time for one of several peers to accept what is in flight. */
     static final Duration TURN = Duration.ofMillis(5);
 
     private static final long PAUSE_NANOS = 50_000;
@@ -33,7 +35,7 @@ final class Farewells {
     private final int ranks;
 
     /** Over the words of a buffer of so many ranks. */
-    Farewells(HostMemory words, int ranks) {
+    CloseHandshake(HostMemory words, int ranks) {
         this.words = words;
         this.ranks = ranks;
     }
@@ -43,39 +45,40 @@ final class Farewells {
         return (long) ranks * LinkMemory.COUNTERS + 8L * (ranks + 1);
     }
 
-    /** To be done before any peer can be told. */
+    /** Sets the word that is 1. Called before any peer can be notified. */
     void prepare() {
         words.putLongRelease(one(), 1);
     }
 
     /**
-     * Tells all peers, each once all before has arrived there: one that takes nothing must not keep the others from hearing it.
+     * Notifies all peers that this rank closes the buffer, each peer once all earlier writes to it have arrived. A peer
+     * that accepts nothing does not keep the others from being notified.
      *
-     * @param why says why a link ends on which nothing arrives for long
+     * @param why why a link ends on which nothing arrives for long, for messages
      */
-    void say(Collection<Link> links, Region counters, int self, Deadline end, String why) {
+    void notifyPeers(Collection<Link> links, Region counters, int self, Deadline end, String why) {
         Set<Link> waiting = new HashSet<>(links);
-        Set<Link> informed = new HashSet<>();
+        Set<Link> notified = new HashSet<>();
         do {
             waiting.removeIf(link ->
-                    isOver(link, () -> link.drainThen(TURN, () -> inform(link, counters, self, informed))));
+                    isOver(link, () -> link.drainThen(TURN, () -> notifyOnce(link, counters, self, notified))));
         } while (!waiting.isEmpty() && !end.passed());
         for (Link link : waiting) {
             LOGGER.log(
                     System.Logger.Level.WARNING,
                     "a buffer is closed while writes to " + link.peer().label() + " are in flight");
             isOver(link, () -> {
-                link.drainOrEnd(PATIENCE, () -> inform(link, counters, self, informed), why);
+                link.drainOrEnd(GRACE, () -> notifyOnce(link, counters, self, notified), why);
                 return true;
             });
         }
     }
 
-    /** Once: a peer that has heard it may have given the words back. */
-    private void inform(Link link, Region counters, int self, Set<Link> informed) {
-        if (!informed.contains(link)) {
+    /** Writes to a peer only once: a peer that was notified may have given the words back. */
+    private void notifyOnce(Link link, Region counters, int self, Set<Link> notified) {
+        if (!notified.contains(link)) {
             link.write(counters, word(self), one(), Long.BYTES, true, TURN, Link.NO_CHECK);
-            informed.add(link);
+            notified.add(link);
         }
     }
 
@@ -93,17 +96,19 @@ final class Farewells {
         }
     }
 
-    /** True if a peer has closed the buffer: its memory will soon not be registered any more. */
+    /** Returns true if a peer has closed the buffer: its memory will soon not be registered any more. */
     boolean hasClosed(Link link) {
         return words.getLongAcquire(word(link.peer().index())) != 0;
     }
 
     /**
-     * True when all peers have closed or are lost; waits a little for that. Then nothing of theirs is under way, and all
-     * immediates that they sent have been counted.
+     * Waits a little until all peers have closed or are lost. Then nothing of theirs is in flight, and all immediates
+     * that they sent have been counted.
+     *
+     * @return whether all have closed or are lost
      */
-    boolean complete(Collection<Link> links) {
-        long end = System.nanoTime() + PATIENCE.toNanos();
+    boolean awaitPeers(Collection<Link> links) {
+        long end = System.nanoTime() + GRACE.toNanos();
         while (!isComplete(links)) {
             if (System.nanoTime() - end >= 0) {
                 return false;
@@ -113,7 +118,7 @@ final class Farewells {
         return true;
     }
 
-    /** As {@link #complete}, without waiting. */
+    /** As {@link #awaitPeers}, without waiting. */
     boolean isComplete(Collection<Link> links) {
         return links.stream().allMatch(link -> link.isLost() || hasClosed(link))
                 && links.stream().allMatch(Link::trySettle);

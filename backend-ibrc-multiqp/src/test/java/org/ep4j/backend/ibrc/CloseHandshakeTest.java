@@ -19,15 +19,15 @@ import org.junit.jupiter.api.Test;
 
 /** What becomes of a link when a buffer closes. */
 @Tag("verify")
-final class FarewellsTest {
+final class CloseHandshakeTest {
     private static final int RANKS = 2;
 
-    private final WordMemory memory = WordMemory.allocate(Farewells.bytes(RANKS));
+    private final WordMemory memory = WordMemory.allocate(CloseHandshake.bytes(RANKS));
 
     private IbrcBuffer buffer(LinkPair pair) {
-        Farewells farewells = new Farewells(memory.words(), RANKS);
-        farewells.prepare();
-        return pair.buffer(0, farewells);
+        CloseHandshake handshake = new CloseHandshake(memory.words(), RANKS);
+        handshake.prepare();
+        return pair.buffer(0, handshake);
     }
 
     private static LinkPair pair() {
@@ -60,7 +60,7 @@ final class FarewellsTest {
                 }
                 written.compareAndSet(0, System.nanoTime());
                 return System.nanoTime() - written.get()
-                        < Farewells.TURN.multipliedBy(4).toNanos();
+                        < CloseHandshake.TURN.multipliedBy(4).toNanos();
             });
             buffer.close();
             assertThat(written.get()).as("when the peer was informed").isNotZero();
@@ -78,13 +78,13 @@ final class FarewellsTest {
     @Test
     void countersStayRegisteredUntilThePeerHasClosed() {
         try (LinkPair pair = pair()) {
-            Farewells farewells = new Farewells(memory.words(), RANKS);
-            farewells.prepare();
+            CloseHandshake handshake = new CloseHandshake(memory.words(), RANKS);
+            handshake.prepare();
             AtomicBoolean givenBack = new AtomicBoolean();
             Resources counters = new Resources();
             counters.add(() -> givenBack.set(true));
             ClosedCounters closed = new ClosedCounters();
-            pair.buffer(0, farewells, counters, closed).close();
+            pair.buffer(0, handshake, counters, closed).close();
             closed.release();
             assertThat(givenBack).as("before the peer has closed").isFalse();
             memory.words().putLongRelease((long) RANKS * LinkMemory.COUNTERS + Long.BYTES, 1);

@@ -9,19 +9,19 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
-final class SendLogTest {
+final class SendQueueTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aWriteThatIsRepeatedKeepsItsMode(boolean message) {
         NicFlow nic = new NicFlow(new FlowLimits(0, 1, 1, ""));
         Region region = new Region(0, true, new int[1], new long[1], new int[1][1]);
-        Request request = new Request().write(region, 0, region, 0, 64);
+        SendQueue.Request request = new SendQueue.Request().write(region, 0, region, 0, 64);
         request.message = message;
-        SendLog first = new SendLog(4, nic);
+        SendQueue.InFlight first = new SendQueue.InFlight(4, nic);
         first.append(request);
         assertThat(nic.writes(message)).isEqualTo(1);
         first.read(0, request);
-        SendLog second = new SendLog(4, nic);
+        SendQueue.InFlight second = new SendQueue.InFlight(4, nic);
         second.append(request);
         assertThat(nic.writes(message)).as("both hold room").isEqualTo(2);
         assertThat(nic.writes(!message)).isZero();
