@@ -71,7 +71,7 @@ final class EfaOffer {
                 .filter(nic -> serves(Providers.TCP, nic))
                 .map(NicReach::name)
                 .toList();
-        return Interfaces.of(request.config(), names);
+        return Providers.interfaces(request.config(), names);
     }
 
     /** What a probe would find of the provider that a setting names. */

@@ -1,7 +1,7 @@
 package org.ep4j.backend.efa;
 
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -52,7 +52,7 @@ final class Link {
     private final LinkPeer peer;
     private final Wire wire;
     private final Rail[] rails;
-    private final LinkMemory memory;
+    private final Records records;
     private final Arrivals arrivals;
     private final Duration timeout;
     private final Completions completions = new Completions(64);
@@ -82,14 +82,14 @@ final class Link {
      * @param sink of what comes from there
      * @param timeout longest wait of a call that has no deadline of its own
      */
-    Link(LinkPeer peer, Wire wire, List<Rail> rails, LinkMemory memory, Arrivals.Sink sink, Duration timeout) {
+    Link(LinkPeer peer, Wire wire, List<Rail> rails, Records records, Arrivals.Sink sink, Duration timeout) {
         this.peer = peer;
         this.wire = wire;
         this.rails = rails.toArray(new Rail[0]);
-        this.memory = memory;
-        this.arrivals = new Arrivals(memory.records(), sink);
+        this.records = records;
+        this.arrivals = new Arrivals(records, sink);
         this.timeout = timeout;
-        rails.forEach(rail -> rail.flow().add(this::progressForOthers));
+        rails.forEach(rail -> rail.nic().add(this::progressForOthers));
         // Neighbours begin on different rails.
         this.next = peer.index() % this.rails.length;
     }
@@ -134,10 +134,10 @@ final class Link {
             next = (next + 1) % rails.length;
             Keys to = remote.keys().get(rail.peerPlace());
             Keys from = local.keys().get(rail.place());
-            long most = Math.min(PIECE, Math.min(rail.longest(), rail.flow().longest()));
+            long most = Math.min(PIECE, rail.longest());
             long piece = Math.min(Math.min(bytes, most), to.left(target));
             int length = (int) Math.min(piece, from.left(source));
-            int slot = hasCredit() ? rail.flow().take(length, message) : -1;
+            int slot = hasCredit() ? rail.take(length, message) : -1;
             if (slot >= 0) {
                 long remoteAddress = to.target(remote.address(), target);
                 int result = wire.write(
@@ -151,7 +151,7 @@ final class Link {
                         immediate);
                 if (result == 0) {
                     posted++;
-                    rail.traffic().wrote(length);
+                    rail.wrote(length);
                     return length;
                 }
                 refused(rail, slot, result);
@@ -163,7 +163,7 @@ final class Link {
     }
 
     private void refused(Rail rail, int slot, int result) {
-        rail.flow().give(slot);
+        rail.give(slot);
         if (result != -FabricError.EAGAIN) {
             lose(rail.name() + " took no write: " + wire.error(-result));
             throw lostNow();
@@ -227,18 +227,16 @@ final class Link {
     private void end(int kind, int buffer, int counter, long value, long deadline) {
         awaitBatch(deadline);
         int place = Records.place(batch);
-        memory.records().put(batch, writes, kind, buffer, counter, value);
-        int immediate = Immediate.of(Immediate.RECORD, place);
+        records.put(batch, writes, kind, buffer, counter, value);
         for (int tries = 0; ; tries++) {
             Rail rail = rails[next];
             next = (next + 1) % rails.length;
-            int slot = hasCredit() ? rail.flow().takeForRecord() : -1;
+            int slot = hasCredit() ? rail.takeForRecord() : -1;
             if (slot >= 0) {
-                int result = memory.control(
-                        wire, rail.index(), slot, Records.in(place), Records.out(place), Records.SIZE, immediate);
+                int result = records.post(wire, rail.index(), slot, place);
                 if (result == 0) {
                     posted++;
-                    rail.traffic().ended();
+                    rail.wroteRecord();
                     batch++;
                     writes = 0;
                     return;
@@ -254,9 +252,9 @@ final class Link {
     /** Posts an immediate alone. False where there is no room. */
     private boolean tell(int immediate) {
         for (Rail rail : rails) {
-            int slot = rail.flow().takeBare();
+            int slot = rail.takeBare();
             if (slot >= 0) {
-                int result = memory.bare(wire, rail.index(), slot, immediate);
+                int result = records.postBare(wire, rail.index(), slot, immediate);
                 if (result == 0) {
                     return true;
                 }
@@ -387,8 +385,8 @@ final class Link {
             for (Rail rail : rails) {
                 int immediate = Immediate.done(0, 0);
                 for (int tries = 0; ; tries++) {
-                    int slot = rail.flow().takeBare();
-                    int result = slot < 0 ? 0 : memory.bare(wire, rail.index(), slot, immediate);
+                    int slot = rail.takeBare();
+                    int result = slot < 0 ? 0 : records.postBare(wire, rail.index(), slot, immediate);
                     if (slot >= 0 && result == 0) {
                         break;
                     }
@@ -407,7 +405,7 @@ final class Link {
     private int data() {
         int data = 0;
         for (Rail rail : rails) {
-            data += rail.flow().data();
+            data += rail.data();
         }
         return data;
     }
@@ -415,7 +413,7 @@ final class Link {
     private int pending() {
         int pending = 0;
         for (Rail rail : rails) {
-            pending += rail.flow().pending();
+            pending += rail.pending();
         }
         return pending;
     }
@@ -541,7 +539,7 @@ final class Link {
         boolean moved = false;
         for (int r = 0; r < rails.length && lost == null; r++) {
             int count = wire.poll(r, completions);
-            rails[r].flow().polled();
+            rails[r].polled();
             if (count < 0) {
                 lose(rails[r].name() + " cannot be polled: " + wire.error(-count));
                 return true;
@@ -564,7 +562,7 @@ final class Link {
 
     private void take(int rail, int index) {
         switch (completions.kind(index)) {
-            case Completions.SENT -> rails[rail].flow().give(completions.slot(index));
+            case Completions.SENT -> rails[rail].give(completions.slot(index));
             case Completions.CAME -> came(completions.immediate(index));
             default ->
                 lose(rails[rail].name() + ": " + wire.error(completions.error(index)) + ", " + wire.failure(rail));
@@ -621,7 +619,7 @@ final class Link {
             lost = text(why);
             wire.close();
             for (Rail rail : rails) {
-                rail.flow().abandon();
+                rail.abandon();
             }
         }
     }
@@ -665,12 +663,8 @@ final class Link {
 
     /** What its rails have carried so far. Waits for nobody. */
     LinkTraffic traffic() {
-        List<LinkTraffic.OfLane> lanes = new ArrayList<>();
-        for (int r = 0; r < rails.length; r++) {
-            RailTraffic carried = rails[r].traffic();
-            lanes.add(new LinkTraffic.OfLane(
-                    r, rails[r].name(), lost == null, carried.bytes(), carried.writes(), carried.records(), 0));
-        }
+        List<LinkTraffic.OfLane> lanes =
+                Arrays.stream(rails).map(rail -> rail.traffic(lost == null)).toList();
         return new LinkTraffic(peer.rank(), 0, lanes);
     }
 }

@@ -3,7 +3,6 @@ package org.ep4j.backend.efa;
 import java.util.Map;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.topology.NicFamily;
 
@@ -11,7 +10,7 @@ import org.ep4j.topology.NicFamily;
  * What a kind of NIC takes, and what settings say instead.
  *
  * @param limits what this rank may have in flight on it, to all peers
- * @param largeWrites writes of {@link RailFlow#LARGE} bytes or more that an endpoint, of which each peer has one, has room for
+ * @param largeWrites writes of {@link Rail#LARGE} bytes or more that an endpoint, of which each peer has one, has room for
  * @param smallWrites smaller writes that it has room for
  * @param burst writes that may be posted before completions are polled
  * @param registrationChunk bytes of memory that are registered at once
@@ -76,11 +75,8 @@ record NicProfile(FlowLimits limits, int largeWrites, int smallWrites, int burst
         return Math.max(usual, Math.min(set, MOST_WRITES));
     }
 
+    /** Slots of a rail: the writes that it has in flight at most, with and without data. */
     int slots() {
-        return RailFlow.slots(largeWrites, smallWrites);
-    }
-
-    RailFlow flow(NicFlow nic) {
-        return new RailFlow(nic, largeWrites, smallWrites, burst);
+        return largeWrites + smallWrites + Rail.RESERVED;
     }
 }

@@ -14,6 +14,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
@@ -43,9 +44,8 @@ final class Opening {
             List<FabricDomain> domains,
             List<Long> endpoints,
             List<Integer> places,
-            Records records,
+            HostMemory memory,
             Region mine,
-            Region told,
             AtomicBoolean closes,
             Resources resources) {}
 
@@ -54,11 +54,10 @@ final class Opening {
         List<EfaBackend> backend = new ArrayList<>(1);
         boolean done = false;
         try {
-            List<EndpointRecords> told = collective
-                    .step("endpoints", deadline, () -> makeEndpoints().encode())
-                    .stream()
-                    .map(EndpointRecords::decode)
-                    .toList();
+            List<Map<Integer, PeerEndpoints>> told =
+                    collective.step("endpoints", deadline, () -> PeerEndpoints.encode(makeEndpoints())).stream()
+                            .map(PeerEndpoints::decode)
+                            .toList();
             collective.step("addresses", deadline, () -> {
                 backend.add(join(told));
                 return new byte[0];
@@ -78,9 +77,9 @@ final class Opening {
         }
     }
 
-    private EndpointRecords makeEndpoints() {
+    private Map<Integer, PeerEndpoints> makeEndpoints() {
         FabricLibrary.require();
-        Map<Integer, EndpointRecords.OfPeer> told = new TreeMap<>();
+        Map<Integer, PeerEndpoints> told = new TreeMap<>();
         try (FabricList list = FabricList.all(GpuMemory.wanted(context.device().id(), context.config()))) {
             List<FabricInfo> usable = Providers.usable(list.infos(), context.config());
             for (int peer : context.ranks()) {
@@ -89,10 +88,10 @@ final class Opening {
                 }
             }
         }
-        return new EndpointRecords(told);
+        return told;
     }
 
-    private EndpointRecords.OfPeer half(FabricList list, List<FabricInfo> usable, int peer, Route route) {
+    private PeerEndpoints half(FabricList list, List<FabricInfo> usable, int peer, Route route) {
         Resources own = new Resources();
         WordMemory memory = WordMemory.allocate(Records.BYTES);
         own.hold(memory);
@@ -102,7 +101,7 @@ final class Opening {
         List<Integer> at = new ArrayList<>();
         List<Keys> mine = new ArrayList<>();
         List<Keys> theirs = new ArrayList<>();
-        List<EndpointRecords.End> ends = new ArrayList<>();
+        List<PeerEndpoints.End> ends = new ArrayList<>();
         AtomicBoolean closes = new AtomicBoolean(!Providers.parts(route.provider()));
         boolean done = false;
         try {
@@ -122,7 +121,7 @@ final class Opening {
                 at.add(place);
                 mine.add(keys.mine());
                 theirs.add(keys.told());
-                ends.add(new EndpointRecords.End(nic, place, name(endpoint)));
+                ends.add(new PeerEndpoints.End(nic, place, name(endpoint)));
             }
             done = true;
         } finally {
@@ -130,7 +129,6 @@ final class Opening {
                 own.close();
             }
         }
-        Region told = new Region(memory.address(), Records.BYTES, theirs);
         halves.put(
                 peer,
                 new Half(
@@ -138,12 +136,11 @@ final class Opening {
                         nics,
                         endpoints,
                         at,
-                        new Records(memory.words()),
+                        memory.words(),
                         new Region(memory.address(), Records.BYTES, mine),
-                        told,
                         closes,
                         own));
-        return new EndpointRecords.OfPeer(route.provider(), ends, told);
+        return new PeerEndpoints(route.provider(), ends, new Region(memory.address(), Records.BYTES, theirs));
     }
 
     private FabricDomain domain(FabricList list, List<FabricInfo> usable, String provider, String nic) {
@@ -173,16 +170,16 @@ final class Opening {
         return name;
     }
 
-    private EfaBackend join(List<EndpointRecords> told) {
+    private EfaBackend join(List<Map<Integer, PeerEndpoints>> told) {
         Map<Integer, Link> links = new TreeMap<>();
         halves.forEach((peer, half) -> links.put(peer, link(peer, half, told)));
         return new EfaBackend(context, collective, places, links, buffers, resources);
     }
 
-    private Link link(int peer, Half half, List<EndpointRecords> told) {
+    private Link link(int peer, Half half, List<Map<Integer, PeerEndpoints>> told) {
         int index = context.ranks().indexOf(peer);
         String label = collective.label(peer);
-        EndpointRecords.OfPeer theirs = told.get(index).peers().get(context.rank());
+        PeerEndpoints theirs = told.get(index).get(context.rank());
         if (theirs == null
                 || !theirs.provider().equals(half.route().provider())
                 || theirs.ends().size() != half.route().rails()) {
@@ -194,7 +191,7 @@ final class Opening {
         List<Rail> rails = new ArrayList<>();
         for (int r = 0; r < half.route().rails(); r++) {
             FabricDomain domain = half.domains().get(r);
-            EndpointRecords.End end = theirs.ends().get(r);
+            PeerEndpoints.End end = theirs.ends().get(r);
             NativeRecord name = new NativeRecord(LONGEST_NAME);
             name.buffer().put(0, end.name());
             try {
@@ -210,20 +207,20 @@ final class Opening {
                     half.places().get(r),
                     end.place(),
                     Math.max(1, domain.info().longestMessage()),
-                    domain.profile().flow(domain.flow()),
-                    new RailTraffic()));
+                    domain.flow(),
+                    domain.profile()));
         }
-        LinkMemory memory = new LinkMemory(half.records(), half.mine(), theirs.records());
+        Records records = new Records(half.memory(), half.mine(), theirs.records());
         return new Link(
                 new LinkPeer(peer, index, label),
-                wire(half, memory),
+                wire(half, records),
                 rails,
-                memory,
+                records,
                 buffers.from(index),
                 context.config().get(EpKeys.TIMEOUT));
     }
 
-    private static Wire wire(Half half, LinkMemory memory) {
+    private static Wire wire(Half half, Records records) {
         long[] endpoints = half.endpoints().stream().mapToLong(Long::longValue).toArray();
         boolean inOrder =
                 endpoints.length == 1 && Providers.inOrder(half.route().provider());
@@ -236,7 +233,7 @@ final class Opening {
                 .toArray();
         return new PartingWire(
                 wire,
-                (rail, slot, immediate) -> memory.bare(wire, rail, slot, immediate),
+                (rail, slot, immediate) -> records.postBare(wire, rail, slot, immediate),
                 slots,
                 EfaBackend.LINGER,
                 () -> half.closes().set(true));

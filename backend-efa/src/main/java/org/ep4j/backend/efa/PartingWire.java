@@ -14,7 +14,7 @@ import org.ep4j.engine.collective.Pause;
  * ends, and nobody polls them.
  */
 final class PartingWire implements Wire {
-    /** Slots of an endpoint that its writes take, after those of {@link RailFlow}. */
+    /** Slots of an endpoint that its writes take, after {@link NicProfile#slots}. */
     static final int SLOTS = 2;
 
     /** Numbers of {@link Immediate#CUT}, which a link reads as what it also is: the end. */

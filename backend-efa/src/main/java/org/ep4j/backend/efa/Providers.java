@@ -5,8 +5,11 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.ep4j.config.EpConfig;
+import org.ep4j.config.InterfacePattern;
+import org.ep4j.topology.NicFamilies;
 
 /** Which of the ways that libfabric knows are used, and which of them first. */
 final class Providers {
@@ -75,10 +78,27 @@ final class Providers {
                         .thenComparing(entry -> entry.getKey().length()))
                 .forEach(entry -> {
                     List<String> devices = List.copyOf(entry.getValue().keySet());
-                    List<String> taken = sockets(entry.getKey()) ? Interfaces.of(config, devices) : devices;
+                    List<String> taken = sockets(entry.getKey()) ? interfaces(config, devices) : devices;
                     taken.forEach(device -> usable.add(entry.getValue().get(device)));
                 });
         return usable;
+    }
+
+    /**
+     * Network interfaces to use, in the order of {@code names}: the ones that {@link EfaKeys#INTERFACE} means, else one
+     * that suits.
+     */
+    static List<String> interfaces(EpConfig config, List<String> names) {
+        InterfacePattern pattern = InterfacePattern.parse(config.get(EfaKeys.INTERFACE));
+        if (!pattern.isEmpty()) {
+            return names.stream().filter(pattern::matches).toList();
+        }
+        Optional<String> real =
+                names.stream().filter(name -> !NicFamilies.virtual(name)).findFirst();
+        return real.or(() -> names.stream().filter(name -> !name.equals("lo")).findFirst())
+                .or(() -> names.stream().findFirst())
+                .map(List::of)
+                .orElse(List.of());
     }
 
     /** An interface has several addresses: IPv4 first, and one of the link alone last. */

@@ -11,8 +11,10 @@ import org.ep4j.engine.memory.HostMemory;
  * immediate matters: some providers never end a write of no bytes (shm), others want an address all the same (EFA).
  *
  * @param memory of this rank for one link
+ * @param here registration of it, with keys by rail
+ * @param there registration of the peer's, with keys by rail
  */
-record Records(HostMemory memory) {
+record Records(HostMemory memory, Region here, Region there) {
     /** Batches to a peer that may be under way, a power of two. */
     static final int COUNT = 256;
 
@@ -54,6 +56,30 @@ record Records(HostMemory memory) {
         memory.putInt(at + 16, buffer);
         memory.putInt(at + 20, counter);
         memory.putLong(at + 24, value);
+    }
+
+    /** Posts the record of a batch, which {@link #put} has written; gives 0, or a negated error number. */
+    int post(Wire wire, int rail, int slot, int place) {
+        return write(wire, rail, slot, in(place), out(place), SIZE, Immediate.of(Immediate.RECORD, place));
+    }
+
+    /** Posts a write whose immediate alone matters; gives 0, or a negated error number. */
+    int postBare(Wire wire, int rail, int slot, int immediate) {
+        return write(wire, rail, slot, WORD, WORD, Long.BYTES, immediate);
+    }
+
+    private int write(Wire wire, int rail, int slot, long target, long source, int length, int immediate) {
+        Keys to = there.keys().get(rail);
+        Keys from = here.keys().get(rail);
+        return wire.write(
+                rail,
+                to.target(there.address(), target),
+                to.at(target),
+                here.address() + source,
+                from.at(source),
+                length,
+                slot,
+                immediate);
     }
 
     long batch(int place) {

@@ -47,11 +47,11 @@ final class LinkPair {
     LinkPair(long seed, Shape shape) {
         this.random = new Random(seed);
         this.fabric = new FakeFabric(random, shape.rails(), shape.depth());
-        Records[] records = new Records[2];
+        HostMemory[] records = new HostMemory[2];
         Region[] control = new Region[2];
         for (int side = 0; side < 2; side++) {
             WordMemory memory = fabric.allocate(Records.BYTES);
-            records[side] = new Records(memory.words());
+            records[side] = memory.words();
             control[side] = fabric.register(memory, shape.rails(), shape.virtual(), Keys.WHOLE);
             data[side] = fabric.allocate(BYTES);
             regions[side] = fabric.register(data[side], shape.rails(), shape.virtual(), shape.chunk());
@@ -60,14 +60,7 @@ final class LinkPair {
             List<Rail> rails = new ArrayList<>();
             for (int r = 0; r < shape.rails(); r++) {
                 NicFlow nic = new NicFlow(shape.profile().limits());
-                rails.add(new Rail(
-                        r,
-                        "fake" + r + " to fake" + r,
-                        r,
-                        r,
-                        Long.MAX_VALUE,
-                        shape.profile().flow(nic),
-                        new RailTraffic()));
+                rails.add(new Rail(r, "fake" + r + " to fake" + r, r, r, Long.MAX_VALUE, nic, shape.profile()));
             }
             Buffers buffers = new Buffers();
             buffers.add(counters[side]);
@@ -75,7 +68,7 @@ final class LinkPair {
                     new LinkPeer(1 - side, 1 - side, "rank " + (1 - side)),
                     fabric.wire(side),
                     rails,
-                    new LinkMemory(records[side], control[side], control[1 - side]),
+                    new Records(records[side], control[side], control[1 - side]),
                     buffers.from(1 - side),
                     shape.timeout());
         }

@@ -83,7 +83,7 @@ final class LinkPropertyTest {
         pair.sendMessages(messages);
         pair.exchange(40);
         // Records and words go beside it.
-        long records = (long) RailFlow.slots(3, 5) * Records.SIZE;
+        long records = (long) profile.slots() * Records.SIZE;
         assertThat(pair.fabric().mostBytes()).isLessThanOrEqualTo(bytes + records);
         assertThat(pair.fabric().mostData()).isPositive().isLessThanOrEqualTo(writes);
     }

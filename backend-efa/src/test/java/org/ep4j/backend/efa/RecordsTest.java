@@ -64,7 +64,7 @@ final class RecordsTest {
     @Test
     void aRecordIsReadAsItWasWritten() {
         WordMemory memory = WordMemory.allocate(Records.BYTES);
-        Records records = new Records(memory.words());
+        Records records = new Records(memory.words(), Region.ABSENT, Region.ABSENT);
         long batch = (1L << 40) + 3;
         records.put(batch, 11, Records.CLOSE, 12, 63, Long.MAX_VALUE);
         memory.words().copy(Records.in(3), memory.words(), Records.out(3), Records.SIZE);
@@ -79,11 +79,10 @@ final class RecordsTest {
     @Test
     void whatRanksTellSurvivesTheWay() {
         Region region = new Region(77, 4096, List.of(new Keys(true, 1024, new long[] {1, 2, 3, -4})));
-        EndpointRecords.OfPeer peer = new EndpointRecords.OfPeer(
-                "tcp;ofi_rxm", List.of(new EndpointRecords.End("eth0", 2, new byte[] {1, 2, 3})), region);
-        EndpointRecords.OfPeer read = EndpointRecords.decode(new EndpointRecords(Map.of(5, peer)).encode())
-                .peers()
-                .get(5);
+        PeerEndpoints peer = new PeerEndpoints(
+                "tcp;ofi_rxm", List.of(new PeerEndpoints.End("eth0", 2, new byte[] {1, 2, 3})), region);
+        PeerEndpoints read =
+                PeerEndpoints.decode(PeerEndpoints.encode(Map.of(5, peer))).get(5);
         assertThat(read).isNotNull();
         assertThat(read.provider()).isEqualTo("tcp;ofi_rxm");
         assertThat(read.ends()).singleElement().satisfies(end -> {
@@ -95,7 +94,7 @@ final class RecordsTest {
         BufferRecord buffer = BufferRecord.decode(new BufferRecord(9, region).encode());
         assertThat(buffer.number()).isEqualTo(9);
         assertThat(buffer.data().bytes()).isEqualTo(4096);
-        assertThatThrownBy(() -> EndpointRecords.decode(new byte[] {1, 0, 0, 0, 1, 0, 0, 0}))
+        assertThatThrownBy(() -> PeerEndpoints.decode(new byte[] {1, 0, 0, 0, 1, 0, 0, 0}))
                 .isInstanceOf(EpMismatchException.class)
                 .hasMessageContaining("same ep4j version");
     }

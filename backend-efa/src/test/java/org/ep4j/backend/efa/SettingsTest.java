@@ -74,33 +74,38 @@ final class SettingsTest {
         assertThat(EfaKeys.all().stream().filter(ConfigKey::agreed)).containsExactly(EfaKeys.PROVIDER);
     }
 
+    private static Rail rail(int largeWrites, int smallWrites, int burst) {
+        NicProfile profile = new NicProfile(FlowLimits.NONE, largeWrites, smallWrites, burst, Keys.WHOLE);
+        return new Rail(0, "a to b", 0, 0, Long.MAX_VALUE, new NicFlow(FlowLimits.NONE), profile);
+    }
+
     @Test
     void largeAndSmallWritesHaveLimitsOfTheirOwnAndRecordsRoomBeside() {
-        RailFlow flow = new RailFlow(new NicFlow(FlowLimits.NONE), 1, 2, 100);
-        int large = flow.take(RailFlow.LARGE, false);
+        Rail rail = rail(1, 2, 100);
+        int large = rail.take(Rail.LARGE, false);
         assertThat(large).isNotNegative();
-        assertThat(flow.take(RailFlow.LARGE, false)).isEqualTo(-1);
-        assertThat(flow.take(1, false)).isNotNegative();
-        assertThat(flow.take(1, false)).isNotNegative();
-        assertThat(flow.take(1, false)).isEqualTo(-1);
+        assertThat(rail.take(Rail.LARGE, false)).isEqualTo(-1);
+        assertThat(rail.take(1, false)).isNotNegative();
+        assertThat(rail.take(1, false)).isNotNegative();
+        assertThat(rail.take(1, false)).isEqualTo(-1);
         int records = 0;
-        while (flow.takeForRecord() >= 0) {
+        while (rail.takeForRecord() >= 0) {
             records++;
         }
         assertThat(records).isPositive();
-        assertThat(flow.takeBare()).isNotNegative();
-        flow.give(large);
-        assertThat(flow.take(RailFlow.LARGE, false)).isNotNegative();
+        assertThat(rail.takeBare()).isNotNegative();
+        rail.give(large);
+        assertThat(rail.take(Rail.LARGE, false)).isNotNegative();
     }
 
     @Test
     void aBurstEndsUntilCompletionsWereLookedAt() {
-        RailFlow flow = new RailFlow(new NicFlow(FlowLimits.NONE), 8, 8, 2);
-        assertThat(flow.take(1, false)).isNotNegative();
-        assertThat(flow.take(1, false)).isNotNegative();
-        assertThat(flow.take(1, false)).isEqualTo(-1);
-        flow.polled();
-        assertThat(flow.take(1, false)).isNotNegative();
-        assertThat(flow.pending()).isEqualTo(3);
+        Rail rail = rail(8, 8, 2);
+        assertThat(rail.take(1, false)).isNotNegative();
+        assertThat(rail.take(1, false)).isNotNegative();
+        assertThat(rail.take(1, false)).isEqualTo(-1);
+        rail.polled();
+        assertThat(rail.take(1, false)).isNotNegative();
+        assertThat(rail.pending()).isEqualTo(3);
     }
 }

@@ -1,5 +1,6 @@
 package org.ep4j.backend.host;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -26,7 +27,7 @@ final class Exposure implements SymmetricAllocation {
     private final ShmFolder folder;
     private final String name;
     private final Map<Integer, Mapping> mappings = new TreeMap<>();
-    private List<Announcement> announced = List.of();
+    private List<SharedFile.Announcement> announced = List.of();
     private @Nullable SharedFile own;
 
     Exposure(OpenContext context, Collective collective, Libc libc, ShmFolder folder, String name) {
@@ -100,11 +101,11 @@ final class Exposure implements SymmetricAllocation {
                 own = file;
                 mappings.put(context.rank(), file.mapping());
                 return file.announcement().encode();
-            } catch (NativeCallException e) {
-                throw NativeFailures.translate(e, name, bytes, folder);
+            } catch (Libc.CallException e) {
+                throw translate(e, name, bytes, folder);
             }
         });
-        announced = told.stream().map(Announcement::decode).toList();
+        announced = told.stream().map(SharedFile.Announcement::decode).toList();
     }
 
     /** Third step: every rank maps the files of the peers that its plan reaches over this backend. */
@@ -120,15 +121,67 @@ final class Exposure implements SymmetricAllocation {
         });
     }
 
-    private Mapping map(int rank, Announcement file, long bytes) {
+    private Mapping map(int rank, SharedFile.Announcement file, long bytes) {
         try {
             return SharedFile.open(libc, folder, file, bytes);
-        } catch (NativeCallException e) {
-            EpException translated = NativeFailures.translate(e, name, bytes, folder);
+        } catch (Libc.CallException e) {
+            EpException translated = translate(e, name, bytes, folder);
             String message = "the memory of " + collective.label(rank) + ": " + translated.getMessage();
             throw translated instanceof EpResourceException
                     ? new EpResourceException(message, e)
                     : new EpException(message, e);
+        }
+    }
+
+    /** Makes an exception that says what a failed call of the C library means for the buffer, and names the fix. */
+    static EpException translate(Libc.CallException e, String buffer, long bytes, ShmFolder folder) {
+        String wanted = "cannot make " + Bytes.text(bytes) + " of shared memory available for buffer \"" + buffer
+                + "\" in " + folder + ": " + e.getMessage();
+        return switch (e.error()) {
+            case Libc.ENOSPC, Libc.EDQUOT ->
+                new EpResourceException(wanted + "; the folder " + shortage(e.call(), folder), e);
+            case Libc.ENOMEM ->
+                new EpResourceException(
+                        wanted + "; the folder has " + free(folder)
+                                + " free; ask for a smaller buffer, or raise the limit that was reached: memory of the machine or"
+                                + " container, address space (ulimit -v), number of mappings (vm.max_map_count)",
+                        e);
+            case Libc.EMFILE -> new EpResourceException(wanted + "; raise the limit of open files (ulimit -n)", e);
+            case Libc.ENFILE ->
+                new EpResourceException(wanted + "; raise the limit of open files of the machine (fs.file-max)", e);
+            case Libc.EOPNOTSUPP ->
+                new EpException(
+                        wanted + "; the folder's file system cannot reserve space; set " + ShmFolder.KEY.name()
+                                + " to a folder in a tmpfs, such as /dev/shm",
+                        e);
+            case Libc.EACCES ->
+                new EpException(
+                        wanted + "; run all ranks of a machine as the same user, in the same user namespace", e);
+            default ->
+                new EpException(
+                        wanted + "; set " + ShmFolder.KEY.name()
+                                + " to a folder in a tmpfs that all ranks of the machine can"
+                                + " write, such as /dev/shm",
+                        e);
+        };
+    }
+
+    /**
+     * Says what a folder is short of. A new file takes an inode and no bytes, so a folder that refuses to make one lacks
+     * inodes, whatever number of bytes is free.
+     */
+    private static String shortage(String call, ShmFolder folder) {
+        return call.equals("open")
+                ? "can hold no further file (all its inodes are in use); " + ShmProbe.moreFiles(folder)
+                : "has " + free(folder) + " free; " + ShmProbe.MORE_ROOM;
+    }
+
+    private static String free(ShmFolder folder) {
+        try {
+            long free = folder.fileSystem().freeBytes();
+            return free == Long.MAX_VALUE ? "an unlimited or unknown number of bytes" : Bytes.text(free);
+        } catch (IOException unknown) {
+            return "an unknown number of bytes";
         }
     }
 

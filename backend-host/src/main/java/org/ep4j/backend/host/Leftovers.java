@@ -58,7 +58,7 @@ final class Leftovers {
             }
             LOG.log(Level.INFO, "removed {0}, which no running process has locked", path);
             return true;
-        } catch (NativeCallException e) {
+        } catch (Libc.CallException e) {
             // Gone already, or not for us: never a reason not to start.
             LOG.log(Level.DEBUG, "did not remove " + path, e);
             return false;

@@ -8,10 +8,22 @@ import org.ep4j.engine.memory.NativePath;
 /**
  * The calls of the C library that shared memory needs, on 64-bit Linux. Having an instance proves that they are bound.
  *
- * <p>Constants are those of {@code asm-generic/fcntl.h} and {@code asm-generic/mman-common.h}, which x86-64, AArch64,
- * POWER, RISC-V and s390x share.
+ * <p>Constants are those of {@code asm-generic/errno.h}, {@code asm-generic/fcntl.h} and
+ * {@code asm-generic/mman-common.h}, which x86-64, AArch64, POWER, RISC-V and s390x share.
  */
 final class Libc {
+    static final int ENOENT = 2;
+    static final int EINTR = 4;
+    static final int EAGAIN = 11;
+    static final int ENOMEM = 12;
+    static final int EACCES = 13;
+    static final int EEXIST = 17;
+    static final int ENFILE = 23;
+    static final int EMFILE = 24;
+    static final int ENOSPC = 28;
+    static final int EOPNOTSUPP = 95;
+    static final int EDQUOT = 122;
+
     private static final int O_RDWR = 2;
     private static final int O_CREAT = 0x40;
     private static final int O_EXCL = 0x80;
@@ -23,6 +35,69 @@ final class Libc {
     private static final int MAP_SHARED = 1;
 
     private Libc() {}
+
+    /**
+     * Failure of a call of the C library. Stays inside this package: callers get it as the cause of an exception that
+     * names the fix.
+     */
+    static final class CallException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        private final String call;
+        private final int error;
+
+        /**
+         * A call that failed.
+         *
+         * @param call name of the function in C
+         * @param target what it was called for
+         * @param error value of {@code errno}
+         * @param text what the C library says about it, in the user's language
+         */
+        CallException(String call, String target, int error, String text) {
+            super(call + " of " + target + " failed with " + name(error) + " (" + error
+                    + (text.isEmpty() ? ")" : ", " + text + ")"));
+            this.call = call;
+            this.error = error;
+        }
+
+        /** Symbolic name, or {@code errno} where it is not one of the usual ones. */
+        private static String name(int error) {
+            return switch (error) {
+                case 1 -> "EPERM";
+                case ENOENT -> "ENOENT";
+                case EINTR -> "EINTR";
+                case 5 -> "EIO";
+                case 9 -> "EBADF";
+                case EAGAIN -> "EAGAIN";
+                case ENOMEM -> "ENOMEM";
+                case EACCES -> "EACCES";
+                case EEXIST -> "EEXIST";
+                case 19 -> "ENODEV";
+                case 20 -> "ENOTDIR";
+                case 22 -> "EINVAL";
+                case ENFILE -> "ENFILE";
+                case EMFILE -> "EMFILE";
+                case 27 -> "EFBIG";
+                case ENOSPC -> "ENOSPC";
+                case 30 -> "EROFS";
+                case 36 -> "ENAMETOOLONG";
+                case 40 -> "ELOOP";
+                case EOPNOTSUPP -> "EOPNOTSUPP";
+                case EDQUOT -> "EDQUOT";
+                default -> "errno";
+            };
+        }
+
+        String call() {
+            return call;
+        }
+
+        /** The value of {@code errno}. */
+        int error() {
+            return error;
+        }
+    }
 
     /**
      * Binds the calls, once for the process.
@@ -47,7 +122,7 @@ final class Libc {
 
     private static int opened(int descriptor, Path path) {
         if (descriptor < 0) {
-            throw new NativeCallException("open", path.toString(), lastError());
+            throw failed("open", path.toString(), Native.getLastError());
         }
         return descriptor;
     }
@@ -57,18 +132,18 @@ final class Libc {
         if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
             return true;
         }
-        Errno error = lastError();
-        if (error.number() == Errno.EAGAIN) {
+        int error = Native.getLastError();
+        if (error == EAGAIN) {
             return false;
         }
-        throw new NativeCallException("flock", path.toString(), error);
+        throw failed("flock", path.toString(), error);
     }
 
     /** Gives a part of a file real space, and the file at least that length; false when a signal came in between. */
     boolean allocate(int descriptor, long offset, long length, Path path) {
         int error = posix_fallocate(descriptor, offset, length);
-        if (error != 0 && error != Errno.EINTR) {
-            throw new NativeCallException("posix_fallocate", path.toString(), errno(error));
+        if (error != 0 && error != EINTR) {
+            throw failed("posix_fallocate", path.toString(), error);
         }
         return error == 0;
     }
@@ -77,23 +152,23 @@ final class Libc {
     long map(int descriptor, long length, Path path) {
         long address = mmap(0, length, PROT_READ_WRITE, MAP_SHARED, descriptor, 0);
         if (address == -1) {
-            throw new NativeCallException("mmap", path.toString(), lastError());
+            throw failed("mmap", path.toString(), Native.getLastError());
         }
         return address;
     }
 
     void unmap(long address, long length) {
         if (munmap(address, length) != 0) {
-            throw new NativeCallException("munmap", "0x" + Long.toHexString(address), lastError());
+            throw failed("munmap", "0x" + Long.toHexString(address), Native.getLastError());
         }
     }
 
     /** Removes a name; nothing happens when it is gone already. */
     void remove(Path path) {
         if (unlink(NativePath.bytes(path)) != 0) {
-            Errno error = lastError();
-            if (error.number() != Errno.ENOENT) {
-                throw new NativeCallException("unlink", path.toString(), error);
+            int error = Native.getLastError();
+            if (error != ENOENT) {
+                throw failed("unlink", path.toString(), error);
             }
         }
     }
@@ -108,13 +183,9 @@ final class Libc {
         return geteuid();
     }
 
-    private static Errno lastError() {
-        return errno(Native.getLastError());
-    }
-
-    private static Errno errno(int number) {
-        String text = strerror(number);
-        return new Errno(number, text == null ? "" : text);
+    private static CallException failed(String call, String target, int error) {
+        String text = strerror(error);
+        return new CallException(call, target, error, text == null ? "" : text);
     }
 
     // open(2) takes its mode as a variable argument; on 64-bit Linux an int goes the same way either way.

@@ -32,7 +32,7 @@ final class Mapping {
         if (mapped.compareAndSet(true, false)) {
             try {
                 libc.unmap(address, bytes);
-            } catch (NativeCallException e) {
+            } catch (Libc.CallException e) {
                 LOG.log(Level.WARNING, bytes + " bytes of shared memory stay mapped until the process ends", e);
             }
         }

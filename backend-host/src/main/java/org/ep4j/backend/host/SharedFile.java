@@ -3,6 +3,8 @@ package org.ep4j.backend.host;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -37,6 +39,38 @@ final class SharedFile {
     private final Mapping mapping;
     private boolean named = true;
 
+    /**
+     * Name and identity of a rank's file, as it sends them to its peers.
+     *
+     * @param name of the file inside the folder, which peers may see at another path
+     * @param id which file it must be
+     */
+    record Announcement(String name, FileId id) {
+        byte[] encode() {
+            byte[] text = name.getBytes(StandardCharsets.UTF_8);
+            return ByteBuffer.allocate(16 + text.length)
+                    .putLong(id.device())
+                    .putLong(id.inode())
+                    .put(text)
+                    .array();
+        }
+
+        static Announcement decode(byte[] bytes) {
+            ByteBuffer buffer = ByteBuffer.wrap(bytes);
+            if (buffer.remaining() <= 16) {
+                throw new EpException("a rank announced its shared memory in a message of " + bytes.length
+                        + " bytes, expected more than 16; run the same ep4j version on all ranks");
+            }
+            FileId id = new FileId(buffer.getLong(), buffer.getLong());
+            String name = StandardCharsets.UTF_8.decode(buffer).toString();
+            if (!name.startsWith(PREFIX) || name.indexOf('/') >= 0) {
+                throw new EpException("a rank announced the shared memory file \"" + name
+                        + "\", expected a name beginning with " + PREFIX + "; run the same ep4j version on all ranks");
+            }
+            return new Announcement(name, id);
+        }
+    }
+
     private SharedFile(Libc libc, Path path, int descriptor, FileId.Status status, Mapping mapping) {
         this.libc = libc;
         this.path = path;
@@ -48,7 +82,7 @@ final class SharedFile {
     /**
      * Makes a zeroed file whose space is really there, and maps it. Nothing stays behind when it fails.
      *
-     * @throws NativeCallException when the kernel refuses
+     * @throws Libc.CallException when the kernel refuses
      */
     static SharedFile create(Libc libc, ShmFolder folder, long bytes, Deadline deadline) {
         for (int i = 0; i < ATTEMPTS; i++) {
@@ -56,8 +90,8 @@ final class SharedFile {
             int descriptor;
             try {
                 descriptor = libc.create(path);
-            } catch (NativeCallException e) {
-                if (e.error().number() == Errno.EEXIST) {
+            } catch (Libc.CallException e) {
+                if (e.error() == Libc.EEXIST) {
                     continue;
                 }
                 throw e;
@@ -129,7 +163,7 @@ final class SharedFile {
      * Maps the file that a peer made.
      *
      * @param announced what the peer said about it
-     * @throws NativeCallException when the kernel refuses
+     * @throws Libc.CallException when the kernel refuses
      */
     static Mapping open(Libc libc, ShmFolder folder, Announcement announced, long bytes) {
         Path path = folder.path().resolve(announced.name());
@@ -172,7 +206,7 @@ final class SharedFile {
     private static void discard(Libc libc, Path path, int descriptor) {
         try {
             libc.remove(path);
-        } catch (NativeCallException e) {
+        } catch (Libc.CallException e) {
             LOG.log(Level.WARNING, "the shared memory file " + path + " could not be removed; remove it by hand", e);
         } finally {
             libc.closeDescriptor(descriptor);

@@ -90,8 +90,8 @@ final class LeftoversTest {
         ShmFolder shm = new ShmFolder(folder);
         SharedFile a = SharedFile.create(libc, shm, 4096, Deadline.in(TestRanks.DEADLINE));
         SharedFile b = SharedFile.create(libc, shm, 4096, Deadline.in(TestRanks.DEADLINE));
-        Announcement swapped =
-                new Announcement(a.announcement().name(), b.announcement().id());
+        SharedFile.Announcement swapped = new SharedFile.Announcement(
+                a.announcement().name(), b.announcement().id());
         assertThatThrownBy(() -> SharedFile.open(libc, shm, swapped, 4096))
                 .isInstanceOf(EpException.class)
                 .hasMessageContaining("is not the file that the peer made");

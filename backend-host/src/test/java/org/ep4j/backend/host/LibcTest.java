@@ -38,8 +38,7 @@ final class LibcTest {
         libc.closeDescriptor(libc.create(path));
         assertThatThrownBy(() -> libc.create(path))
                 .isInstanceOfSatisfying(
-                        NativeCallException.class,
-                        e -> assertThat(e.error().number()).isEqualTo(Errno.EEXIST))
+                        Libc.CallException.class, e -> assertThat(e.error()).isEqualTo(Libc.EEXIST))
                 .hasMessageContaining("open of " + path)
                 .hasMessageContaining("EEXIST (17");
     }
@@ -98,7 +97,7 @@ final class LibcTest {
     @Test
     void removingWhatIsGoneIsFine() {
         libc.remove(folder.resolve("nothing"));
-        assertThatThrownBy(() -> libc.remove(folder)).isInstanceOf(NativeCallException.class);
+        assertThatThrownBy(() -> libc.remove(folder)).isInstanceOf(Libc.CallException.class);
     }
 
     @Test
@@ -112,8 +111,8 @@ final class LibcTest {
 
     @Test
     void anUnusualErrorKeepsItsNumber() {
-        assertThat(new Errno(131, "")).hasToString("errno (131)");
-        assertThat(new Errno(Errno.ENOSPC, "No space left on device"))
-                .hasToString("ENOSPC (28, No space left on device)");
+        assertThat(new Libc.CallException("open", "x", 131, "")).hasMessage("open of x failed with errno (131)");
+        assertThat(new Libc.CallException("open", "x", Libc.ENOSPC, "No space left on device"))
+                .hasMessage("open of x failed with ENOSPC (28, No space left on device)");
     }
 }

@@ -79,8 +79,8 @@ final class RoomTest {
         try {
             assertThatThrownBy(() -> libc.allocate(descriptor, 0, 1L << 50, path))
                     .isInstanceOfSatisfying(
-                            NativeCallException.class,
-                            e -> assertThat(NativeFailures.translate(e, "big", 1L << 50, shm))
+                            Libc.CallException.class,
+                            e -> assertThat(Exposure.translate(e, "big", 1L << 50, shm))
                                     .isInstanceOf(EpResourceException.class)
                                     .hasMessageContaining("ENOSPC (28")
                                     .hasMessageContaining((1L << 50) + " bytes")
@@ -109,12 +109,12 @@ final class RoomTest {
     @Test
     void everyKindOfShortageIsAResourceFailureWithItsFix() {
         ShmFolder shm = new ShmFolder(folder);
-        for (int number : new int[] {Errno.ENOSPC, Errno.EDQUOT, Errno.ENOMEM, Errno.EMFILE, Errno.ENFILE}) {
+        for (int number : new int[] {Libc.ENOSPC, Libc.EDQUOT, Libc.ENOMEM, Libc.EMFILE, Libc.ENFILE}) {
             assertThat(translated(number, shm))
                     .isInstanceOf(EpResourceException.class)
                     .hasMessageContaining("; ");
         }
-        for (int number : new int[] {Errno.EACCES, Errno.EOPNOTSUPP, 5}) {
+        for (int number : new int[] {Libc.EACCES, Libc.EOPNOTSUPP, 5}) {
             assertThat(translated(number, shm)).isNotInstanceOf(EpResourceException.class);
         }
     }
@@ -123,7 +123,7 @@ final class RoomTest {
     @Test
     void theRemedyIsMoreFilesWhereNoneCouldBeMadeAndMoreBytesWhereOneCouldNotGrow() {
         ShmFolder shm = new ShmFolder(folder);
-        for (int number : new int[] {Errno.ENOSPC, Errno.EDQUOT}) {
+        for (int number : new int[] {Libc.ENOSPC, Libc.EDQUOT}) {
             assertThat(translated("open", number, shm))
                     .isInstanceOf(EpResourceException.class)
                     .hasMessageEndingWith(
@@ -143,7 +143,7 @@ final class RoomTest {
     }
 
     private static Throwable translated(String call, int number, ShmFolder shm) {
-        return NativeFailures.translate(new NativeCallException(call, "x", new Errno(number, "")), "b", 4096, shm);
+        return Exposure.translate(new Libc.CallException(call, "x", number, ""), "b", 4096, shm);
     }
 
     private static Room room(long folderFree, long memoryFree, Optional<CgroupMemory> group) {
@@ -177,11 +177,11 @@ final class RoomTest {
     @Test
     void aNameThatLeavesTheFolderIsRefused() {
         for (String name : List.of("../etc", "ep4j-/../x", "other")) {
-            byte[] bytes = new Announcement(name, new FileId(1, 2)).encode();
-            assertThatThrownBy(() -> Announcement.decode(bytes))
+            byte[] bytes = new SharedFile.Announcement(name, new FileId(1, 2)).encode();
+            assertThatThrownBy(() -> SharedFile.Announcement.decode(bytes))
                     .hasMessageContaining("expected a name beginning with ep4j-");
         }
-        assertThatThrownBy(() -> Announcement.decode(new byte[3])).hasMessageContaining("3 bytes");
+        assertThatThrownBy(() -> SharedFile.Announcement.decode(new byte[3])).hasMessageContaining("3 bytes");
         assertThatThrownBy(() -> Room.decode(new byte[3])).hasMessageContaining("3 bytes");
     }
 

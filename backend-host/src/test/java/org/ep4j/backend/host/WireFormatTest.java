@@ -31,7 +31,7 @@ final class WireFormatTest {
         Optional<CgroupMemory> group = Optional.of(new CgroupMemory(free & Long.MAX_VALUE, seed, "/sys/\u00fc"));
         Room limited = new Room(bytes, free, memory, group, room.folder());
         assertThat(Room.decode(limited.encode())).isEqualTo(limited);
-        Announcement file = new Announcement("ep4j-" + seed, new FileId(free, memory));
-        assertThat(Announcement.decode(file.encode())).isEqualTo(file);
+        SharedFile.Announcement file = new SharedFile.Announcement("ep4j-" + seed, new FileId(free, memory));
+        assertThat(SharedFile.Announcement.decode(file.encode())).isEqualTo(file);
     }
 }

@@ -23,6 +23,9 @@ import org.ep4j.topology.read.NvshmemFolders;
  * @param version of the headers
  */
 record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion version) {
+    private static final String CUDA_RUNTIME = "cuda_runtime.h";
+    private static final String CCCL = "cuda/std/type_traits";
+
     /**
      * Finds the newest, or the one that is named.
      *
@@ -68,5 +71,47 @@ record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion 
         partly.add(host + " has no " + NvshmemFolders.DEVICE + " in the same folder, or there are no headers in "
                 + includes.get(0));
         return Optional.empty();
+    }
+
+    /**
+     * Finds the headers of the CUDA runtime and of CCCL, which NVSHMEM's headers include.
+     *
+     * @return folders to include from; empty where there are none
+     */
+    List<Path> cudaHeaders(Map<String, String> environment, Path root) {
+        for (Path folder : cudaFolders(environment, root)) {
+            if (!Files.isRegularFile(folder.resolve(CUDA_RUNTIME))) {
+                continue;
+            }
+            for (Path cccl : List.of(folder.resolve("cccl"), folder, folder.resolve("../../cuda_cccl/include"))) {
+                if (Files.isRegularFile(cccl.resolve(CCCL))) {
+                    return List.of(folder, cccl.normalize());
+                }
+            }
+        }
+        return List.of();
+    }
+
+    /** Folders that {@link #cudaHeaders} searches, also those beside a Python package of NVSHMEM. */
+    Set<Path> cudaFolders(Map<String, String> environment, Path root) {
+        Set<Path> folders = new LinkedHashSet<>();
+        for (String variable : List.of("CUDA_HOME", "CUDA_PATH")) {
+            String text = environment.getOrDefault(variable, "");
+            if (!text.isBlank()) {
+                folders.add(Path.of(text, "include"));
+            }
+        }
+        folders.add(root.resolve("usr/local/cuda/include"));
+        for (int major : new int[] {13, 12}) {
+            for (int minor = 9; minor >= 0; minor--) {
+                folders.add(root.resolve("usr/local/cuda-" + major + "." + minor + "/include"));
+            }
+        }
+        List<String> packages = List.of("cu13/include", "cu12/include", "cuda_runtime/include");
+        Optional.ofNullable(include.getParent())
+                .flatMap(home -> Optional.ofNullable(home.getParent()))
+                .ifPresent(nvidia -> packages.forEach(one -> folders.add(nvidia.resolve(one))));
+        folders.add(root.resolve("usr/include"));
+        return folders;
     }
 }

@@ -107,12 +107,12 @@ final class NvshmemProbe {
     }
 
     private static Check headers(NvshmemInstallation found, Map<String, String> environment, Path root) {
-        List<Path> folders = CudaHeaders.find(found.include(), environment, root);
+        List<Path> folders = found.cudaHeaders(environment, root);
         return folders.isEmpty()
                 ? Check.fail(
                         HEADERS,
                         "there is no folder with cuda_runtime.h and CCCL (cuda/std/type_traits), looked in "
-                                + CudaHeaders.folders(found.include(), environment, root),
+                                + found.cudaFolders(environment, root),
                         "install the CUDA toolkit, or the Python packages nvidia-cuda-runtime and nvidia-cuda-cccl, or set"
                                 + " CUDA_HOME")
                 : Check.pass(HEADERS, "headers of CUDA in " + folders.get(0));

@@ -1,6 +1,8 @@
 package org.ep4j.backend.nvshmem;
 
 import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -17,6 +19,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.memory.NativeRecord;
 
 /**
@@ -40,6 +43,35 @@ final class NvshmemProcess {
 
     /** The loaded library, and its installation. */
     private record Opened(NvshmemInstallation installation, NvshmemLibrary functions) {}
+
+    /**
+     * The processes that have initialised NVSHMEM together, which this one stays among until it ends.
+     *
+     * @param id of the world
+     * @param pe of this process
+     * @param size number of PEs
+     */
+    record World(String id, int pe, int size) {
+        /** Encodes the world of this process for the other ranks. A process that is in none sends PE -1. */
+        static byte[] encode(Optional<World> world) {
+            byte[] id = world.map(World::id).orElse("").getBytes(StandardCharsets.UTF_8);
+            return ByteBuffer.allocate(8 + id.length)
+                    .putInt(world.map(World::pe).orElse(-1))
+                    .putInt(world.map(World::size).orElse(0))
+                    .put(id)
+                    .array();
+        }
+
+        /** Decodes what {@link #encode} made. */
+        static Optional<World> decode(byte[] bytes) {
+            ByteBuffer in = ByteBuffer.wrap(bytes);
+            int pe = in.getInt();
+            int size = in.getInt();
+            byte[] id = new byte[in.remaining()];
+            in.get(id);
+            return pe < 0 ? Optional.empty() : Optional.of(new World(new String(id, StandardCharsets.UTF_8), pe, size));
+        }
+    }
 
     /**
      * What initialisation gives.
@@ -121,10 +153,18 @@ final class NvshmemProcess {
                 .functions();
     }
 
+    /** Sets environment variables of the process with setenv, so that native libraries see them; others keep their values. */
+    private static void setEnvironment(Map<String, String> variables) {
+        NativeMethods.bindToC(NvshmemProcess.class);
+        variables.forEach((name, value) -> setenv(name, value, 1));
+    }
+
+    private static native int setenv(String name, String value, int overwrite);
+
     /** A new unique id, which rank 0 gives to all ranks. */
     byte[] newId(GpuDevice device, Map<String, String> variables) {
         return locked(() -> {
-            new ProcessEnvironment().set(variables);
+            setEnvironment(variables);
             NativeRecord id = Structures.id();
             int result = device.inside(() -> functions().nvshmemx_get_uniqueid(id.address()));
             if (result != 0) {
@@ -151,7 +191,7 @@ final class NvshmemProcess {
                 () -> locked(() -> {
                     // NVSHMEM's state lies in the GPU's primary context, and outlives the group.
                     device.keep();
-                    new ProcessEnvironment().set(variables);
+                    setEnvironment(variables);
                     NativeRecord unique = Structures.id(id);
                     NativeRecord attributes = Structures.attributes(
                             opened.orElseThrow().installation().version());

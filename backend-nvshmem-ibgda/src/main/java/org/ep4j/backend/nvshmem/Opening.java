@@ -40,13 +40,13 @@ final class Opening {
     NvshmemBackend run() {
         Deadline deadline = Deadline.in(context.deadline());
         List<DeviceCode> code = new ArrayList<>();
-        List<Optional<World>> worlds = collective
+        List<Optional<NvshmemProcess.World>> worlds = collective
                 .step("process", deadline, () -> {
                     code.add(prepare());
-                    return World.encode(process.world());
+                    return NvshmemProcess.World.encode(process.world());
                 })
                 .stream()
-                .map(World::decode)
+                .map(NvshmemProcess.World::decode)
                 .toList();
         Map<Integer, Integer> numbers = new TreeMap<>();
         boolean fresh = worlds.stream().allMatch(Optional::isEmpty);
@@ -60,7 +60,9 @@ final class Opening {
         }
         for (int i = 0; i < worlds.size(); i++) {
             int pe = i;
-            numbers.put(collective.ranks().get(i), worlds.get(i).map(World::pe).orElse(pe));
+            numbers.put(
+                    collective.ranks().get(i),
+                    worlds.get(i).map(NvshmemProcess.World::pe).orElse(pe));
         }
         return new NvshmemBackend(context, collective, gpu(), code.get(0), numbers);
     }
@@ -81,7 +83,7 @@ final class Opening {
         process.checkDevice(gpu().id());
         process.load(found);
         FlowLimits limits = NvshmemOffer.limits().with(context.config());
-        return code(found, CudaHeaders.find(found.include(), environment, root), limits);
+        return code(found, found.cudaHeaders(environment, root), limits);
     }
 
     static DeviceCode code(NvshmemInstallation found, List<Path> cuda, FlowLimits limits) {
@@ -130,7 +132,7 @@ final class Opening {
                 })
                 .get(0);
         collective.step("initialisation", deadline, () -> {
-            World world = new World(
+            NvshmemProcess.World world = new NvshmemProcess.World(
                     HexFormat.of().formatHex(id), pe, collective.ranks().size());
             process.start(gpu(), variables, id, world, deadline.left());
             return new byte[0];
@@ -167,7 +169,7 @@ final class Opening {
     }
 
     /** All of them are PEs of one world, of which there may be more. */
-    private void checkWorld(List<Optional<World>> worlds) {
+    private void checkWorld(List<Optional<NvshmemProcess.World>> worlds) {
         String first = worlds.stream()
                 .flatMap(Optional::stream)
                 .findFirst()
@@ -185,7 +187,7 @@ final class Opening {
         }
         long different = worlds.stream()
                 .flatMap(Optional::stream)
-                .map(World::pe)
+                .map(NvshmemProcess.World::pe)
                 .distinct()
                 .count();
         if (different != worlds.size()) {

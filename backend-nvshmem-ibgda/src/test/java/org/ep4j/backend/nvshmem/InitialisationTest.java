@@ -52,10 +52,11 @@ final class InitialisationTest {
                 });
     }
 
-    private World start(Map<String, Integer> answers, String version, Duration deadline) throws Exception {
+    private NvshmemProcess.World start(Map<String, Integer> answers, String version, Duration deadline)
+            throws Exception {
         process.load(FakeNvshmem.build(home, version, version, answers));
         byte[] id = process.newId(gpu(0), VARIABLES);
-        World world = new World("world", 1, 2);
+        NvshmemProcess.World world = new NvshmemProcess.World("world", 1, 2);
         process.start(gpu(0), VARIABLES, id, world, deadline);
         return world;
     }
@@ -63,7 +64,7 @@ final class InitialisationTest {
     @ParameterizedTest
     @CsvSource({"3.4.5, 2", "3.5.0, 2", "3.6.5, 3"})
     void bothLayoutsOfTheArgumentsAreGivenAndTheStatusIsAsked(String version, int status) throws Exception {
-        World world = start(Map.of("STATUS", status), version, LONG);
+        NvshmemProcess.World world = start(Map.of("STATUS", status), version, LONG);
         assertThat(process.world()).contains(world);
         assertThat(process.heap().bytes()).isZero();
         assertThat(process.mapped(64, 0)).isEqualTo(64);

@@ -195,7 +195,7 @@ final class OfferTest {
         assertThat(check(report, NvshmemProbe.HEADERS).detail()).contains("cu13");
         assertThat(report.facts()).containsEntry(NvshmemFacts.VERSION, "3.4.5");
         NvshmemInstallation found = NvshmemInstallation.find("", variables, root);
-        List<Path> headers = CudaHeaders.find(found.include(), variables, root);
+        List<Path> headers = found.cudaHeaders(variables, root);
         assertThat(Opening.code(found, headers, new FlowLimits(1 << 20, 0, 64, ""))
                         .source())
                 .contains("EP_INFLIGHT_BYTES 1048576ull", "EP_INFLIGHT_WRITES 0ull", "EP_INFLIGHT_MESSAGES 64ull");
