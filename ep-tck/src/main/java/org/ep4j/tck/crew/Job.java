@@ -24,12 +24,6 @@ public record Job(
         Map<String, String> settings,
         String factory,
         Duration timeout) {
-    /** Copies the maps. */
-    public Job {
-        parameters = Map.copyOf(parameters);
-        settings = Map.copyOf(settings);
-    }
-
     /**
      * Configuration of one rank's groups: a device type other than the host stands for the rank's own one of it, counted round
      * where ranks outnumber the devices.

@@ -1,5 +1,6 @@
 package org.ep4j.tck.crew;
 
+import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -10,11 +11,6 @@ import java.util.TreeMap;
  * @param values by name
  */
 public record Params(Map<String, String> values) {
-    /** Copies the map. */
-    public Params {
-        values = Map.copyOf(values);
-    }
-
     /** Reads {@code name=value name=value flag}; a name alone means {@code true}. */
     public static Params parse(String text) {
         Map<String, String> values = new TreeMap<>();
@@ -26,7 +22,7 @@ public record Params(Map<String, String> values) {
                         equals < 0 ? "true" : part.substring(equals + 1));
             }
         }
-        return new Params(values);
+        return new Params(Collections.unmodifiableMap(values));
     }
 
     /** A value, or {@code absent}. */

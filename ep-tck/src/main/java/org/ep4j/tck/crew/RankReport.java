@@ -24,7 +24,7 @@ public record RankReport(int rank, End end, String detail, Map<String, String> f
         HUNG
     }
 
-    /** Copies the facts. */
+    /** Copies the facts, to which a rank that hangs may still add. */
     public RankReport {
         facts = Map.copyOf(facts);
     }

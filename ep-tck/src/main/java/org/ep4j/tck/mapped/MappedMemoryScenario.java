@@ -37,9 +37,6 @@ public final class MappedMemoryScenario implements Scenario {
     /** Offset of the flags by which ranks say that they are done. */
     private static final int DONE = 4096;
 
-    /** For rank crews. */
-    public MappedMemoryScenario() {}
-
     @Override
     public void run(RankContext context) {
         String id = context.params().text(BACKEND, "");

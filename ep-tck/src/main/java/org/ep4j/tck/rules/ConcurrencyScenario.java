@@ -21,7 +21,7 @@ import org.ep4j.tck.oracle.Patience;
  * Several threads of one rank. On a GPU each has a stream of its own: on one stream the ranks' operations would have to come in
  * the same order.
  */
-final class ConcurrencyScenario implements Scenario {
+public final class ConcurrencyScenario implements Scenario {
     private static final int ROUNDS = 12;
 
     @Override

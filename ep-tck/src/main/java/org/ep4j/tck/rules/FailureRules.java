@@ -14,7 +14,6 @@ public final class FailureRules {
 
     private FailureRules() {}
 
-    /** The rules. */
     public static List<Rule> all() {
         List<Rule> rules = new ArrayList<>();
         rules.add(rule(

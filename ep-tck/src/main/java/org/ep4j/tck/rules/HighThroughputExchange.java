@@ -1,7 +1,5 @@
 package org.ep4j.tck.rules;
 
-import java.time.Duration;
-import java.util.Optional;
 import java.util.Set;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -10,30 +8,19 @@ import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
-import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.oracle.Arena;
 import org.ep4j.tck.oracle.CombineOracle;
 import org.ep4j.tck.oracle.Inputs;
 import org.ep4j.tck.oracle.OutputRows;
 import org.ep4j.tck.oracle.RowTable;
-import org.ep4j.tck.oracle.Verifier;
 import org.ep4j.tck.oracle.Workload;
 
 /** One high-throughput exchange of one rank, every result compared with the oracle. */
-final class HighThroughputExchange implements AutoCloseable {
-    private final EpBuffer buffer;
-    private final int rank;
-    private final Workload workload;
+final class HighThroughputExchange extends Exchange {
     private final HighThroughputOptions options;
-    private final Set<Integer> masked;
-    private final Arena arena;
-    private final Inputs inputs;
-    private final Verifier verifier;
     private final RowTable table;
-    private Optional<Duration> timeout = Optional.empty();
 
     HighThroughputExchange(
             RankContext context,
@@ -41,14 +28,8 @@ final class HighThroughputExchange implements AutoCloseable {
             Workload workload,
             HighThroughputOptions options,
             Set<Integer> masked) {
-        this.buffer = buffer;
-        this.rank = context.rank();
-        this.workload = workload;
+        super(context, buffer, workload, masked, options.async(), options.stream());
         this.options = options;
-        this.masked = masked;
-        this.arena = new Arena(buffer.group().device());
-        this.inputs = new Inputs(arena, workload);
-        this.verifier = new Verifier(arena);
         this.table = RowTable.of(workload, rank, options.layout(), options.alignment(), masked);
     }
 
@@ -179,37 +160,7 @@ final class HighThroughputExchange implements AutoCloseable {
         return x;
     }
 
-    /** Operations from now on end by themselves after this time, and not after the setting's. */
-    void endAfter(Duration longest) {
-        timeout = Optional.of(longest);
-    }
-
-    private OpOptions opOptions(LateInputs late) {
-        OpOptions how = late.options(timeout.map(OpOptions.DEFAULT::timeout).orElse(OpOptions.DEFAULT));
-        return options.async()
-                ? how.onStream(AsyncStream.of(options.stream(), arena, buffer.group()))
-                        .asynchronous()
-                : how.onStream(options.stream());
-    }
-
     RowTable table() {
         return table;
-    }
-
-    Arena arena() {
-        return arena;
-    }
-
-    Verifier verifier() {
-        return verifier;
-    }
-
-    Inputs inputs() {
-        return inputs;
-    }
-
-    @Override
-    public void close() {
-        arena.close();
     }
 }

@@ -45,6 +45,10 @@ record HighThroughputOptions(
         long stream) {
 
     static HighThroughputOptions of(Params params) {
+        return of(params, params.number("stream", 0));
+    }
+
+    static HighThroughputOptions of(Params params, long stream) {
         return new HighThroughputOptions(
                 params.one(RowLayout.class, "layout", RowLayout.BY_RANK),
                 params.number("align", 1),
@@ -61,28 +65,7 @@ record HighThroughputOptions(
                 params.has("zerocopy"),
                 params.has("async"),
                 params.has("after"),
-                params.number("stream", 0));
-    }
-
-    /** The same on another stream. */
-    HighThroughputOptions onStream(long handle) {
-        return new HighThroughputOptions(
-                layout,
-                alignment,
-                zeroPadding,
-                exactCounts,
-                rows,
-                idType,
-                weights,
-                precision,
-                biases,
-                returned,
-                cached,
-                out,
-                zeroCopy,
-                async,
-                after,
-                handle);
+                stream);
     }
 
     boolean fp8() {

@@ -28,7 +28,7 @@ final class HighThroughputRefusals {
         return all;
     }
 
-    /** Of dispatches, and of {@code layout()}. */
+    /** Refusals of dispatches and of {@code layout()}. */
     static List<Refusal> dispatches() {
         return List.of(
                 wrong(
@@ -215,7 +215,6 @@ final class HighThroughputRefusals {
                 }));
     }
 
-    /** Of combines. */
     static List<Refusal> combines() {
         return List.of(
                 wrong(

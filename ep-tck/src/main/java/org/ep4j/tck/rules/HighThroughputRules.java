@@ -8,7 +8,6 @@ import org.ep4j.tck.Rule;
 public final class HighThroughputRules {
     private HighThroughputRules() {}
 
-    /** The rules. */
     public static List<Rule> all() {
         return List.of(
                 rule(
@@ -213,14 +212,14 @@ public final class HighThroughputRules {
     }
 
     private static Rule rule(String id, String text, String params, Capability... needs) {
-        return Rule.of(id, text, HighThroughputRounds.class, params, with(needs, Capability.HIGH_THROUGHPUT));
+        return Rule.of(id, text, Rounds.class, params, with(needs, Capability.HIGH_THROUGHPUT));
     }
 
     private static Rule expert(String id, String text, String params, Capability... needs) {
         return Rule.of(
                 id,
                 "by expert: " + text,
-                HighThroughputRounds.class,
+                Rounds.class,
                 "layout=BY_EXPERT " + params,
                 with(needs, Capability.BY_EXPERT));
     }

@@ -10,7 +10,6 @@ public final class LifecycleRules {
 
     private LifecycleRules() {}
 
-    /** The rules. */
     public static List<Rule> all() {
         return List.of(
                 rule("2.1", "a group knows its rank, size and device", "group"),

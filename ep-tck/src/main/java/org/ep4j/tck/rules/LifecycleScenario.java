@@ -343,7 +343,7 @@ final class LifecycleScenario implements Scenario {
                 context,
                 buffer,
                 new Setup(params, context.size()).workload(),
-                HighThroughputOptions.of(params).onStream(stream),
+                HighThroughputOptions.of(params, stream),
                 buffer.maskedRanks())) {
             exchange.round();
         }
@@ -358,7 +358,7 @@ final class LifecycleScenario implements Scenario {
                 context,
                 buffer,
                 new Setup(params, context.size()).workload(),
-                LowLatencyOptions.of(params).onStream(stream),
+                LowLatencyOptions.of(params, stream),
                 buffer.maskedRanks())) {
             exchange.round();
         }

@@ -12,7 +12,6 @@ public final class LimitRules {
 
     private LimitRules() {}
 
-    /** The rules. */
     public static List<Rule> all() {
         List<Rule> rules = new ArrayList<>();
         int number = 1;
@@ -59,19 +58,14 @@ public final class LimitRules {
     }
 
     private static Rule high(String id, String text, String params) {
-        return Rule.of(id, "high throughput, " + text, HighThroughputRounds.class, params, Capability.HIGH_THROUGHPUT);
+        return Rule.of(id, "high throughput, " + text, Rounds.class, params, Capability.HIGH_THROUGHPUT);
     }
 
     private static Rule expert(String id, String text, String params) {
-        return Rule.of(
-                id,
-                "by expert, " + text,
-                HighThroughputRounds.class,
-                "layout=BY_EXPERT " + params,
-                Capability.BY_EXPERT);
+        return Rule.of(id, "by expert, " + text, Rounds.class, "layout=BY_EXPERT " + params, Capability.BY_EXPERT);
     }
 
     private static Rule low(String id, String text, String params) {
-        return Rule.of(id, "low latency, " + text, LowLatencyRounds.class, params, Capability.FP8_WIRE);
+        return Rule.of(id, "low latency, " + text, Rounds.class, "low-latency " + params, Capability.FP8_WIRE);
     }
 }

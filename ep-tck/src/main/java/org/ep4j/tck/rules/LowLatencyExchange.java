@@ -1,8 +1,6 @@
 package org.ep4j.tck.rules;
 
-import java.time.Duration;
 import java.util.Arrays;
-import java.util.Optional;
 import java.util.Set;
 import java.util.zip.CRC32C;
 import org.ep4j.DataType;
@@ -13,44 +11,26 @@ import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
-import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.oracle.Arena;
 import org.ep4j.tck.oracle.CombineOracle;
-import org.ep4j.tck.oracle.Inputs;
 import org.ep4j.tck.oracle.OutputRows;
 import org.ep4j.tck.oracle.SlotTable;
-import org.ep4j.tck.oracle.Verifier;
 import org.ep4j.tck.oracle.Workload;
 
 /** One low-latency exchange of one rank, every result compared with the oracle. */
-final class LowLatencyExchange implements AutoCloseable {
+final class LowLatencyExchange extends Exchange {
     private static final int COUNTED_BEFORE = 1000;
 
-    private final EpBuffer buffer;
-    private final int rank;
-    private final Workload workload;
     private final LowLatencyOptions options;
-    private final Set<Integer> masked;
-    private final Arena arena;
-    private final Inputs inputs;
-    private final Verifier verifier;
     private final SlotTable table;
     private final long slots;
     private final CRC32C bits = new CRC32C();
-    private Optional<Duration> timeout = Optional.empty();
 
     LowLatencyExchange(
             RankContext context, EpBuffer buffer, Workload workload, LowLatencyOptions options, Set<Integer> masked) {
-        this.buffer = buffer;
-        this.rank = context.rank();
-        this.workload = workload;
+        super(context, buffer, workload, masked, options.async(), options.stream());
         this.options = options;
-        this.masked = masked;
-        this.arena = new Arena(buffer.group().device());
-        this.inputs = new Inputs(arena, workload);
-        this.verifier = new Verifier(arena);
         this.table = SlotTable.of(workload, rank, masked);
         this.slots = buffer.shape().lowLatencyRows(workload.ranks());
     }
@@ -64,7 +44,6 @@ final class LowLatencyExchange implements AutoCloseable {
         verify(combined);
     }
 
-    /** Expert outputs of this exchange. */
     OutputRows outputs() {
         return workload.randomOutputs();
     }
@@ -218,33 +197,7 @@ final class LowLatencyExchange implements AutoCloseable {
         return Long.toHexString(bits.getValue());
     }
 
-    /** Operations from now on end by themselves after this time, and not after the setting's. */
-    void endAfter(Duration longest) {
-        timeout = Optional.of(longest);
-    }
-
-    private OpOptions opOptions(LateInputs late) {
-        OpOptions how = late.options(timeout.map(OpOptions.DEFAULT::timeout).orElse(OpOptions.DEFAULT));
-        return options.async()
-                ? how.onStream(AsyncStream.of(options.stream(), arena, buffer.group()))
-                        .asynchronous()
-                : how.onStream(options.stream());
-    }
-
-    Arena arena() {
-        return arena;
-    }
-
-    Inputs inputs() {
-        return inputs;
-    }
-
     SlotTable table() {
         return table;
-    }
-
-    @Override
-    public void close() {
-        arena.close();
     }
 }

@@ -38,6 +38,10 @@ record LowLatencyOptions(
         long stream) {
 
     static LowLatencyOptions of(Params params) {
+        return of(params, params.number("stream", 0));
+    }
+
+    static LowLatencyOptions of(Params params, long stream) {
         CombinePrecision precision = params.one(CombinePrecision.class, "precision", CombinePrecision.EXACT);
         String weights = params.text("weights", precision == CombinePrecision.RANK_PARTIAL ? "dispatch" : "combine");
         return new LowLatencyOptions(
@@ -53,24 +57,6 @@ record LowLatencyOptions(
                 params.has("zerocopy"),
                 params.has("async"),
                 params.has("after"),
-                params.number("stream", 0));
-    }
-
-    /** The same on another stream. */
-    LowLatencyOptions onStream(long handle) {
-        return new LowLatencyOptions(
-                format,
-                idType,
-                weightsAtDispatch,
-                weightsAtCombine,
-                precision,
-                logFmt,
-                hook,
-                out,
-                statistics,
-                zeroCopy,
-                async,
-                after,
-                handle);
+                stream);
     }
 }

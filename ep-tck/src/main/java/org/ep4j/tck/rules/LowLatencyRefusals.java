@@ -28,7 +28,6 @@ final class LowLatencyRefusals {
         return all;
     }
 
-    /** Of dispatches. */
     static List<Refusal> dispatches() {
         return List.of(
                 wrong(
@@ -125,7 +124,6 @@ final class LowLatencyRefusals {
                         t -> t.send(LowLatencyDispatchRequest.of(t.closed(DataType.BF16, TOKENS, HIDDEN), t.ids()))));
     }
 
-    /** Of combines. */
     static List<Refusal> combines() {
         return List.of(
                 wrong(

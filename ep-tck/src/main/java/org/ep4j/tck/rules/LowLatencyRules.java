@@ -8,7 +8,6 @@ import org.ep4j.tck.Rule;
 public final class LowLatencyRules {
     private LowLatencyRules() {}
 
-    /** The rules. */
     public static List<Rule> all() {
         return List.of(
                 rule(
@@ -209,7 +208,7 @@ public final class LowLatencyRules {
     }
 
     private static Rule rule(String id, String text, String params, Capability... needs) {
-        return Rule.of(id, text, LowLatencyRounds.class, params, with(needs, Capability.LOW_LATENCY));
+        return Rule.of(id, text, Rounds.class, "low-latency " + params, with(needs, Capability.LOW_LATENCY));
     }
 
     private static Rule fp8(String id, String text, String params) {

@@ -8,7 +8,6 @@ import org.ep4j.tck.Rule;
 public final class MisuseRules {
     private MisuseRules() {}
 
-    /** The rules. */
     public static List<Rule> all() {
         return List.of(
                 rule("11.1", "a third send is refused until the first one was received", "third-send", Capability.HOOK),

@@ -24,7 +24,6 @@ public final class OrderRules {
 
     private OrderRules() {}
 
-    /** The rules. */
     public static List<Rule> all() {
         return List.of(
                 Rule.of(
@@ -60,14 +59,14 @@ public final class OrderRules {
                 Rule.of(
                         "7.6",
                         "100 rounds of high throughput, without a pause between rounds",
-                        HighThroughputRounds.class,
+                        Rounds.class,
                         "rounds=100 tokens=4 hidden=64",
                         Capability.HIGH_THROUGHPUT),
                 Rule.of(
                         "7.7",
                         "100 rounds of low latency, without a pause between rounds",
-                        LowLatencyRounds.class,
-                        "rounds=100 tokens=4 hidden=64",
+                        Rounds.class,
+                        "low-latency rounds=100 tokens=4 hidden=64",
                         BOTH));
     }
 }

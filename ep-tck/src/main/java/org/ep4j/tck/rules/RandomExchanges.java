@@ -21,9 +21,6 @@ public final class RandomExchanges implements Scenario {
             List.of("uniform", "zipf:0.8", "zipf:1.6", "to-rank:0", "to-expert:1", "local", "grouped:3:1");
     private static final List<String> FORMATS = List.of("BF16", "FP8", "FP8_POW2", "FP8_UE8M0");
 
-    /** Made by name, too. */
-    public RandomExchanges() {}
-
     @Override
     public void run(RankContext context) {
         EpBuffer buffer = context.buffer(shape(context));

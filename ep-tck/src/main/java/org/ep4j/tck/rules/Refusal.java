@@ -146,7 +146,6 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
         }
     }
 
-    /** All cases. */
     static List<Refusal> all() {
         List<Refusal> all = new java.util.ArrayList<>(HighThroughputRefusals.all());
         all.addAll(LowLatencyRefusals.all());

@@ -21,7 +21,6 @@ public final class RefusalRules {
 
     private RefusalRules() {}
 
-    /** The rules. */
     public static List<Rule> all() {
         List<Rule> rules = new ArrayList<>(List.of(
                 mismatch("5.1", "a buffer is refused on all ranks if its shape differs between ranks", "shape"),

@@ -10,7 +10,6 @@ import org.ep4j.tck.Rule;
 public final class StreamRules {
     private StreamRules() {}
 
-    /** The rules. */
     public static List<Rule> all() {
         return List.of(
                 rule("10.1", "operations run on stream 0", "stream on=0"),

@@ -3,6 +3,7 @@ package org.ep4j.tck.rules;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Set;
+import java.util.function.Function;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
@@ -15,6 +16,7 @@ import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.oracle.Workload;
 
 /** What only GPUs have: native streams, and graphs that record them. */
 final class StreamScenario implements Scenario {
@@ -68,7 +70,7 @@ final class StreamScenario implements Scenario {
                     context,
                     buffer,
                     setup.workload(++round),
-                    HighThroughputOptions.of(Params.parse(how)).onStream(stream),
+                    HighThroughputOptions.of(Params.parse(how), stream),
                     masked)) {
                 exchange.round();
             }
@@ -76,7 +78,7 @@ final class StreamScenario implements Scenario {
                     context,
                     buffer,
                     setup.workload(++round),
-                    LowLatencyOptions.of(Params.parse(how)).onStream(stream),
+                    LowLatencyOptions.of(Params.parse(how), stream),
                     masked)) {
                 exchange.round();
             }
@@ -91,8 +93,8 @@ final class StreamScenario implements Scenario {
             for (int round = 0; round < 6; round++) {
                 long first = round % 2 == 0 ? one.handle() : two.handle();
                 long second = round % 2 == 0 ? two.handle() : one.handle();
-                try (GraphedHighThroughput exchange =
-                        new GraphedHighThroughput(context, buffer, setup.workload(), false)) {
+                try (GraphedExchange exchange =
+                        new GraphedExchange.HighThroughput(context, buffer, setup.workload(), false)) {
                     exchange.load(setup.workload(round));
                     exchange.queue(first, second);
                     one.synchronize();
@@ -104,40 +106,30 @@ final class StreamScenario implements Scenario {
     }
 
     private static void graphHigh(RankContext context, EpBuffer buffer) {
+        boolean zeroCopy = context.params().has("zerocopy");
+        replay(context, buffer, 50, like -> new GraphedExchange.HighThroughput(context, buffer, like, zeroCopy));
+    }
+
+    private static void graphLow(RankContext context, EpBuffer buffer) {
+        LowLatencyOptions options = LowLatencyOptions.of(context.params());
+        replay(context, buffer, 70, like -> new GraphedExchange.LowLatency(context, buffer, like, options));
+    }
+
+    /** Records an exchange, replays it with several inputs, and compares the results. */
+    private static void replay(
+            RankContext context, EpBuffer buffer, int seed, Function<Workload, GraphedExchange> exchangeOf) {
         Setup setup = new Setup(context.params(), context.size());
         try (GpuStream stream = gpu(buffer).createStream();
-                GraphedHighThroughput exchange = new GraphedHighThroughput(
-                        context, buffer, setup.workload(), context.params().has("zerocopy"));
+                GraphedExchange exchange = exchangeOf.apply(setup.workload());
                 var graph =
                         gpu(buffer).capture(stream.handle(), () -> exchange.queue(stream.handle(), stream.handle()))) {
             for (int replay = 0; replay < REPLAYS; replay++) {
-                exchange.load(setup.workload(50 + replay));
+                exchange.load(setup.workload(seed + replay));
                 graph.launch(stream.handle());
                 stream.synchronize();
                 exchange.verify();
             }
             // Without a pause, too: ranks may then be a replay apart.
-            for (int replay = 0; replay < REPLAYS; replay++) {
-                graph.launch(stream.handle());
-            }
-            stream.synchronize();
-            exchange.verify();
-        }
-        rounds(context, buffer, 0, Set.of());
-    }
-
-    private static void graphLow(RankContext context, EpBuffer buffer) {
-        Setup setup = new Setup(context.params(), context.size());
-        LowLatencyOptions options = LowLatencyOptions.of(context.params());
-        try (GpuStream stream = gpu(buffer).createStream();
-                GraphedLowLatency exchange = new GraphedLowLatency(context, buffer, setup.workload(), options);
-                var graph = gpu(buffer).capture(stream.handle(), () -> exchange.queue(stream.handle()))) {
-            for (int replay = 0; replay < REPLAYS; replay++) {
-                exchange.load(setup.workload(70 + replay));
-                graph.launch(stream.handle());
-                stream.synchronize();
-                exchange.verify();
-            }
             for (int replay = 0; replay < REPLAYS; replay++) {
                 graph.launch(stream.handle());
             }
@@ -153,11 +145,12 @@ final class StreamScenario implements Scenario {
         LowLatencyOptions options = LowLatencyOptions.of(context.params());
         rounds(context, buffer, 0, Set.of());
         try (GpuStream stream = gpu(buffer).createStream();
-                GraphedHighThroughput high = new GraphedHighThroughput(context, buffer, setup.workload(), false);
-                GraphedLowLatency low = new GraphedLowLatency(context, buffer, setup.workload(), options);
+                GraphedExchange high = new GraphedExchange.HighThroughput(context, buffer, setup.workload(), false);
+                GraphedExchange low = new GraphedExchange.LowLatency(context, buffer, setup.workload(), options);
                 var highGraph =
                         gpu(buffer).capture(stream.handle(), () -> high.queue(stream.handle(), stream.handle()));
-                var lowGraph = gpu(buffer).capture(stream.handle(), () -> low.queue(stream.handle()))) {
+                var lowGraph =
+                        gpu(buffer).capture(stream.handle(), () -> low.queue(stream.handle(), stream.handle()))) {
             for (int round = 0; round < 3; round++) {
                 high.load(setup.workload(90 + round));
                 highGraph.launch(stream.handle());
@@ -173,7 +166,8 @@ final class StreamScenario implements Scenario {
     private static void graphRefusals(RankContext context, EpBuffer buffer) {
         Setup setup = new Setup(context.params(), context.size());
         try (GpuStream stream = gpu(buffer).createStream();
-                GraphedHighThroughput exchange = new GraphedHighThroughput(context, buffer, setup.workload(), false)) {
+                GraphedExchange.HighThroughput exchange =
+                        new GraphedExchange.HighThroughput(context, buffer, setup.workload(), false)) {
             OpOptions recorded = OpOptions.DEFAULT.onStream(stream.handle());
             refusedInside(
                     buffer,

@@ -89,7 +89,7 @@ public record SoakReport(
         }
     }
 
-    /** Copies. */
+    /** Copies what the run still changes. */
     public SoakReport {
         faults = Map.copyOf(faults);
         problems = List.copyOf(problems);

@@ -1,0 +1,180 @@
+package org.ep4j.tck.rules;
+
+import java.util.Set;
+import org.ep4j.CombinePrecision;
+import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpBuffer;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.oracle.CombineOracle;
+import org.ep4j.tck.oracle.Inputs;
+import org.ep4j.tck.oracle.RowTable;
+import org.ep4j.tck.oracle.SlotTable;
+import org.ep4j.tck.oracle.Verifier;
+import org.ep4j.tck.oracle.Workload;
+
+/**
+ * A dispatch and a combine on tensors that stay where they are, so that the two can be recorded once and replayed with other
+ * contents. Experts' outputs are put in place before, as the oracle knows where.
+ */
+abstract class GraphedExchange implements AutoCloseable {
+    private static final OpOptions ASYNC = OpOptions.DEFAULT.asynchronous();
+
+    final EpBuffer buffer;
+    final int rank;
+    final Arena arena;
+    final Verifier verifier;
+    final Tensor x;
+    final Tensor ids;
+    final Tensor weights;
+    Workload workload;
+    Runnable comparison = () -> {
+        throw new IllegalStateException("nothing was queued");
+    };
+
+    /** @param like has the sizes of all workloads that follow */
+    private GraphedExchange(RankContext context, EpBuffer buffer, Workload like) {
+        this.buffer = buffer;
+        this.rank = context.rank();
+        this.arena = new Arena(buffer.group().device());
+        this.verifier = new Verifier(arena);
+        this.x = arena.allocate(DataType.BF16, like.tokens(rank), like.hidden());
+        this.ids = arena.allocate(DataType.INT32, like.tokens(rank), like.topK());
+        this.weights = arena.allocate(DataType.FP32, like.tokens(rank), like.topK());
+        this.workload = like;
+    }
+
+    /** Other contents, of the same sizes. */
+    void load(Workload other) {
+        workload = other;
+        arena.fillShorts(x, (token, out) -> other.row(rank, token, out));
+        arena.upload(ids, other.ids(rank));
+        arena.upload(weights, other.weights(rank));
+        loadOutputs(new Inputs(arena, other));
+    }
+
+    /** Puts the experts' outputs of {@link #workload} in place. */
+    abstract void loadOutputs(Inputs inputs);
+
+    /** Queues both; waits for nothing. */
+    abstract void queue(long dispatchStream, long combineStream);
+
+    /** Compares what was delivered last, which is there. */
+    void verify() {
+        comparison.run();
+    }
+
+    CombineOracle oracle() {
+        return new CombineOracle(workload, workload.randomOutputs(), Set.of());
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+
+    static final class HighThroughput extends GraphedExchange {
+        private final Tensor outputs;
+
+        HighThroughput(RankContext context, EpBuffer buffer, Workload like, boolean zeroCopy) {
+            super(context, buffer, like);
+            long rows = buffer.shape().receiveCapacity(context.size());
+            this.outputs = zeroCopy ? buffer.combineInput() : arena.allocate(DataType.BF16, rows, like.hidden());
+            load(like);
+        }
+
+        private RowTable table() {
+            return RowTable.of(workload, rank, RowLayout.BY_RANK, 1, Set.of());
+        }
+
+        @Override
+        void loadOutputs(Inputs inputs) {
+            inputs.outputs(outputs, table(), workload.randomOutputs());
+        }
+
+        DispatchRequest.Builder request(OpOptions options) {
+            return DispatchRequest.of(x, ids).topkWeights(weights).options(options);
+        }
+
+        @Override
+        void queue(long dispatchStream, long combineStream) {
+            DispatchResult sent = buffer.dispatch(
+                    request(ASYNC.onStream(dispatchStream)).worstCase().build());
+            CombineResult back = buffer.combine(CombineRequest.of(outputs, sent.handle())
+                    .options(ASYNC.onStream(combineStream))
+                    .build());
+            comparison = () -> {
+                verifier.dispatch(
+                        sent, table(), new Verifier.Carried(DataType.BF16, DataType.INT32, true, false, false));
+                verifier.combine(
+                        back,
+                        oracle(),
+                        workload,
+                        rank,
+                        new Verifier.CombineWant(RowLayout.BY_RANK, CombinePrecision.EXACT, 0, false));
+            };
+        }
+    }
+
+    static final class LowLatency extends GraphedExchange {
+        private final LowLatencyOptions options;
+        private final Tensor outputs;
+
+        LowLatency(RankContext context, EpBuffer buffer, Workload like, LowLatencyOptions options) {
+            super(context, buffer, like);
+            this.options = options;
+            // Of the two in turn this is the one of the next combine, which is the one that is recorded.
+            this.outputs = options.zeroCopy()
+                    ? buffer.lowLatencyCombineInput()
+                    : arena.allocate(
+                            DataType.BF16,
+                            table().localExperts(),
+                            buffer.shape().lowLatencyRows(context.size()),
+                            like.hidden());
+            load(like);
+        }
+
+        private SlotTable table() {
+            return SlotTable.of(workload, rank, Set.of());
+        }
+
+        @Override
+        void loadOutputs(Inputs inputs) {
+            inputs.outputs(outputs, table(), workload.randomOutputs());
+        }
+
+        @Override
+        void queue(long dispatchStream, long combineStream) {
+            LowLatencyDispatchRequest.Builder request = LowLatencyDispatchRequest.of(x, ids)
+                    .format(options.format())
+                    .options(ASYNC.onStream(dispatchStream));
+            if (options.weightsAtDispatch()) {
+                request.topkWeights(weights);
+            }
+            LowLatencyDispatchResult sent = buffer.dispatch(request.build());
+            LowLatencyCombineRequest.Builder combine = LowLatencyCombineRequest.of(outputs, sent.handle())
+                    .precision(options.precision())
+                    .options(ASYNC.onStream(combineStream));
+            if (options.weightsAtCombine()) {
+                combine.topkWeights(weights);
+            }
+            LowLatencyCombineResult back = buffer.combine(combine.build());
+            comparison = () -> {
+                verifier.dispatch(
+                        sent, table(), options.format(), buffer.shape().lowLatencyRows(workload.ranks()));
+                verifier.combine(back, oracle(), workload, rank, options.precision());
+            };
+        }
+    }
+}
