@@ -66,9 +66,7 @@ final class BenchCommand implements Callable<Integer> {
 
     /** Row orders, as they are written on the command line. */
     enum LayoutChoice {
-        /** {@link RowLayout#BY_RANK}. */
         BY_RANK("by-rank"),
-        /** {@link RowLayout#BY_EXPERT}. */
         BY_EXPERT("by-expert");
 
         private final String text;
@@ -161,9 +159,6 @@ final class BenchCommand implements Callable<Integer> {
 
     @Spec
     private CommandSpec spec = CommandSpec.create();
-
-    /** Made by picocli. */
-    BenchCommand() {}
 
     @Override
     public Integer call() {

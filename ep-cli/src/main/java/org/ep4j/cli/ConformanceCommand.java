@@ -49,9 +49,7 @@ import picocli.CommandLine.Spec;
 final class ConformanceCommand implements Callable<Integer> {
     /** What ranks are. */
     enum ModeChoice {
-        /** Threads of one JVM. */
         THREADS,
-        /** Processes. */
         PROCESSES,
         /** One after the other. */
         BOTH
@@ -106,9 +104,6 @@ final class ConformanceCommand implements Callable<Integer> {
 
     @Spec
     private CommandSpec spec = CommandSpec.create();
-
-    /** Made by picocli. */
-    ConformanceCommand() {}
 
     @Override
     public Integer call() {

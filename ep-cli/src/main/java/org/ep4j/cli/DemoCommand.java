@@ -77,9 +77,6 @@ final class DemoCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    DemoCommand() {}
-
     @Override
     public Integer call() {
         return LaunchedRanks.orOwn(System.getenv(), this::run);

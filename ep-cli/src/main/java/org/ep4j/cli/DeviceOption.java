@@ -14,9 +14,6 @@ final class DeviceOption {
             description = "Device of every rank. Default: the setting ep.device, else host.")
     String given = "";
 
-    /** Made by picocli, too. */
-    DeviceOption() {}
-
     /** The option, else the setting of this process. */
     String name() {
         return OwnDevice.of(given, EpConfig.load());

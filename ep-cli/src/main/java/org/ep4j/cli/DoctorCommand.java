@@ -72,9 +72,6 @@ final class DoctorCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    DoctorCommand() {}
-
     @Override
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();

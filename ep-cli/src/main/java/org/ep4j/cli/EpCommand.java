@@ -17,10 +17,8 @@ import picocli.CommandLine.Spec;
             DemoCommand.class,
             BenchCommand.class,
             WritesCommand.class,
-            FifoCommand.class,
             ConformanceCommand.class,
             SoakCommand.class,
-            ForecastPageCommand.class,
             PlanCommand.class,
             TopoCommand.class,
             DoctorCommand.class,
@@ -69,9 +67,6 @@ final class EpCommand implements Runnable {
 
     @Spec
     private CommandSpec spec = CommandSpec.create();
-
-    /** Made by picocli, too. */
-    EpCommand() {}
 
     boolean verbose() {
         return verbose;

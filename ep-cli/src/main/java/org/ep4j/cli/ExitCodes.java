@@ -23,6 +23,18 @@ final class ExitCodes {
 
     private ExitCodes() {}
 
+    /** A rank process that this command started failed, or the rank reported a failure. */
+    static final class RankFailedException extends EpException {
+        private static final long serialVersionUID = 1L;
+
+        private final int exitCode;
+
+        RankFailedException(String message, int exitCode) {
+            super(message);
+            this.exitCode = exitCode;
+        }
+    }
+
     /** Success only when nothing differed from the reference. */
     static int of(List<Figures> figures) {
         return figures.stream().allMatch(Figures::valid) ? OK : CHECK_FAILED;
@@ -30,7 +42,7 @@ final class ExitCodes {
 
     static int of(Throwable failure) {
         if (failure instanceof RankFailedException ranks) {
-            return ranks.exitCode();
+            return ranks.exitCode;
         }
         if (failure instanceof EpArgumentException
                 || failure instanceof EpConfigException

@@ -15,9 +15,7 @@ import picocli.CommandLine.Option;
 final class GpuBenchOptions {
     /** How ranks run. */
     enum Kind {
-        /** One process each. */
         PROCESSES,
-        /** Threads of one process. */
         THREADS
     }
 
@@ -84,9 +82,6 @@ final class GpuBenchOptions {
                     + " with --json.")
     Optional<Path> from = Optional.empty();
 
-    /** Made by picocli, too. */
-    GpuBenchOptions() {}
-
     /** True when one of them was given. */
     boolean used() {
         return !operations.isEmpty()
@@ -98,7 +93,6 @@ final class GpuBenchOptions {
                 || plotSms.isPresent();
     }
 
-    /** Draws what was asked for. */
     void draw(GpuReport report) {
         plotSweep.ifPresent(file -> GpuPlots.sweep(report, file));
         plotSms.ifPresent(file -> GpuPlots.sms(report, file));
@@ -134,7 +128,6 @@ final class GpuBenchOptions {
         return all;
     }
 
-    /** Tokens of a mode. */
     List<Integer> tokens(Mode mode, int single) {
         if (sweep.isEmpty()) {
             return List.of(single);

@@ -53,9 +53,6 @@ final class HelpCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    HelpCommand() {}
-
     @Override
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();

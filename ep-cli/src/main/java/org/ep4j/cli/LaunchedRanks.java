@@ -23,6 +23,7 @@ import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.cli.ExitCodes.RankFailedException;
 import org.ep4j.cli.gpu.GpuRank;
 import org.ep4j.cli.gpu.GpuSpec;
 import org.ep4j.cli.rank.RankMessage;

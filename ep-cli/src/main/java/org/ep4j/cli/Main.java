@@ -1,9 +1,15 @@
 package org.ep4j.cli;
 
 import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Optional;
+import org.ep4j.EpException;
+import org.ep4j.topology.Printable;
 import picocli.CommandLine;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** Entry point of {@code ./ep}. */
 public final class Main {
@@ -19,13 +25,25 @@ public final class Main {
         System.exit(code);
     }
 
-    /** Runs a command. */
     static int run(PrintWriter out, PrintWriter err, String... args) {
+        return commandLine(out, err).execute(args);
+    }
+
+    /**
+     * Returns the command line of {@code ./ep}.
+     *
+     * @param tools commands that are tools of the project, which users do not get
+     */
+    static CommandLine commandLine(PrintWriter out, PrintWriter err, Object... tools) {
         CommandLine line = new CommandLine(new EpCommand());
+        // First, since settings reach only the subcommands that are there.
+        for (Object tool : tools) {
+            line.addSubcommand(tool);
+        }
         line.setOut(out);
         line.setErr(err);
-        line.setExecutionExceptionHandler(new ErrorHandler());
-        line.setParameterExceptionHandler(new UsageHandler());
+        line.setExecutionExceptionHandler((failure, command, parsed) -> reportFailure(failure, command));
+        line.setParameterExceptionHandler(Main::reportUsage);
         line.setCaseInsensitiveEnumValuesAllowed(true);
         line.setUsageHelpAutoWidth(true);
         line.setUsageHelpLongOptionsMaxWidth(28);
@@ -34,6 +52,44 @@ public final class Main {
                         .getCommandSpec()
                         .usageMessage()
                         .description("Print a completion script for bash and zsh: source <(./ep generate-completion)"));
-        return line.execute(args);
+        return line;
+    }
+
+    /** Prints the message of a failure; the stack only where it helps: on request, and for errors of ep4j's own. */
+    private static int reportFailure(Exception failure, CommandLine command) {
+        EpCommand root = command.getCommandSpec().root().userObject() instanceof EpCommand ep ? ep : new EpCommand();
+        PrintWriter err = command.getErr();
+        boolean expected = failure instanceof EpException;
+        String text = expected ? String.valueOf(failure.getMessage()) : failure.toString();
+        err.println(command.getColorScheme().errorText("ep: " + Printable.text(text)));
+        if (root.verbose() || !expected) {
+            StringWriter stack = new StringWriter();
+            failure.printStackTrace(new PrintWriter(stack));
+            err.print(Printable.text(stack.toString()));
+        }
+        err.flush();
+        return ExitCodes.of(failure);
+    }
+
+    /** Prints what is wrong with the arguments, the nearest right ones and where the help is; not the whole help. */
+    private static int reportUsage(ParameterException failure, String[] args) {
+        CommandLine command = failure.getCommandLine();
+        PrintWriter err = command.getErr();
+        err.println(command.getColorScheme().errorText("ep: " + Printable.text(String.valueOf(failure.getMessage()))));
+        UnmatchedArgumentException.printSuggestions(failure, err);
+        if (failure instanceof UnmatchedArgumentException
+                && command.getCommandSpec().userObject() instanceof RunCommand
+                && !List.of(args).contains("--")) {
+            err.println("put -- before the command and its arguments: ep run -n 2 -- java -cp app.jar Main");
+        }
+        err.println("see: ep " + path(command) + "--help");
+        err.flush();
+        return ExitCodes.USAGE;
+    }
+
+    private static String path(CommandLine command) {
+        String full = command.getCommandSpec().qualifiedName(" ");
+        int blank = full.indexOf(' ');
+        return blank < 0 ? "" : full.substring(blank + 1) + " ";
     }
 }

@@ -27,9 +27,6 @@ final class ModelOptions {
             description = "Number of experts on all ranks together. Default: ${DEFAULT-VALUE}.")
     int experts;
 
-    /** Made by picocli, too. */
-    ModelOptions() {}
-
     /** Refuses what no exchange can run with. */
     void check() {
         range(

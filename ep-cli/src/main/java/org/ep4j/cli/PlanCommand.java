@@ -172,9 +172,6 @@ final class PlanCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    PlanCommand() {}
-
     @Override
     public Integer call() {
         PlanSettings settings = settings();

@@ -41,9 +41,6 @@ final class RankCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    RankCommand() {}
-
     @Override
     public Integer call() {
         endWithParent();

@@ -60,9 +60,6 @@ final class RunCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    RunCommand() {}
-
     @Override
     public Integer call() {
         LaunchSpec launch = new LaunchSpec(

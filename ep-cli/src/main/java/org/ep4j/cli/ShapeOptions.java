@@ -19,9 +19,6 @@ final class ShapeOptions {
             description = "The only backend that may be used; by default the plan chooses.")
     String backend = "";
 
-    /** Made by picocli, too. */
-    ShapeOptions() {}
-
     /** Refuses what no exchange can run with, before any process is started. */
     void check(int ranks, int iterations) {
         ModelOptions.range("--ranks", ranks, 1, LaunchSpec.MAX_RANKS, "start at least one rank");

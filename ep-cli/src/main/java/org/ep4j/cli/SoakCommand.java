@@ -135,9 +135,6 @@ final class SoakCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    SoakCommand() {}
-
     @Override
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();

@@ -44,9 +44,6 @@ final class SubjectOptions {
                             + " One of: ${COMPLETION-CANDIDATES}.")
     private Set<Capability> without = EnumSet.noneOf(Capability.class);
 
-    /** Made by picocli, too. */
-    SubjectOptions() {}
-
     /**
      * The subject to test.
      *

@@ -61,9 +61,6 @@ final class TopoCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    TopoCommand() {}
-
     @Override
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();

@@ -11,7 +11,6 @@ final class TrafficOptions {
         HT,
         /** Low latency. */
         LL,
-        /** Both of them. */
         BOTH
     }
 
@@ -35,9 +34,6 @@ final class TrafficOptions {
             defaultValue = "bf16",
             description = "Type of the rows that dispatches send: bf16 or fp8. Default: ${DEFAULT-VALUE}.")
     Wire dtype = Wire.BF16;
-
-    /** Made by picocli, too. */
-    TrafficOptions() {}
 
     /** Refuses what no exchange can run with. */
     void check() {

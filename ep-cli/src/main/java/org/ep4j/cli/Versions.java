@@ -5,9 +5,6 @@ import picocli.CommandLine.IVersionProvider;
 
 /** Version of this build, from the manifest of its jar. */
 final class Versions implements IVersionProvider {
-    /** Made by picocli. */
-    Versions() {}
-
     static String ep4j() {
         return Optional.ofNullable(Versions.class.getPackage())
                 .map(Package::getImplementationVersion)

@@ -15,6 +15,7 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.ep4j.EpResourceException;
+import org.ep4j.cli.ExitCodes.RankFailedException;
 import org.ep4j.cli.launch.JavaCommand;
 import org.ep4j.cli.launch.LaunchSpec;
 import org.ep4j.cli.launch.LocalRanks;
@@ -57,12 +58,7 @@ final class Work {
      * @param figures of every operation, in the order in which they were measured
      * @param sent by the backends of every rank that count it
      */
-    record Outcome(Joined joined, List<Figures> figures, List<Sent> sent) {
-        Outcome {
-            figures = List.copyOf(figures);
-            sent = List.copyOf(sent);
-        }
-    }
+    record Outcome(Joined joined, List<Figures> figures, List<Sent> sent) {}
 
     /**
      * Lines that are not messages go to {@code output}; {@code listener} hears every message of rank 0, in order. Without

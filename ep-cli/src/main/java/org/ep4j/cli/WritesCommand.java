@@ -121,9 +121,6 @@ final class WritesCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    WritesCommand() {}
-
     @Override
     public Integer call() {
         check();

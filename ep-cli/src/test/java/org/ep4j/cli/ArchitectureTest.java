@@ -55,9 +55,6 @@ final class ArchitectureTest {
     /** Streams, timers, graphs and kernels: what applications use of a GPU, too. */
     private static final String[] FOR_GPUS = {"org.ep4j.engine.gpu", "org.ep4j.engine.memory"};
 
-    /** Rings of commands, which the command line measures. */
-    private static final String PROXIES = "org.ep4j.engine.proxy";
-
     /** Loops over rows of the host, which the command line measures as the ceiling of operations. */
     private static final String[] ROWS = {"org.ep4j.engine.rows", "org.ep4j.engine.numeric"};
 
@@ -141,7 +138,6 @@ final class ArchitectureTest {
                 .should()
                 .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS)
                         .and(not(resideInAnyPackage(FOR_GPUS)))
-                        .and(not(resideInAPackage(PROXIES)))
                         .and(not(resideInAnyPackage(ROWS))))
                 .check(CLASSES);
     }

@@ -2,6 +2,9 @@ package org.ep4j.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -19,6 +22,7 @@ import org.ep4j.cli.report.Figures;
 import org.ep4j.cli.report.Wrapped;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -204,7 +208,7 @@ final class CommandLineTest {
         assertThat(ExitCodes.of(new EpTimeoutException("x", "phase", 1, 2, 1))).isEqualTo(4);
         assertThat(ExitCodes.of(new EpPeerLostException("x", 1, "phase"))).isEqualTo(4);
         assertThat(ExitCodes.of(new EpMismatchException("x"))).isEqualTo(4);
-        assertThat(ExitCodes.of(new RankFailedException("x", 3))).isEqualTo(3);
+        assertThat(ExitCodes.of(new ExitCodes.RankFailedException("x", 3))).isEqualTo(3);
         assertThat(ExitCodes.of(new EpException("x"))).isEqualTo(1);
         assertThat(ExitCodes.of(new IllegalStateException("x"))).isEqualTo(5);
     }
@@ -235,14 +239,7 @@ final class CommandLineTest {
     }
 
     @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "bench --ranks 2 --json",
-                "bench --ranks 2 --plot",
-                "fifo --json",
-                "writes --json",
-                "conformance --json"
-            })
+    @ValueSource(strings = {"bench --ranks 2 --json", "bench --ranks 2 --plot", "writes --json", "conformance --json"})
     void aFileThatCannotBeWrittenIsToldBeforeTheWork(String command) {
         List<String> arguments = new ArrayList<>(List.of(command.split(" ", -1)));
         arguments.add("/no-such-folder/file");
@@ -250,6 +247,22 @@ final class CommandLineTest {
         assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);
         assertThat(ran.out()).doesNotContain("PASS", "us ");
         assertThat(ran.err()).contains("cannot write /no-such-folder/file: there is no such folder");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"{}", "[]", "nothing", "{\"environment\":{\"format\":2},\"runs\":[]}"})
+    void aFileThatBenchDidNotWriteIsRefused(String content, @TempDir Path folder) throws IOException {
+        Path file = Files.writeString(folder.resolve("figures.json"), content);
+        Ran ran = Ran.ep(
+                "bench",
+                "--from",
+                file.toString(),
+                "--plot-sms",
+                folder.resolve("plot.png").toString());
+        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ran.err())
+                .contains("--from is " + file + ", must be a file that ./ep bench --json wrote on GPUs")
+                .doesNotContain("Exception");
     }
 
     @ParameterizedTest

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -24,7 +26,6 @@ final class FifoCommandTest {
 
     private static Ran fifo(String device, String library, String... more) {
         String[] all = {
-            "fifo",
             "--device",
             device,
             "--threads",
@@ -46,7 +47,14 @@ final class FifoCommandTest {
         };
         String[] arguments = Arrays.copyOf(all, all.length + more.length);
         System.arraycopy(more, 0, arguments, all.length, more.length);
-        return Ran.ep(arguments);
+        return run(arguments);
+    }
+
+    private static Ran run(String... arguments) {
+        StringWriter out = new StringWriter();
+        StringWriter err = new StringWriter();
+        int code = FifoCommand.run(new PrintWriter(out), new PrintWriter(err), arguments);
+        return new Ran(code, out.toString(), err.toString());
     }
 
     private static void requireCompiler() {
@@ -103,9 +111,18 @@ final class FifoCommandTest {
         "--device, tpu, 'host, or cuda'"
     })
     void wrongOptionsAreRefused(String option, String value, String limit) {
-        Ran ran = Ran.ep("fifo", "--native", "none", option, value);
+        Ran ran = run("--native", "none", option, value);
         assertThat(ran.code()).as(ran.err()).isEqualTo(ExitCodes.USAGE);
         assertThat(ran.err()).contains(option).contains(limit);
+    }
+
+    @Test
+    void aFileThatCannotBeWrittenIsReportedBeforeTheMeasurement() {
+        Ran ran =
+                fifo("host", "none", "--json", folder.resolve("none/fifo.json").toString());
+        assertThat(ran.code()).as(ran.out()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(ran.err()).contains("none/fifo.json");
+        assertThat(ran.out()).doesNotContain("Java");
     }
 
     @Test

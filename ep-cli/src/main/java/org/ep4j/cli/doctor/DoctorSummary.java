@@ -54,7 +54,6 @@ public final class DoctorSummary {
         this.version = version;
     }
 
-    /** Returns the whole text. */
     public static String of(Examined examined, String version) {
         return new DoctorSummary(examined, version).write();
     }

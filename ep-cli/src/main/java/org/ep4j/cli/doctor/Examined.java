@@ -46,14 +46,6 @@ public record Examined(
     /** A setting of nvshmem-ibgda, which may be absent. */
     private static final String NVSHMEM_HOME = "ep.nvshmem.home";
 
-    /** Copies the lists. */
-    public Examined {
-        probes = List.copyOf(probes);
-        checks = List.copyOf(checks);
-        notes = List.copyOf(notes);
-    }
-
-    /** Examines the machine that this process runs on. */
     public static Examined here() {
         EpConfig config = EpConfig.load();
         Topology machine = Topologies.live();
@@ -198,7 +190,6 @@ public record Examined(
                 : !usable().containsAll(probe.devices());
     }
 
-    /** Devices that some backend can use. */
     List<String> usable() {
         return served(probe -> probe.kind().equals("backend") && probe.usable());
     }

@@ -30,11 +30,6 @@ record Hardware(String system, int cores, long memoryBytes, List<Gpu> gpus, List
 
     private static final int FEW = 4;
 
-    Hardware {
-        gpus = List.copyOf(gpus);
-        rdmaNics = List.copyOf(rdmaNics);
-    }
-
     /**
      * Reads what the files of a machine say.
      *

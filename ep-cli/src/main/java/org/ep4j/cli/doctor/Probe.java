@@ -29,9 +29,7 @@ record Probe(
     /** The provider can be loaded and probed. */
     static final String BROKEN = "EP-SPI-001";
 
-    /** Verdict of a probe. */
     sealed interface Outcome {
-        /** It can be used. */
         record Usable() implements Outcome {}
 
         /** It cannot be used, though the hardware for it is here. */
@@ -43,12 +41,6 @@ record Probe(
          * @param reason what is other, for people
          */
         record NotApplicable(String reason) implements Outcome {}
-    }
-
-    Probe {
-        devices = List.copyOf(devices);
-        checks = List.copyOf(checks);
-        facts = Map.copyOf(facts);
     }
 
     boolean usable() {

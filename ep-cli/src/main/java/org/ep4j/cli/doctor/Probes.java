@@ -58,7 +58,6 @@ final class Probes {
         this.config = config;
     }
 
-    /** Asks all installed devices and backends. */
     static List<Probe> of(Topology machine, EpConfig config) {
         Probes probes = ofThisSystem(machine, config);
         return probes.all(

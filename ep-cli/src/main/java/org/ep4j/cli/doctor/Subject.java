@@ -34,7 +34,6 @@ enum Subject {
         };
     }
 
-    /** The subject of a check of the doctor. */
     static Subject of(Check check, Hardware hardware) {
         return switch (check.code().substring(0, check.code().lastIndexOf('-'))) {
             case "EP-GPU" -> ofGpus(hardware);

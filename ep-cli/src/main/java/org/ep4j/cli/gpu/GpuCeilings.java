@@ -35,7 +35,6 @@ final class GpuCeilings {
         return ceiling.reachesAll();
     }
 
-    /** Queues the ceiling of an operation. */
     void run(GpuOperation operation, int round) {
         GpuInputs.Set set = inputs.get(round);
         int piece = operation.mode() == Mode.HT ? LARGE_PIECE : SMALL_PIECE;

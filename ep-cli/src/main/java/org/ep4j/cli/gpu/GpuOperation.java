@@ -37,7 +37,6 @@ public enum GpuOperation {
     /** FP8 dispatch and rank-partial combine, one behind the other. */
     LL_BOTH_PARTIAL("ll.dispatch-fp8+combine.partial", Mode.LL, Rows.BF16, Traffic.BOTH_PARTIAL);
 
-    /** Types of rows. */
     enum Rows {
         BF16,
         FP8,
@@ -85,7 +84,6 @@ public enum GpuOperation {
         return text;
     }
 
-    /** Mode of the buffer. */
     public Mode mode() {
         return mode;
     }

@@ -32,7 +32,6 @@ final class GpuOperations {
     private final List<Runnable> handles = new ArrayList<>();
     private boolean combineInputsFilled;
 
-    /** What is measured. */
     interface Measured {
         /** What comes before it in a round and does not count. */
         default void prepare(int round) {}

@@ -47,7 +47,6 @@ public final class GpuRank {
     private final GpuSpec spec;
     private final Consumer<RankMessage> parent;
 
-    /** Work that reports to {@code parent}. */
     public GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
         this.spec = spec;
         this.parent = parent;

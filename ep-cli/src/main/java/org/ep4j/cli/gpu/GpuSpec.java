@@ -44,14 +44,6 @@ public record GpuSpec(
         boolean validate,
         long seed,
         String barrierFile) {
-    /** Copies the lists. */
-    public GpuSpec {
-        tokens = List.copyOf(tokens);
-        lowLatencyTokens = List.copyOf(lowLatencyTokens);
-        operations = List.copyOf(operations);
-    }
-
-    /** Tokens of a mode. */
     public List<Integer> tokens(Mode mode) {
         return mode == Mode.HT ? tokens : lowLatencyTokens;
     }
@@ -63,7 +55,6 @@ public record GpuSpec(
                 : 0;
     }
 
-    /** True when something of a mode is measured. */
     boolean uses(Mode mode) {
         return operations.stream().anyMatch(o -> o.mode() == mode);
     }
@@ -107,7 +98,6 @@ public record GpuSpec(
         return JsonMapper.shared().writeValueAsString(this);
     }
 
-    /** Reads {@link #encode}. */
     public static GpuSpec decode(String text) {
         return JsonMapper.shared().readValue(text, GpuSpec.class);
     }

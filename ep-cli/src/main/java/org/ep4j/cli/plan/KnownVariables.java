@@ -24,17 +24,8 @@ record KnownVariables(List<Entry> entries) {
      * @param effect {@link Effect#NONE} or {@link Effect#READ_OTHERWISE}
      * @param meaning why they do nothing, or who reads them
      */
-    record Entry(List<String> names, Effect effect, String meaning) {
-        Entry {
-            names = List.copyOf(names);
-        }
-    }
+    record Entry(List<String> names, Effect effect, String meaning) {}
 
-    KnownVariables {
-        entries = List.copyOf(entries);
-    }
-
-    /** Reads them. */
     static KnownVariables read() {
         try (InputStream in = KnownVariables.class.getResourceAsStream("variables.json")) {
             if (in == null) {

@@ -42,21 +42,7 @@ public record PlanReport(
         List<Posting> posting,
         Sizes sizes,
         List<Operation> forecasts) {
-    /** Version of the form. */
     static final int FORMAT = 1;
-
-    /** Copies the lists. */
-    public PlanReport {
-        assumptions = List.copyOf(assumptions);
-        variables = List.copyOf(variables);
-        warnings = List.copyOf(warnings);
-        backends = List.copyOf(backends);
-        table = table.stream().map(List::copyOf).toList();
-        paths = List.copyOf(paths);
-        nics = List.copyOf(nics);
-        posting = List.copyOf(posting);
-        forecasts = List.copyOf(forecasts);
-    }
 
     /**
      * A backend.
@@ -100,13 +86,6 @@ public record PlanReport(
             String note,
             List<String> rejected,
             List<String> otherHardware) {
-        /** Copies the lists. */
-        public Paths {
-            nics = List.copyOf(nics);
-            rejected = List.copyOf(rejected);
-            otherHardware = List.copyOf(otherHardware);
-        }
-
         /** The backend of a {@link #rejected} reason. */
         static String backendOf(String rejected) {
             return rejected.substring(0, rejected.indexOf(':'));
@@ -122,12 +101,7 @@ public record PlanReport(
      * @param nics its ports, with the path type
      * @param reason why these
      */
-    public record RankNics(int rank, String device, int numa, List<String> nics, String reason) {
-        /** Copies the list. */
-        public RankNics {
-            nics = List.copyOf(nics);
-        }
-    }
+    public record RankNics(int rank, String device, int numa, List<String> nics, String reason) {}
 
     /**
      * How ranks post to NICs.
@@ -139,12 +113,7 @@ public record PlanReport(
      * @param memory by which they exchange, for people
      * @param flow limits of what a rank has in flight on a NIC, to all peers together, and where they are from
      */
-    public record Posting(String backend, List<Integer> ranks, int nics, int proxies, String memory, String flow) {
-        /** Copies the list. */
-        public Posting {
-            ranks = List.copyOf(ranks);
-        }
-    }
+    public record Posting(String backend, List<Integer> ranks, int nics, int proxies, String memory, String flow) {}
 
     /**
      * What the plan takes.
@@ -190,12 +159,7 @@ public record PlanReport(
             String bottleneck,
             double logicalGigabytesPerSecond,
             double wireGigabytesPerSecond,
-            List<Load> loads) {
-        /** Copies the list. */
-        public Operation {
-            loads = List.copyOf(loads);
-        }
-    }
+            List<Load> loads) {}
 
     /**
      * A resource.
@@ -208,7 +172,6 @@ public record PlanReport(
      */
     public record Load(String resource, int alike, double bytes, double gigabytesPerSecond, double micros) {}
 
-    /** As JSON. */
     public String json() {
         return json(this);
     }

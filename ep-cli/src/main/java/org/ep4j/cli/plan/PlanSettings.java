@@ -74,7 +74,6 @@ public final class PlanSettings {
         return EnvironmentStudy.of(System.getenv(), config, keys);
     }
 
-    /** The settings themselves. */
     public EpConfig config() {
         return config;
     }

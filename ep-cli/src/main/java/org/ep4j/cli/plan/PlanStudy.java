@@ -55,7 +55,6 @@ public final class PlanStudy {
         assumptions.addAll(simulated.assumptions());
     }
 
-    /** Plans. */
     public static PlanReport of(Topology machine, PlanRequest request) {
         return new PlanStudy(machine, request).report();
     }

@@ -28,7 +28,6 @@ public final class PlanTables {
         this.report = report;
     }
 
-    /** The text. */
     public static String of(PlanReport report) {
         PlanTables tables = new PlanTables(report);
         tables.head();

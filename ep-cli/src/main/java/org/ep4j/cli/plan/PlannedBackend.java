@@ -29,11 +29,6 @@ public record PlannedBackend(
         List<ConfigKey<?>> keys,
         Function<DescribeRequest, ProbeReport> describe,
         BiFunction<RankProfile, RankProfile, Offer> offer) {
-    /** Copies the list. */
-    public PlannedBackend {
-        keys = List.copyOf(keys);
-    }
-
     /** The backends that are installed, by name. */
     public static List<PlannedBackend> all() {
         List<PlannedBackend> found = new ArrayList<>();
@@ -50,7 +45,6 @@ public record PlannedBackend(
         return all;
     }
 
-    /** As the planner sees it. */
     public Planner.Candidate candidate() {
         return new Planner.Candidate(id, offer);
     }

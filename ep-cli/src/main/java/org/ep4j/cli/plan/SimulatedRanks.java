@@ -35,12 +35,6 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
     /** GPUs of one NVL72 rack, the largest domain of NVLink that is sold. */
     private static final int LARGEST_DOMAIN = 72;
 
-    /** Copies both. */
-    public SimulatedRanks {
-        profiles = List.copyOf(profiles);
-        assumptions = List.copyOf(assumptions);
-    }
-
     /** Makes them without settings. */
     public static SimulatedRanks of(Topology topology, List<PlannedBackend> backends, SimulationOptions options) {
         return of(

@@ -22,7 +22,7 @@ import org.ep4j.tck.oracle.Verifier.CombineWant;
 import org.ep4j.tck.oracle.Workload;
 
 /** Rounds of the high-throughput mode. */
-final class HighThroughput implements Exchange {
+final class HighThroughput implements RankWork.Exchange {
     private final RankContext context;
     private final Part part;
     private final Loader loader;

@@ -54,7 +54,6 @@ final class Loader {
         return weights;
     }
 
-    /** Fills all of them. */
     void load(Workload workload) {
         int rank = context.rank();
         Arena arena = context.arena();

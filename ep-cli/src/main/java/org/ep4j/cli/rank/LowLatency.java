@@ -26,7 +26,7 @@ import org.ep4j.tck.oracle.Verifier.Carried;
 import org.ep4j.tck.oracle.Workload;
 
 /** Rounds of the low-latency mode. */
-final class LowLatency implements Exchange {
+final class LowLatency implements RankWork.Exchange {
     private final RankContext context;
     private final Part part;
     private final Loader loader;

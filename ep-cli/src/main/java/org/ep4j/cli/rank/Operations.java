@@ -2,7 +2,6 @@ package org.ep4j.cli.rank;
 
 /** Names of what is measured, as they stand in the JSON. */
 public final class Operations {
-    /** High-throughput dispatch. */
     public static final String HT_DISPATCH = "ht.dispatch";
 
     /** High-throughput combine; by rank it reads the rows in place, where the dispatch put them. */
@@ -11,7 +10,6 @@ public final class Operations {
     /** High-throughput combine of rows that lie outside the buffer. */
     public static final String HT_COMBINE_STAGED = "ht.combine.staged";
 
-    /** Low-latency dispatch. */
     public static final String LL_DISPATCH = "ll.dispatch";
 
     /** First half of a low-latency dispatch with the receive hook. */

@@ -20,12 +20,7 @@ public sealed interface RankMessage {
      * @param localBytes local memory of the buffer
      */
     record Joined(String explanation, List<String> backends, long symmetricBytes, long localBytes)
-            implements RankMessage {
-        /** Copies the list. */
-        public Joined {
-            backends = List.copyOf(backends);
-        }
-    }
+            implements RankMessage {}
 
     /**
      * A step is done.
@@ -46,14 +41,7 @@ public sealed interface RankMessage {
      * @param rowBytes bytes of one row
      */
     record Samples(String operation, List<Long> nanos, List<Long> rows, List<Long> ownRows, long rowBytes)
-            implements RankMessage {
-        /** Copies the lists. */
-        public Samples {
-            nanos = List.copyOf(nanos);
-            rows = List.copyOf(rows);
-            ownRows = List.copyOf(ownRows);
-        }
-    }
+            implements RankMessage {}
 
     /**
      * The GPU of the rank.
@@ -92,17 +80,7 @@ public sealed interface RankMessage {
             List<Long> emptyNanos,
             double logicalBytes,
             double wireBytes)
-            implements RankMessage {
-        /** Copies the lists. */
-        public GpuSamples {
-            gpuNanos = List.copyOf(gpuNanos);
-            callNanos = List.copyOf(callNanos);
-            hostNanos = List.copyOf(hostNanos);
-            queuedNanos = List.copyOf(queuedNanos);
-            ceilingNanos = List.copyOf(ceilingNanos);
-            emptyNanos = List.copyOf(emptyNanos);
-        }
-    }
+            implements RankMessage {}
 
     /**
      * What a comparison with the reference found.
@@ -120,12 +98,7 @@ public sealed interface RankMessage {
      * @param backend its id
      * @param links traffic to each peer
      */
-    record Sent(int rank, String backend, List<LinkTraffic> links) implements RankMessage {
-        /** Copies the list. */
-        public Sent {
-            links = List.copyOf(links);
-        }
-    }
+    record Sent(int rank, String backend, List<LinkTraffic> links) implements RankMessage {}
 
     /**
      * Between which two ranks counted writes are measured, and how they travel.
@@ -138,13 +111,7 @@ public sealed interface RankMessage {
      * @param lanes channels between the two, as planned
      */
     record Path(String backend, int from, int to, List<String> nics, List<String> peerNics, int lanes)
-            implements RankMessage {
-        /** Copies the lists. */
-        public Path {
-            nics = List.copyOf(nics);
-            peerNics = List.copyOf(peerNics);
-        }
-    }
+            implements RankMessage {}
 
     /**
      * Counted writes of one size, one number a run.
@@ -157,14 +124,7 @@ public sealed interface RankMessage {
      * @param p99Nanos 99th percentile of it
      */
     record Writes(int bytes, int writes, List<Long> streamNanos, int pings, List<Long> p50Nanos, List<Long> p99Nanos)
-            implements RankMessage {
-        /** Copies the lists. */
-        public Writes {
-            streamNanos = List.copyOf(streamNanos);
-            p50Nanos = List.copyOf(p50Nanos);
-            p99Nanos = List.copyOf(p99Nanos);
-        }
-    }
+            implements RankMessage {}
 
     /**
      * The rank gives up.
@@ -175,7 +135,6 @@ public sealed interface RankMessage {
      */
     record Failed(String type, String message, int exitCode) implements RankMessage {}
 
-    /** The message as a line. */
     default String encode() {
         return MARK + getClass().getSimpleName() + " " + JsonMapper.shared().writeValueAsString(this);
     }

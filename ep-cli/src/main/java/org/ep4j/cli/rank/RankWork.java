@@ -27,10 +27,26 @@ public final class RankWork {
     private static final long SHORT_ROUNDS_NANOS = Duration.ofSeconds(4).toNanos();
     private static final int FEW_TOKENS = 2;
 
+    /** One round of dispatch and combine, over and over. */
+    interface Exchange {
+        /**
+         * Makes the inputs of the rounds that follow.
+         *
+         * @param number chooses data and routing
+         */
+        void prepare(int number);
+
+        /**
+         * Runs a round on this rank with the inputs that were prepared last; collective.
+         *
+         * @param validate true to compare everything that arrives with the reference
+         */
+        void round(boolean validate);
+    }
+
     private final WorkSpec spec;
     private final Consumer<RankMessage> parent;
 
-    /** Work that reports to {@code parent}. */
     public RankWork(WorkSpec spec, Consumer<RankMessage> parent) {
         this.spec = spec;
         this.parent = parent;

@@ -52,7 +52,6 @@ public record WorkSpec(
 
     /** What travels in a dispatch. */
     public enum Wire {
-        /** BF16 rows. */
         BF16,
         /** FP8 rows with one FP32 scale for each 128 channels. */
         FP8
@@ -68,12 +67,6 @@ public record WorkSpec(
      */
     public record Part(Mode mode, int tokens, Wire wire, boolean extras) {}
 
-    /** Copies the list. */
-    public WorkSpec {
-        parts = List.copyOf(parts);
-    }
-
-    /** The shape of the buffer of every rank. */
     public EpShape shape() {
         return EpShape.builder(hidden, experts, topK)
                 .maxTokens(maxTokens(Mode.HT))
@@ -105,7 +98,6 @@ public record WorkSpec(
         return JsonMapper.shared().writeValueAsString(this);
     }
 
-    /** Reads {@link #encode}. */
     public static WorkSpec decode(String text) {
         return JsonMapper.shared().readValue(text, WorkSpec.class);
     }

@@ -28,17 +28,10 @@ public record WriteSpec(
         int repeats,
         int warmup,
         boolean receiverWaits) {
-    /** Copies the list. */
-    public WriteSpec {
-        sizes = List.copyOf(sizes);
-    }
-
-    /** Bytes of the largest write. */
     int largest() {
         return sizes.stream().mapToInt(Integer::intValue).max().orElse(8);
     }
 
-    /** Writes of a run. */
     int writes(int size) {
         return (int) Math.max(writesPerCounter, Math.min(writes, volume / size));
     }
@@ -63,7 +56,6 @@ public record WriteSpec(
         return JsonMapper.shared().writeValueAsString(this);
     }
 
-    /** Reads {@link #encode}. */
     public static WriteSpec decode(String text) {
         return JsonMapper.shared().readValue(text, WriteSpec.class);
     }

@@ -39,7 +39,6 @@ public final class WriteWork {
     private final WriteSpec spec;
     private final Consumer<RankMessage> parent;
 
-    /** Work that reports to {@code parent}. */
     public WriteWork(WriteSpec spec, Consumer<RankMessage> parent) {
         this.spec = spec;
         this.parent = parent;

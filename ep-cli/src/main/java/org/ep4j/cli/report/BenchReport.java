@@ -87,22 +87,8 @@ public record BenchReport(
             String os,
             String jdk,
             double loadAverage,
-            List<String> rankJvmOptions) {
-        /** Copies the lists. */
-        public Environment {
-            commandLine = List.copyOf(commandLine);
-            backends = List.copyOf(backends);
-            rankJvmOptions = List.copyOf(rankJvmOptions);
-        }
-    }
+            List<String> rankJvmOptions) {}
 
-    /** Copies the lists. */
-    public BenchReport {
-        operations = List.copyOf(operations);
-        sent = List.copyOf(sent);
-    }
-
-    /** Puts a report together. */
     public static BenchReport of(
             HostFacts host,
             String version,
@@ -158,7 +144,6 @@ public record BenchReport(
                 rankJvmOptions);
     }
 
-    /** Writes the JSON. */
     public void write(Path file) {
         String text = JsonMapper.builder()
                 .enable(SerializationFeature.INDENT_OUTPUT)

@@ -17,7 +17,6 @@ public final class ConformanceTable {
 
     private ConformanceTable() {}
 
-    /** The whole text. */
     public static String of(ConformanceReport report) {
         StringBuilder text = new StringBuilder(chapters(report));
         for (Outcome outcome : List.of(Outcome.FAIL, Outcome.UNAVAILABLE, Outcome.UNTESTED)) {

@@ -69,13 +69,6 @@ public record Figures(
      */
     public record Percentile(double percent, double micros) {}
 
-    /** Copies the lists. */
-    public Figures {
-        rankMedianMicros = List.copyOf(rankMedianMicros);
-        roundMicros = List.copyOf(roundMicros);
-        percentileMicros = List.copyOf(percentileMicros);
-    }
-
     /**
      * Computes the figures.
      *

@@ -61,14 +61,6 @@ public record GpuFigures(
         List<Double> gpuRoundMicros,
         List<Double> callRoundMicros,
         List<Double> ceilingRoundMicros) {
-    /** Copies the lists. */
-    public GpuFigures {
-        gpuRankMicros = List.copyOf(gpuRankMicros);
-        gpuRoundMicros = List.copyOf(gpuRoundMicros);
-        callRoundMicros = List.copyOf(callRoundMicros);
-        ceilingRoundMicros = List.copyOf(ceilingRoundMicros);
-    }
-
     /** Puts together what the ranks of one run said, in rank order. */
     public static GpuReport.Run run(GpuSpec spec, List<List<RankMessage>> said) {
         OnGpu gpu = first(said, OnGpu.class);
@@ -113,7 +105,6 @@ public record GpuFigures(
                 .orElseThrow(() -> new EpException("rank 0 ended without a " + type.getSimpleName()));
     }
 
-    /** Figures of one operation from the samples of every rank. */
     static GpuFigures of(List<GpuSamples> ranks, int sms) {
         List<Double> gpu = slowest(ranks.stream().map(GpuSamples::gpuNanos).toList());
         List<Double> call = slowest(ranks.stream().map(GpuSamples::callNanos).toList());

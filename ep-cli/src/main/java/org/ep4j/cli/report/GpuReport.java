@@ -5,6 +5,7 @@ import java.util.List;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.rank.RankMessage.OnGpu;
 import tools.jackson.core.JacksonException;
+import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
@@ -59,19 +60,7 @@ public record GpuReport(
             long localBytes,
             long validatedElements,
             List<String> problems,
-            List<GpuFigures> operations) {
-        /** Copies the lists. */
-        public Run {
-            backends = List.copyOf(backends);
-            problems = List.copyOf(problems);
-            operations = List.copyOf(operations);
-        }
-    }
-
-    /** Copies the list. */
-    public GpuReport {
-        runs = List.copyOf(runs);
-    }
+            List<GpuFigures> operations) {}
 
     /** True when nothing differed from the reference. */
     public boolean valid() {
@@ -85,17 +74,20 @@ public record GpuReport(
      */
     public static GpuReport read(Path file) {
         try {
-            return JsonMapper.builder().build().readValue(file, GpuReport.class);
+            // A file that lacks a part, such as one of the host device, is refused here and not where the part is used.
+            return JsonMapper.builder()
+                    .enable(DeserializationFeature.FAIL_ON_NULL_CREATOR_PROPERTIES)
+                    .build()
+                    .readValue(file, GpuReport.class);
         } catch (JacksonException e) {
             throw new EpArgumentException(
-                    "file",
+                    "--from",
                     file,
                     "a file that ./ep bench --json wrote on GPUs (" + e.getOriginalMessage() + ")",
                     "name such a file");
         }
     }
 
-    /** Writes the JSON. */
     public void write(Path file) {
         TextFile.writeJson(file, this);
     }

@@ -7,7 +7,6 @@ import java.util.Locale;
 public final class GpuTable {
     private GpuTable() {}
 
-    /** All operations of all runs. */
     public static String of(GpuReport report) {
         TextTable table = new TextTable(List.of(
                 "operation",

@@ -18,7 +18,6 @@ import oshi.hardware.HardwareAbstractionLayer;
  */
 public record HostFacts(
         String host, String cpu, int cores, long memoryBytes, String os, String jdk, double loadAverage) {
-    /** Looks at this machine. */
     public static HostFacts here() {
         SystemInfo info = new SystemInfo();
         HardwareAbstractionLayer hardware = info.getHardware();

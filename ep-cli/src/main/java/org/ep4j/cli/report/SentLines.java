@@ -14,7 +14,6 @@ import org.ep4j.spi.LinkTraffic.OfLane;
 public final class SentLines {
     private SentLines() {}
 
-    /** A line for each backend, over all ranks. */
     public static List<String> of(List<Sent> sent) {
         Map<String, List<LinkTraffic>> byBackend = new TreeMap<>();
         sent.forEach(one -> byBackend

@@ -8,12 +8,10 @@ public final class TextTable {
     private final List<String> header;
     private final List<List<String>> rows = new ArrayList<>();
 
-    /** A table with these column heads. */
     public TextTable(List<String> header) {
         this.header = List.copyOf(header);
     }
 
-    /** Adds a row. */
     public TextTable row(List<String> cells) {
         if (cells.size() != header.size()) {
             throw new IllegalArgumentException(cells.size() + " cells for " + header.size() + " columns");

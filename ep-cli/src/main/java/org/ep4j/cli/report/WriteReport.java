@@ -61,14 +61,6 @@ public record WriteReport(
         }
     }
 
-    /** Copies the lists. */
-    public WriteReport {
-        sizes = List.copyOf(sizes);
-        sent = List.copyOf(sent);
-        problems = List.copyOf(problems);
-    }
-
-    /** Puts a report together. */
     public static WriteReport of(
             org.ep4j.cli.rank.RankMessage.Path path,
             WriteSpec spec,
@@ -79,7 +71,6 @@ public record WriteReport(
                 path, spec.writesPerCounter(), runs.stream().map(Size::of).toList(), sent, problems);
     }
 
-    /** As a table for people. */
     public String table() {
         TextTable table = new TextTable(List.of("bytes", "MB/s", "writes/s", "p50 us", "p99 us"));
         for (Size size : sizes) {

@@ -21,7 +21,6 @@ final class ArchiveTree implements FileTree {
     /** What a name stands for. */
     sealed interface Node {}
 
-    /** A folder. */
     private static final class Folder implements Node {
         private final Map<String, Node> entries = new TreeMap<>();
     }
@@ -36,7 +35,6 @@ final class ArchiveTree implements FileTree {
         }
     }
 
-    /** A symbolic link. */
     record Link(String target) implements Node {}
 
     /** Where a path leads: names of the folders above, and what is there. */

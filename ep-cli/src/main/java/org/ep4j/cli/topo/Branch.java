@@ -29,10 +29,6 @@ import org.ep4j.topology.Topology;
  * @param children what hangs on it, in the order of the source
  */
 record Branch(Part part, Optional<Link> up, List<Branch> children) {
-    Branch {
-        children = List.copyOf(children);
-    }
-
     /**
      * The trees of one host: its NUMA nodes, then what no link joins with any of them. Every part of the host is in
      * exactly one place, but for the switches between GPUs, which hang on nothing.

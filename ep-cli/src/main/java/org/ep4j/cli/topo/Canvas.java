@@ -5,13 +5,146 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.topology.Part;
+import org.ep4j.topology.PathType;
 
 /** A drawing in the making: boxes, wires, and where parts were put. Not safe for use from several threads. */
 final class Canvas {
+    /** A rectangle in user units; y grows downwards. */
+    record Rect(double x, double y, double width, double height) {
+        double right() {
+            return x + width;
+        }
+
+        double bottom() {
+            return y + height;
+        }
+
+        double centreX() {
+            return x + width / 2;
+        }
+
+        double centreY() {
+            return y + height / 2;
+        }
+
+        /** True when they share an area. */
+        boolean overlaps(Rect other) {
+            return x < other.right() && other.x < right() && y < other.bottom() && other.y < bottom();
+        }
+
+        /** True when nothing of the other lies outside. */
+        boolean contains(Rect other) {
+            return x <= other.x && y <= other.y && other.right() <= right() && other.bottom() <= bottom();
+        }
+    }
+
+    /**
+     * A box with text.
+     *
+     * @param kind what it stands for
+     * @param place where it is
+     * @param lines text inside, cut where it is too long
+     * @param tip all that is known, shown under the pointer and read aloud
+     */
+    record Box(BoxKind kind, Rect place, List<String> lines, String tip) {}
+
+    /** Kinds of box, with their colours: fills are pale, so that dark text reads well on all of them. */
+    enum BoxKind {
+        HOST("host", "#eceff1", "#90a4ae"),
+        NUMA("NUMA node", "#e3f2fd", "#64b5f6"),
+        SWITCH("PCI root or switch", "#f3e5f5", "#ba68c8"),
+        NIC("NIC", "#fff8e1", "#ffb300"),
+        IDLE_NIC("NIC not for traffic, or down", "#f5f5f5", "#bdbdbd"),
+        PACKAGE("partitions of one GPU", "#f1f8e9", "#aed581"),
+        GPU("GPU", "#dcedc8", "#689f38"),
+        GPU_LINKS("GPU links", "#c8e6c9", "#2e7d32");
+
+        private final String meaning;
+        private final String fill;
+        private final String stroke;
+
+        BoxKind(String meaning, String fill, String stroke) {
+            this.meaning = meaning;
+            this.fill = fill;
+            this.stroke = stroke;
+        }
+
+        String meaning() {
+            return meaning;
+        }
+
+        String fill() {
+            return fill;
+        }
+
+        String stroke() {
+            return stroke;
+        }
+    }
+
+    /**
+     * Straight lines that belong together.
+     *
+     * @param segments the lines
+     * @param colour their colour
+     * @param width their width
+     * @param tip what they stand for; empty for mere connections
+     */
+    record Wire(List<Segment> segments, String colour, double width, String tip) {
+        record Segment(double x1, double y1, double x2, double y2) {}
+
+        /** A thin grey connection. */
+        static Wire plain(Segment segment) {
+            return new Wire(List.of(segment), "#90a4ae", 1.5, "");
+        }
+    }
+
+    /** Parallel lanes for horizontal wires: two wires share one only when they do not touch. */
+    static final class Lanes {
+        private record Span(double from, double to) {}
+
+        private final List<List<Span>> lanes = new ArrayList<>();
+
+        /** The first lane with room between two places. */
+        int take(double from, double to) {
+            for (int i = 0; i < lanes.size(); i++) {
+                if (lanes.get(i).stream().allMatch(span -> span.to() < from || to < span.from())) {
+                    lanes.get(i).add(new Span(from, to));
+                    return i;
+                }
+            }
+            lanes.add(new ArrayList<>(List.of(new Span(from, to))));
+            return lanes.size() - 1;
+        }
+
+        int count() {
+            return lanes.size();
+        }
+    }
+
+    /** An entry of the legend. */
+    sealed interface LegendEntry {
+        record Line(String colour, String meaning) implements LegendEntry {}
+
+        record Area(BoxKind kind) implements LegendEntry {}
+    }
+
     private final List<Box> boxes = new ArrayList<>();
     private final List<Wire> wires = new ArrayList<>();
     private final Map<Part, Rect> places = new HashMap<>();
     private final Map<Part, Rect> packages = new HashMap<>();
+
+    /** Colour of a path type. People who do not see red and green can tell these colours apart, too. */
+    static String colour(PathType type) {
+        return switch (type) {
+            case LOC, NVL, NVB, C2C, PIX -> "#00796b";
+            case PXB -> "#1976d2";
+            case P2C -> "#512da8";
+            case PHB -> "#f57c00";
+            case NODE -> "#c2185b";
+            case SYS -> "#b71c1c";
+        };
+    }
 
     void add(Box box) {
         boxes.add(box);
@@ -21,7 +154,6 @@ final class Canvas {
         wires.add(wire);
     }
 
-    /** Adds the box of a device. */
     void add(Part part, Box box) {
         boxes.add(box);
         places.put(part, box.place());

@@ -4,6 +4,9 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.cli.topo.Canvas.Box;
+import org.ep4j.cli.topo.Canvas.BoxKind;
+import org.ep4j.cli.topo.Canvas.Rect;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
@@ -49,14 +52,6 @@ final class DeviceBlock {
 
     double nicHeight() {
         return Math.min(STACK, nics.size()) * (NIC_HEIGHT + GAP);
-    }
-
-    double gpuHeight() {
-        double height = 0;
-        for (int row = 0; row * GPUS_IN_ROW < packages.size(); row++) {
-            height += rowHeight(row) + (row == 0 ? 0 : 3 * GAP);
-        }
-        return height;
     }
 
     private double rowHeight(int row) {

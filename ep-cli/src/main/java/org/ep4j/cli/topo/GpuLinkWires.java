@@ -4,6 +4,11 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.cli.topo.Canvas.Box;
+import org.ep4j.cli.topo.Canvas.BoxKind;
+import org.ep4j.cli.topo.Canvas.Lanes;
+import org.ep4j.cli.topo.Canvas.Rect;
+import org.ep4j.cli.topo.Canvas.Wire;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.Host;
@@ -43,13 +48,12 @@ final class GpuLinkWires {
             bar(gpus, new PartText(topology).gpuSwitch(bar), y);
             y += gpus.isEmpty() ? 0 : BAR + GAP;
         }
-        double lowest = y;
         for (Host host : topology.hosts()) {
-            lowest = Math.max(lowest, host(host.index(), y));
+            host(host.index(), y);
         }
     }
 
-    private double host(int host, double y) {
+    private void host(int host, double y) {
         List<Gpu> gpus =
                 topology.gpus().stream().filter(gpu -> gpu.host() == host).toList();
         List<Pair> pairs = pairs(gpus);
@@ -57,13 +61,11 @@ final class GpuLinkWires {
         boolean alike = pairs.stream().map(Pair::name).distinct().count() == 1;
         if (gpus.size() > 2 && pairs.size() == all && alike) {
             bar(gpus, pairs.get(0).name() + " between every two of " + gpus.size() + " GPUs", y);
-            return y + BAR;
-        }
-        if (pairs.size() > MOST_ARCS) {
+        } else if (pairs.size() > MOST_ARCS) {
             bar(gpus, pairs.size() + " pairs of " + gpus.size() + " GPUs have links", y);
-            return y + BAR;
+        } else {
+            arcs(pairs, y);
         }
-        return arcs(pairs, y);
     }
 
     private List<Pair> pairs(List<Gpu> gpus) {
@@ -104,18 +106,16 @@ final class GpuLinkWires {
         }
     }
 
-    private double arcs(List<Pair> pairs, double y) {
+    private void arcs(List<Pair> pairs, double y) {
         Map<Gpu, Integer> degree = new HashMap<>();
         Map<Gpu, Integer> used = new HashMap<>();
         pairs.forEach(pair -> List.of(pair.a(), pair.b()).forEach(gpu -> degree.merge(gpu, 1, Integer::sum)));
         Lanes lanes = new Lanes();
-        double lowest = y;
         for (Pair pair : pairs) {
             double a = port(pair.a(), degree, used);
             double b = port(pair.b(), degree, used);
             int lane = lanes.take(Math.min(a, b), Math.max(a, b));
             double at = y + lane * LANE;
-            lowest = Math.max(lowest, at);
             canvas.add(new Wire(
                     List.of(
                             new Wire.Segment(a, canvas.place(pair.a()).bottom(), a, at),
@@ -125,7 +125,6 @@ final class GpuLinkWires {
                     Math.min(3, 1 + 0.5 * (pair.count() - 1)),
                     pair.a().name() + " to " + pair.b().name() + ": " + pair.name() + " x" + pair.count()));
         }
-        return lowest;
     }
 
     private double port(Gpu gpu, Map<Gpu, Integer> degree, Map<Gpu, Integer> used) {

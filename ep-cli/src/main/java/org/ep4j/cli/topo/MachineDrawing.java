@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.cli.topo.Canvas.BoxKind;
+import org.ep4j.cli.topo.Canvas.LegendEntry;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Host;
 import org.ep4j.topology.PathType;
@@ -60,7 +62,7 @@ public final class MachineDrawing {
         List<LegendEntry> entries = new ArrayList<>();
         Map<PathType, String> paths = new EnumMap<>(PathType.class);
         nearest.values().forEach(n -> paths.put(n.type(), "nearest NICs: " + n.type()));
-        paths.forEach((type, text) -> entries.add(new LegendEntry.Line(PathColour.of(type), text)));
+        paths.forEach((type, text) -> entries.add(new LegendEntry.Line(Canvas.colour(type), text)));
         for (BoxKind kind : BoxKind.values()) {
             if (canvas.boxes().stream().anyMatch(box -> box.kind() == kind)) {
                 entries.add(new LegendEntry.Area(kind));

@@ -16,10 +16,6 @@ import org.ep4j.topology.Topology;
  * @param nics the NICs in the order of the source
  */
 record Nearest(PathType type, List<Nic> nics) {
-    Nearest {
-        nics = List.copyOf(nics);
-    }
-
     /** For every GPU that reaches a NIC, as {@link Topology#nearestNics} has it. */
     static Map<Gpu, Nearest> of(Topology topology) {
         Map<Gpu, Nearest> all = new LinkedHashMap<>();

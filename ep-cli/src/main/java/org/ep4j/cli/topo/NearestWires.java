@@ -7,6 +7,9 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
+import org.ep4j.cli.topo.Canvas.Lanes;
+import org.ep4j.cli.topo.Canvas.Rect;
+import org.ep4j.cli.topo.Canvas.Wire;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Nic;
 
@@ -70,7 +73,7 @@ final class NearestWires {
         double from = ends(segments).min().orElse(0);
         double to = ends(segments).max().orElse(0);
         segments.add(new Wire.Segment(from, y, to, y));
-        canvas.add(new Wire(segments, PathColour.of(nearest.type()), 2.5, tip(nearest, gpus)));
+        canvas.add(new Wire(segments, Canvas.colour(nearest.type()), 2.5, tip(nearest, gpus)));
     }
 
     private static DoubleStream ends(List<Wire.Segment> segments) {

@@ -6,6 +6,11 @@ import java.util.Locale;
 import javax.xml.stream.XMLOutputFactory;
 import javax.xml.stream.XMLStreamException;
 import javax.xml.stream.XMLStreamWriter;
+import org.ep4j.cli.topo.Canvas.Box;
+import org.ep4j.cli.topo.Canvas.BoxKind;
+import org.ep4j.cli.topo.Canvas.LegendEntry;
+import org.ep4j.cli.topo.Canvas.Rect;
+import org.ep4j.cli.topo.Canvas.Wire;
 
 /**
  * Writes SVG 1.1: one document with title and description, generic fonts only. Text is cut to the width of its box by an

@@ -111,7 +111,6 @@ public final class TopologyJson {
 
     record DistanceEntry(String from, String to, String type, double gigabytesPerSecond, int hops) {}
 
-    /** The document. */
     public static String of(Topology topology) {
         Map<Gpu, Nearest> nearest = Nearest.of(topology);
         Document document = new Document(

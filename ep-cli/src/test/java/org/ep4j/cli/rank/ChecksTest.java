@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 final class ChecksTest {
-    private final Checks checks = new Checks();
+    private final RankContext.Checks checks = new RankContext.Checks();
 
     @Test
     void elementsOfEveryRoundAreCounted() {

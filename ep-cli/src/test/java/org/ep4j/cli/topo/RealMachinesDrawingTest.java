@@ -12,6 +12,8 @@ import java.util.Optional;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.ep4j.cli.RealMachineFiles;
+import org.ep4j.cli.topo.Canvas.Box;
+import org.ep4j.cli.topo.Canvas.BoxKind;
 import org.ep4j.topology.Host;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.Topology;

@@ -54,7 +54,7 @@ final class GpuProducers implements Producers {
     private static String source() {
         try (InputStream in = GpuProducers.class.getResourceAsStream("fifo_bench.cu")) {
             if (in == null) {
-                throw new IllegalStateException("fifo_bench.cu is missing from the jar of ep");
+                throw new IllegalStateException("fifo_bench.cu is missing on the class path");
             }
             return KernelSource.fifo() + "#line 1 \"fifo_bench.cu\"\n"
                     + new String(in.readAllBytes(), StandardCharsets.UTF_8);

@@ -112,7 +112,7 @@ record Published(List<Hardware> hardware, List<Series> series) {
     static Published load() {
         try (InputStream in = Published.class.getResourceAsStream("published.json")) {
             if (in == null) {
-                throw new IllegalStateException("published.json is not in the jar");
+                throw new IllegalStateException("published.json is missing on the class path");
             }
             return JsonMapper.builder().build().readValue(in, Published.class);
         } catch (IOException e) {

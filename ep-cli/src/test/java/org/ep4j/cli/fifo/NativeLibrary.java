@@ -31,7 +31,7 @@ final class NativeLibrary {
             try {
                 try (InputStream in = NativeLibrary.class.getResourceAsStream(SOURCE)) {
                     if (in == null) {
-                        throw new IllegalStateException(SOURCE + " is missing from the jar of ep");
+                        throw new IllegalStateException(SOURCE + " is missing on the class path");
                     }
                     Files.copy(in, source);
                 }

@@ -10,7 +10,7 @@ import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.TextFile;
 
 /**
- * What {@code ep fifo} has measured.
+ * What {@code ci/fifo} has measured.
  *
  * @param producers who put commands
  * @param each producers of a ring

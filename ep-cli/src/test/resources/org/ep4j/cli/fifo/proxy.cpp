@@ -1,5 +1,5 @@
 // The proxy threads of org.ep4j.engine.proxy once more, in C++, to compare with: same rings, same work for each command, same
-// rest without work. Built by "ep fifo" with g++ -O3, or by hand; called by org.ep4j.cli.fifo.NativeCalls.
+// rest without work. Built by ci/fifo with g++ -O3, or by hand; called by org.ep4j.cli.fifo.NativeCalls.
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>

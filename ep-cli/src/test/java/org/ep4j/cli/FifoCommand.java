@@ -2,10 +2,13 @@ package org.ep4j.cli;
 
 import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.fifo.FifoBench;
@@ -21,7 +24,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code ep fifo}: rate and round trip of commands from a GPU to proxy threads. */
+/** Rate and round trip of commands from a GPU to proxy threads; run by {@code ci/fifo}. */
 @Command(
         name = "fifo",
         description = {
@@ -118,8 +121,20 @@ final class FifoCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
-    /** Made by picocli. */
-    FifoCommand() {}
+    /** Runs the command, and ends the process with its exit code. */
+    public static void main(String[] args) {
+        PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+        PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
+        int code = run(out, err, args);
+        out.flush();
+        err.flush();
+        System.exit(code);
+    }
+
+    static int run(PrintWriter out, PrintWriter err, String... args) {
+        String[] all = Stream.concat(Stream.of("fifo"), Arrays.stream(args)).toArray(String[]::new);
+        return Main.commandLine(out, err, new FifoCommand()).execute(all);
+    }
 
     @Override
     public Integer call() {

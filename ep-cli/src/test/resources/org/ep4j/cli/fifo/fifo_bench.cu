@@ -1,4 +1,4 @@
-// Producers of commands for "ep fifo". Follows fifo.cu.
+// Producers of commands for ci/fifo. Follows fifo.cu.
 struct Op {
   const Fifo* fifos;  // [rings]
   u64 rings;

@@ -40,8 +40,7 @@ public final class ForecastPage {
         line("");
         line(
                 "`./ep plan` predicts the time of a dispatch or combine. This page compares its predictions with published measurements and with this project's own.");
-        line(
-                "`./ep forecast-page > docs/planning/forecast-accuracy.md` writes this page, and a test compares the page with the model.");
+        line("`ForecastPageTest` compares this page with the model, and writes it with `-Dep4j.docs.write=true`.");
         line("");
     }
 

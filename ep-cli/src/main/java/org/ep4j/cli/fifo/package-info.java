@@ -1,5 +1,0 @@
-/** The measurement of {@code ep fifo}: commands from a GPU through proxy threads, in Java and in C++. */
-@NullMarked
-package org.ep4j.cli.fifo;
-
-import org.jspecify.annotations.NullMarked;
