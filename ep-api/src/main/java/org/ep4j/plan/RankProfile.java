@@ -1,5 +1,6 @@
 package org.ep4j.plan;
 
+import java.lang.invoke.MethodHandles;
 import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
@@ -9,6 +10,7 @@ import org.ep4j.Device;
 import org.ep4j.EpMismatchException;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RecordCodec;
 import org.ep4j.topology.Locality;
 
 /**
@@ -35,6 +37,9 @@ public record RankProfile(
         String domain,
         Map<String, BackendProfile> backends,
         Map<String, String> settings) {
+    private static final RecordCodec<RankProfile> CODEC =
+            new RecordCodec<>(MethodHandles.lookup(), RankProfile.class, "its profile", 5);
+
     /**
      * What one rank found out about one backend.
      *
@@ -121,7 +126,7 @@ public record RankProfile(
 
     /** The profile as bytes; equal profiles give equal bytes. */
     public byte[] encode() {
-        return RankProfileCodec.encode(this);
+        return CODEC.encode(this);
     }
 
     /**
@@ -130,6 +135,6 @@ public record RankProfile(
      * @throws EpMismatchException when the bytes are not a profile of this version
      */
     public static RankProfile decode(byte[] bytes) {
-        return RankProfileCodec.decode(bytes);
+        return CODEC.decode(bytes);
     }
 }

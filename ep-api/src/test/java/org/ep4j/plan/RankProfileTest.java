@@ -190,7 +190,7 @@ class RankProfileTest {
         bytes[3] = 9;
         assertThatThrownBy(() -> RankProfile.decode(bytes))
                 .isInstanceOf(EpMismatchException.class)
-                .hasMessageContaining("format 9, but this ep4j reads format 4");
+                .hasMessageContaining("its profile in format 9, but this ep4j reads format 5");
     }
 
     @Test

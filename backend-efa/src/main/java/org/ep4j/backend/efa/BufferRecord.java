@@ -1,6 +1,7 @@
 package org.ep4j.backend.efa;
 
-import org.ep4j.engine.collective.Packing;
+import java.lang.invoke.MethodHandles;
+import org.ep4j.spi.RecordCodec;
 
 /**
  * What a rank tells of a buffer.
@@ -12,14 +13,6 @@ record BufferRecord(int number, Region data) {
     /** Of a rank that has no part in the buffer. */
     static final BufferRecord ABSENT = new BufferRecord(-1, Region.ABSENT);
 
-    byte[] encode() {
-        return Packing.pack(out -> {
-            out.putInt(number);
-            data.write(out);
-        });
-    }
-
-    static BufferRecord decode(byte[] encoded) {
-        return Packing.unpack(encoded, "a buffer", in -> new BufferRecord(in.getInt(), Region.read(in)));
-    }
+    static final RecordCodec<BufferRecord> CODEC =
+            new RecordCodec<>(MethodHandles.lookup(), BufferRecord.class, "a buffer", 2);
 }

@@ -47,10 +47,11 @@ final class Exposure {
                         check.run();
                         Local local = register(memory, resources);
                         mine.add(local);
-                        return new BufferRecord(local.number(), local.data().told()).encode();
+                        return BufferRecord.CODEC.encode(
+                                new BufferRecord(local.number(), local.data().told()));
                     })
                     .stream()
-                    .map(BufferRecord::decode)
+                    .map(BufferRecord.CODEC::decode)
                     .toList();
             collective.requireEqualSizes(
                     name, given.stream().map(one -> one.data().bytes()).toList());

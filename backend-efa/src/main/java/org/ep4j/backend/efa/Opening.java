@@ -54,9 +54,11 @@ final class Opening {
         List<EfaBackend> backend = new ArrayList<>(1);
         boolean done = false;
         try {
-            List<Map<Integer, PeerEndpoints>> told =
-                    collective.step("endpoints", deadline, () -> PeerEndpoints.encode(makeEndpoints())).stream()
-                            .map(PeerEndpoints::decode)
+            List<PeerEndpoints.ByPeer> told =
+                    collective
+                            .step("endpoints", deadline, () -> PeerEndpoints.ByPeer.CODEC.encode(makeEndpoints()))
+                            .stream()
+                            .map(PeerEndpoints.ByPeer.CODEC::decode)
                             .toList();
             collective.step("addresses", deadline, () -> {
                 backend.add(join(told));
@@ -77,7 +79,7 @@ final class Opening {
         }
     }
 
-    private Map<Integer, PeerEndpoints> makeEndpoints() {
+    private PeerEndpoints.ByPeer makeEndpoints() {
         FabricLibrary.require();
         Map<Integer, PeerEndpoints> told = new TreeMap<>();
         try (FabricList list = FabricList.all(GpuMemory.wanted(context.device().id(), context.config()))) {
@@ -88,7 +90,7 @@ final class Opening {
                 }
             }
         }
-        return told;
+        return new PeerEndpoints.ByPeer(told);
     }
 
     private PeerEndpoints half(FabricList list, List<FabricInfo> usable, int peer, Route route) {
@@ -170,16 +172,16 @@ final class Opening {
         return name;
     }
 
-    private EfaBackend join(List<Map<Integer, PeerEndpoints>> told) {
+    private EfaBackend join(List<PeerEndpoints.ByPeer> told) {
         Map<Integer, Link> links = new TreeMap<>();
         halves.forEach((peer, half) -> links.put(peer, link(peer, half, told)));
         return new EfaBackend(context, collective, places, links, buffers, resources);
     }
 
-    private Link link(int peer, Half half, List<Map<Integer, PeerEndpoints>> told) {
+    private Link link(int peer, Half half, List<PeerEndpoints.ByPeer> told) {
         int index = context.ranks().indexOf(peer);
         String label = collective.label(peer);
-        PeerEndpoints theirs = told.get(index).get(context.rank());
+        PeerEndpoints theirs = told.get(index).endpoints().get(context.rank());
         if (theirs == null
                 || !theirs.provider().equals(half.route().provider())
                 || theirs.ends().size() != half.route().rails()) {

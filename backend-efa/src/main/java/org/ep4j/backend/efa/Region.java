@@ -1,7 +1,5 @@
 package org.ep4j.backend.efa;
 
-import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -17,21 +15,5 @@ record Region(long address, long bytes, List<Keys> keys) {
 
     Region {
         keys = List.copyOf(keys);
-    }
-
-    void write(ByteBuffer out) {
-        out.putLong(address).putLong(bytes).putInt(keys.size());
-        keys.forEach(one -> one.write(out));
-    }
-
-    static Region read(ByteBuffer in) {
-        long address = in.getLong();
-        long bytes = in.getLong();
-        int count = in.getInt();
-        List<Keys> keys = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            keys.add(Keys.read(in));
-        }
-        return new Region(address, bytes, keys);
     }
 }

@@ -3,7 +3,6 @@ package org.ep4j.backend.efa;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.EpMismatchException;
@@ -44,9 +43,9 @@ final class RecordsTest {
         for (int i = 0; i < count; i++) {
             values[i] = 7L * i;
         }
-        ByteBuffer bytes = ByteBuffer.allocate(100 + 8 * count);
-        new Keys(virtual, chunk, values).write(bytes);
-        Keys keys = Keys.read(bytes.flip());
+        Region region = new Region(0, 100_000, List.of(new Keys(virtual, chunk, values)));
+        byte[] sent = BufferRecord.CODEC.encode(new BufferRecord(0, region));
+        Keys keys = BufferRecord.CODEC.decode(sent).data().keys().get(0);
         assertThat(keys.at(offset)).isEqualTo(7 * (offset / chunk));
         assertThat(keys.left(offset)).isPositive().isLessThanOrEqualTo(chunk);
         assertThat(keys.left(offset) + offset).isEqualTo((offset / chunk + 1) * chunk);
@@ -81,8 +80,8 @@ final class RecordsTest {
         Region region = new Region(77, 4096, List.of(new Keys(true, 1024, new long[] {1, 2, 3, -4})));
         PeerEndpoints peer = new PeerEndpoints(
                 "tcp;ofi_rxm", List.of(new PeerEndpoints.End("eth0", 2, new byte[] {1, 2, 3})), region);
-        PeerEndpoints read =
-                PeerEndpoints.decode(PeerEndpoints.encode(Map.of(5, peer))).get(5);
+        byte[] sent = PeerEndpoints.ByPeer.CODEC.encode(new PeerEndpoints.ByPeer(Map.of(5, peer)));
+        PeerEndpoints read = PeerEndpoints.ByPeer.CODEC.decode(sent).endpoints().get(5);
         assertThat(read).isNotNull();
         assertThat(read.provider()).isEqualTo("tcp;ofi_rxm");
         assertThat(read.ends()).singleElement().satisfies(end -> {
@@ -91,11 +90,12 @@ final class RecordsTest {
             assertThat(end.name()).containsExactly(1, 2, 3);
         });
         assertThat(read.records().keys().get(0).at(3072)).isEqualTo(-4);
-        BufferRecord buffer = BufferRecord.decode(new BufferRecord(9, region).encode());
+        BufferRecord buffer = BufferRecord.CODEC.decode(BufferRecord.CODEC.encode(new BufferRecord(9, region)));
         assertThat(buffer.number()).isEqualTo(9);
         assertThat(buffer.data().bytes()).isEqualTo(4096);
-        assertThatThrownBy(() -> PeerEndpoints.decode(new byte[] {1, 0, 0, 0, 1, 0, 0, 0}))
+        assertThatThrownBy(() -> PeerEndpoints.ByPeer.CODEC.decode(new byte[] {0, 0, 0, 2, 0, 0, 0, 1}))
                 .isInstanceOf(EpMismatchException.class)
+                .hasMessageContaining("its endpoints")
                 .hasMessageContaining("same ep4j version");
     }
 

@@ -16,6 +16,13 @@ import java.util.Optional;
  * @param folder path of this group, for messages
  */
 record CgroupMemory(long free, long group, String folder) {
+    /** Checks the number of bytes. */
+    CgroupMemory {
+        if (free < 0) {
+            throw new IllegalArgumentException("a control group with " + free + " free bytes, must be at least 0");
+        }
+    }
+
     /** Limits of this size or more stand for none. */
     private static final long NONE = 1L << 60;
 

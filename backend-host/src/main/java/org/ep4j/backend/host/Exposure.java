@@ -57,9 +57,9 @@ final class Exposure implements SymmetricAllocation {
     private void agreeOnSize(Runnable check, long bytes, Deadline deadline) {
         List<byte[]> told = collective.step(step("size"), deadline, () -> {
             check.run();
-            return Room.look(bytes, folder).encode();
+            return Room.CODEC.encode(Room.look(bytes, folder));
         });
-        List<Room> rooms = told.stream().map(Room::decode).toList();
+        List<Room> rooms = told.stream().map(Room.CODEC::decode).toList();
         collective.requireEqualSizes(name, rooms.stream().map(Room::bytes).toList());
         checkRoom(rooms);
     }
@@ -100,12 +100,12 @@ final class Exposure implements SymmetricAllocation {
                 SharedFile file = SharedFile.create(libc, folder, bytes, deadline);
                 own = file;
                 mappings.put(context.rank(), file.mapping());
-                return file.announcement().encode();
+                return SharedFile.Announcement.CODEC.encode(file.announcement());
             } catch (Libc.CallException e) {
                 throw translate(e, name, bytes, folder);
             }
         });
-        announced = told.stream().map(SharedFile.Announcement::decode).toList();
+        announced = told.stream().map(SharedFile.Announcement.CODEC::decode).toList();
     }
 
     /** Third step: every rank maps the files of the peers that its plan reaches over this backend. */

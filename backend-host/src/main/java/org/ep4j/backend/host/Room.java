@@ -1,15 +1,14 @@
 package org.ep4j.backend.host;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
+import java.lang.invoke.MethodHandles;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.ep4j.EpException;
 import org.ep4j.engine.memory.FileSystemStatus;
+import org.ep4j.spi.RecordCodec;
 
 /**
  * What one rank wants and what it sees free, told to all before anybody takes anything: filling a memory file system to
@@ -23,10 +22,11 @@ import org.ep4j.engine.memory.FileSystemStatus;
  * @param folder path of the folder on this rank
  */
 record Room(long bytes, long folderFree, long memoryFree, Optional<CgroupMemory> group, String folder) {
+    static final RecordCodec<Room> CODEC = new RecordCodec<>(MethodHandles.lookup(), Room.class, "its free space", 1);
+
     private static final Path MEMORY = Path.of("/proc/meminfo");
     private static final Path PROCESS = Path.of("/proc/self");
     private static final Pattern AVAILABLE = Pattern.compile("(?m)^(MemAvailable|SwapFree): +(\\d{1,15}) kB$");
-    private static final int NUMBERS = 5 * Long.BYTES + Integer.BYTES;
 
     static Room look(long bytes, ShmFolder folder) {
         long folderFree = Long.MAX_VALUE;
@@ -102,47 +102,5 @@ record Room(long bytes, long folderFree, long memoryFree, Optional<CgroupMemory>
 
     private static long saturatedProduct(long a, int b) {
         return a > Long.MAX_VALUE / b ? Long.MAX_VALUE : a * b;
-    }
-
-    byte[] encode() {
-        byte[] text = folder.getBytes(StandardCharsets.UTF_8);
-        byte[] name = group.map(CgroupMemory::folder).orElse("").getBytes(StandardCharsets.UTF_8);
-        return ByteBuffer.allocate(NUMBERS + text.length + name.length)
-                .putLong(bytes)
-                .putLong(folderFree)
-                .putLong(memoryFree)
-                .putLong(group.map(CgroupMemory::free).orElse(-1L))
-                .putLong(group.map(CgroupMemory::group).orElse(0L))
-                .putInt(text.length)
-                .put(text)
-                .put(name)
-                .array();
-    }
-
-    static Room decode(byte[] bytes) {
-        ByteBuffer buffer = ByteBuffer.wrap(bytes);
-        if (buffer.remaining() < NUMBERS) {
-            throw unexpected(bytes, NUMBERS);
-        }
-        long size = buffer.getLong();
-        long folderFree = buffer.getLong();
-        long memoryFree = buffer.getLong();
-        long groupFree = buffer.getLong();
-        long group = buffer.getLong();
-        int length = buffer.getInt();
-        if (length < 0 || length > buffer.remaining()) {
-            throw unexpected(bytes, NUMBERS + (long) length);
-        }
-        int start = buffer.position();
-        String folder = new String(bytes, start, length, StandardCharsets.UTF_8);
-        String name = new String(bytes, start + length, bytes.length - start - length, StandardCharsets.UTF_8);
-        Optional<CgroupMemory> limit =
-                groupFree < 0 ? Optional.empty() : Optional.of(new CgroupMemory(groupFree, group, name));
-        return new Room(size, folderFree, memoryFree, limit, folder);
-    }
-
-    private static EpException unexpected(byte[] bytes, long expected) {
-        return new EpException("a rank reported its free space in a message of " + bytes.length
-                + " bytes, expected at least " + expected + " bytes; run the same ep4j version on all ranks");
     }
 }

@@ -3,8 +3,7 @@ package org.ep4j.backend.host;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
+import java.lang.invoke.MethodHandles;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -13,6 +12,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.spi.RecordCodec;
 
 /**
  * The file behind one rank's symmetric memory, from its making until peers have mapped it and its name is removed.
@@ -46,28 +46,14 @@ final class SharedFile {
      * @param id which file it must be
      */
     record Announcement(String name, FileId id) {
-        byte[] encode() {
-            byte[] text = name.getBytes(StandardCharsets.UTF_8);
-            return ByteBuffer.allocate(16 + text.length)
-                    .putLong(id.device())
-                    .putLong(id.inode())
-                    .put(text)
-                    .array();
-        }
+        static final RecordCodec<Announcement> CODEC =
+                new RecordCodec<>(MethodHandles.lookup(), Announcement.class, "the name of its shared memory", 1);
 
-        static Announcement decode(byte[] bytes) {
-            ByteBuffer buffer = ByteBuffer.wrap(bytes);
-            if (buffer.remaining() <= 16) {
-                throw new EpException("a rank announced its shared memory in a message of " + bytes.length
-                        + " bytes, expected more than 16; run the same ep4j version on all ranks");
-            }
-            FileId id = new FileId(buffer.getLong(), buffer.getLong());
-            String name = StandardCharsets.UTF_8.decode(buffer).toString();
+        Announcement {
             if (!name.startsWith(PREFIX) || name.indexOf('/') >= 0) {
-                throw new EpException("a rank announced the shared memory file \"" + name
-                        + "\", expected a name beginning with " + PREFIX + "; run the same ep4j version on all ranks");
+                throw new IllegalArgumentException(
+                        "it is \"" + name + "\", expected a name beginning with " + PREFIX + " and without a slash");
             }
-            return new Announcement(name, id);
         }
     }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.sun.jna.Pointer;
 import java.io.IOException;
+import java.lang.invoke.MethodHandles;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -13,9 +14,11 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CyclicBarrier;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.spi.RecordCodec;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -174,15 +177,22 @@ final class RoomTest {
                 .isEmpty();
     }
 
+    /** Has the bytes of an announcement, and any name. */
+    private record Forged(String name, FileId id) {}
+
     @Test
     void aNameThatLeavesTheFolderIsRefused() {
+        RecordCodec<Forged> forger = new RecordCodec<>(MethodHandles.lookup(), Forged.class, "a forged name", 1);
         for (String name : List.of("../etc", "ep4j-/../x", "other")) {
-            byte[] bytes = new SharedFile.Announcement(name, new FileId(1, 2)).encode();
-            assertThatThrownBy(() -> SharedFile.Announcement.decode(bytes))
+            byte[] bytes = forger.encode(new Forged(name, new FileId(1, 2)));
+            assertThatThrownBy(() -> SharedFile.Announcement.CODEC.decode(bytes))
+                    .isInstanceOf(EpException.class)
+                    .hasMessageContaining("a rank sent the name of its shared memory")
                     .hasMessageContaining("expected a name beginning with ep4j-");
         }
-        assertThatThrownBy(() -> SharedFile.Announcement.decode(new byte[3])).hasMessageContaining("3 bytes");
-        assertThatThrownBy(() -> Room.decode(new byte[3])).hasMessageContaining("3 bytes");
+        assertThatThrownBy(() -> SharedFile.Announcement.CODEC.decode(new byte[3]))
+                .hasMessageContaining("3 bytes");
+        assertThatThrownBy(() -> Room.CODEC.decode(new byte[3])).hasMessageContaining("3 bytes");
     }
 
     @Test

@@ -1,7 +1,8 @@
 package org.ep4j.backend.ibrc;
 
+import java.lang.invoke.MethodHandles;
 import java.util.List;
-import org.ep4j.engine.collective.Packing;
+import org.ep4j.spi.RecordCodec;
 
 /**
  * What a rank tells of a buffer.
@@ -16,18 +17,6 @@ record BufferRecord(long bytes, int number, Region.Remote data, Region.Remote co
     static final BufferRecord ABSENT =
             new BufferRecord(0, -1, new Region.Remote(0, List.of()), new Region.Remote(0, List.of()));
 
-    byte[] encode() {
-        return Packing.pack(out -> {
-            out.putLong(bytes).putInt(number);
-            data.write(out);
-            counters.write(out);
-        });
-    }
-
-    static BufferRecord decode(byte[] encoded) {
-        return Packing.unpack(
-                encoded,
-                "a buffer",
-                in -> new BufferRecord(in.getLong(), in.getInt(), Region.Remote.read(in), Region.Remote.read(in)));
-    }
+    static final RecordCodec<BufferRecord> CODEC =
+            new RecordCodec<>(MethodHandles.lookup(), BufferRecord.class, "a buffer", 2);
 }

@@ -80,11 +80,11 @@ final class Exposure {
                             () -> {
                                 check.run();
                                 mine.add(register(memory));
-                                return mine.get(0).record().encode();
+                                return BufferRecord.CODEC.encode(mine.get(0).record());
                             },
                             () -> answered = true)
                     .stream()
-                    .map(BufferRecord::decode)
+                    .map(BufferRecord.CODEC::decode)
                     .toList();
             collective.requireEqualSizes(
                     name, given.stream().map(BufferRecord::bytes).toList());

@@ -35,7 +35,7 @@ final class Opening {
         boolean done = false;
         try {
             List<PortExchange> ports = collective.step("ports", deadline, this::openPorts).stream()
-                    .map(PortExchange::decode)
+                    .map(PortExchange.CODEC::decode)
                     .toList();
             boolean atomics = ports.stream().allMatch(PortExchange::atomics);
             int lanes = ports.stream().mapToInt(PortExchange::lanes).max().orElse(1);
@@ -44,10 +44,10 @@ final class Opening {
             List<PortExchange.QueuePairs> pairs = collective
                     .step("queue-pairs", deadline, () -> {
                         control.add(allocate(layout));
-                        return create(control.get(0), atomics).encode();
+                        return PortExchange.QueuePairs.CODEC.encode(create(control.get(0), atomics));
                     })
                     .stream()
-                    .map(PortExchange.QueuePairs::decode)
+                    .map(PortExchange.QueuePairs.CODEC::decode)
                     .toList();
             Map<Integer, Link> links = new TreeMap<>();
             collective.step("connect", deadline, () -> {
@@ -89,11 +89,8 @@ final class Opening {
         opened.add(ports);
         boolean atomics = context.config().get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC)
                 && ports.devices().stream().allMatch(NicDevice::atomics);
-        return new PortExchange(
-                        atomics,
-                        lanes,
-                        ports.list().stream().map(LocalPort::record).toList())
-                .encode();
+        return PortExchange.CODEC.encode(new PortExchange(
+                atomics, lanes, ports.list().stream().map(LocalPort::record).toList()));
     }
 
     /**

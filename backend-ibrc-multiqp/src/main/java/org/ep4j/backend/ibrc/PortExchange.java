@@ -1,12 +1,11 @@
 package org.ep4j.backend.ibrc;
 
+import java.lang.invoke.MethodHandles;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
-import org.ep4j.engine.collective.Packing;
+import org.ep4j.spi.RecordCodec;
 
 /**
  * Port capabilities of a rank, exchanged before {@link QueuePairs}.
@@ -16,30 +15,11 @@ import org.ep4j.engine.collective.Packing;
  * @param ports its ports, in the order of their indexes
  */
 record PortExchange(boolean atomics, int lanes, List<Port> ports) {
+    static final RecordCodec<PortExchange> CODEC =
+            new RecordCodec<>(MethodHandles.lookup(), PortExchange.class, "its ports", 2);
+
     PortExchange {
         ports = List.copyOf(ports);
-    }
-
-    byte[] encode() {
-        return Packing.pack(out -> {
-            out.put((byte) (atomics ? 1 : 0)).putInt(lanes).putInt(ports.size());
-            ports.forEach(port -> port.write(out));
-        });
-    }
-
-    static PortExchange decode(byte[] bytes) {
-        return Packing.unpack(bytes, "its ports", PortExchange::read);
-    }
-
-    private static PortExchange read(ByteBuffer in) {
-        boolean atomics = in.get() != 0;
-        int lanes = in.getInt();
-        int count = in.getInt();
-        List<Port> ports = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            ports.add(Port.read(in));
-        }
-        return new PortExchange(atomics, lanes, ports);
     }
 
     /**
@@ -54,27 +34,6 @@ record PortExchange(boolean atomics, int lanes, List<Port> ports) {
      * @param gid its global id
      */
     record Port(String name, int linkLayer, int mtu, int lid, boolean grh, int incomingAtomics, Gid gid) {
-        private void write(ByteBuffer out) {
-            Packing.text(out, name);
-            out.put((byte) linkLayer)
-                    .put((byte) mtu)
-                    .putInt(lid)
-                    .put((byte) (grh ? 1 : 0))
-                    .putInt(incomingAtomics)
-                    .putLong(gid.subnet())
-                    .putLong(gid.guid());
-        }
-
-        private static Port read(ByteBuffer in) {
-            String name = Packing.text(in);
-            int linkLayer = in.get();
-            int mtu = in.get();
-            int lid = in.getInt();
-            boolean grh = in.get() != 0;
-            int incomingAtomics = in.getInt();
-            return new Port(name, linkLayer, mtu, lid, grh, incomingAtomics, new Gid(in.getLong(), in.getLong()));
-        }
-
         /** True when packets to a port need a global header: always on Ethernet, on InfiniBand between subnets. */
         boolean needsHeader(Port to) {
             return linkLayer != Verbs.LINK_INFINIBAND || grh || to.grh || gid.subnet != to.gid.subnet;
@@ -105,42 +64,8 @@ record PortExchange(boolean atomics, int lanes, List<Port> ports) {
      * @param byPeer queue pairs to each peer, by the peer's rank and then by lane
      */
     record QueuePairs(Region.Remote memory, Map<Integer, List<QueuePair>> byPeer) {
-        byte[] encode() {
-            return Packing.pack(out -> {
-                memory.write(out);
-                out.putInt(byPeer.size());
-                byPeer.forEach((peer, lanes) -> {
-                    out.putInt(peer);
-                    Packing.ints(out, lanes.stream().map(QueuePair::number).toList());
-                    Packing.ints(out, lanes.stream().map(QueuePair::firstPacket).toList());
-                });
-            });
-        }
-
-        static QueuePairs decode(byte[] bytes) {
-            return Packing.unpack(bytes, "its queue pairs", in -> {
-                Region.Remote memory = Region.Remote.read(in);
-                Map<Integer, List<QueuePair>> byPeer = new TreeMap<>();
-                int count = in.getInt();
-                for (int i = 0; i < count; i++) {
-                    int peer = in.getInt();
-                    byPeer.put(peer, zip(Packing.ints(in), Packing.ints(in)));
-                }
-                return new QueuePairs(memory, byPeer);
-            });
-        }
-
-        private static List<QueuePair> zip(List<Integer> numbers, List<Integer> firstPackets) {
-            if (numbers.size() != firstPackets.size()) {
-                throw new IllegalArgumentException(
-                        numbers.size() + " numbers, " + firstPackets.size() + " first packets");
-            }
-            List<QueuePair> all = new ArrayList<>();
-            for (int i = 0; i < numbers.size(); i++) {
-                all.add(new QueuePair(numbers.get(i), firstPackets.get(i)));
-            }
-            return all;
-        }
+        static final RecordCodec<QueuePairs> CODEC =
+                new RecordCodec<>(MethodHandles.lookup(), QueuePairs.class, "its queue pairs", 2);
     }
 
     /**

@@ -1,8 +1,6 @@
 package org.ep4j.backend.ibrc;
 
-import java.nio.ByteBuffer;
 import java.util.List;
-import org.ep4j.engine.collective.Packing;
 import org.ep4j.spi.ExposedMemory;
 
 /**
@@ -24,15 +22,6 @@ final class Region {
     record Remote(long address, List<Integer> keys) {
         Remote {
             keys = List.copyOf(keys);
-        }
-
-        void write(ByteBuffer out) {
-            out.putLong(address);
-            Packing.ints(out, keys);
-        }
-
-        static Remote read(ByteBuffer in) {
-            return new Remote(in.getLong(), Packing.ints(in));
         }
     }
 

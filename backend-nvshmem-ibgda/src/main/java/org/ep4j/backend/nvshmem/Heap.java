@@ -1,11 +1,12 @@
 package org.ep4j.backend.nvshmem;
 
-import java.nio.ByteBuffer;
+import java.lang.invoke.MethodHandles;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.ep4j.spi.RecordCodec;
 
 /**
  * The symmetric heap of a process: chunks that all PEs have allocated together, and ranges of them that are in use here.
@@ -25,27 +26,28 @@ final class Heap {
     /** A range of offsets. */
     record Range(long start, long end) {}
 
+    /**
+     * One rank's request for a range of the heap, exchanged before a buffer gets it.
+     *
+     * @param bytes size of the buffer, which must be the same everywhere
+     * @param used ranges in use on the rank
+     */
+    record Request(long bytes, List<Range> used) {
+        static final RecordCodec<Request> CODEC =
+                new RecordCodec<>(MethodHandles.lookup(), Request.class, "its use of the heap", 1);
+    }
+
     synchronized void add(long address, long bytes) {
         long offset =
                 chunks.stream().mapToLong(c -> c.offset() + c.bytes()).max().orElse(0);
         chunks.add(new Chunk(offset, address, bytes));
     }
 
-    /** What is in use, for the other ranks. */
-    synchronized byte[] encode() {
-        ByteBuffer out = ByteBuffer.allocate(16 * used.size());
-        used.forEach((start, end) -> out.putLong(start).putLong(end));
-        return out.array();
-    }
-
-    /** What {@link #encode} gave, which begins at {@code from}. */
-    static List<Range> decode(byte[] bytes, int from) {
-        List<Range> all = new ArrayList<>();
-        ByteBuffer in = ByteBuffer.wrap(bytes).position(from);
-        while (in.remaining() >= 16) {
-            all.add(new Range(in.getLong(), in.getLong()));
-        }
-        return all;
+    /** Ranges in use, by where they begin. */
+    synchronized List<Range> used() {
+        return used.entrySet().stream()
+                .map(range -> new Range(range.getKey(), range.getValue()))
+                .toList();
     }
 
     /**

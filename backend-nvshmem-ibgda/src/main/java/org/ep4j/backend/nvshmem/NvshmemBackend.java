@@ -1,6 +1,5 @@
 package org.ep4j.backend.nvshmem;
 
-import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -87,16 +86,18 @@ final class NvshmemBackend implements EpBackend {
         List<Heap.Range> mine = new ArrayList<>(1);
         boolean done = false;
         try {
-            List<byte[]> told = collective.step("expose/" + name + "/room", deadline, () -> {
-                ExposeArguments.checkAllocated(id(), bytes, memory);
-                return told(bytes, heap);
-            });
-            collective.requireEqualSizes(
-                    name,
-                    told.stream().map(one -> ByteBuffer.wrap(one).getLong()).toList());
-            List<Heap.Range> used = told.stream()
-                    .flatMap(one -> Heap.decode(one, Long.BYTES).stream())
+            List<Heap.Request> requests = collective
+                    .step("expose/" + name + "/room", deadline, () -> {
+                        ExposeArguments.checkAllocated(id(), bytes, memory);
+                        return Heap.Request.CODEC.encode(new Heap.Request(bytes, heap.used()));
+                    })
+                    .stream()
+                    .map(Heap.Request.CODEC::decode)
                     .toList();
+            collective.requireEqualSizes(
+                    name, requests.stream().map(Heap.Request::bytes).toList());
+            List<Heap.Range> used =
+                    requests.stream().flatMap(one -> one.used().stream()).toList();
             Optional<Heap.Range> room = heap.room(used, whole);
             if (room.isEmpty()) {
                 long chunk = Math.max(whole, context.config().get(NvshmemKeys.CHUNK) / Heap.GRANULE * Heap.GRANULE);
@@ -140,11 +141,6 @@ final class NvshmemBackend implements EpBackend {
                 context.config().get(EpKeys.TIMEOUT),
                 () -> heap.free(range),
                 buffers::remove));
-    }
-
-    private static byte[] told(long bytes, Heap heap) {
-        byte[] used = heap.encode();
-        return ByteBuffer.allocate(8 + used.length).putLong(bytes).put(used).array();
     }
 
     private Map<Integer, NvshmemBuffer.Peer> peers() {

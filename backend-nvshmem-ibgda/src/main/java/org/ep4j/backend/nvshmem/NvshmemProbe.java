@@ -8,9 +8,9 @@ import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.EpException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.cuda.CudaGpu;
 import org.ep4j.engine.cuda.CudaGpus;
 import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
@@ -141,7 +141,7 @@ final class NvshmemProbe {
             return CudaGpus.look().all().stream()
                     .filter(gpu -> gpu.ordinal() == request.device().ordinal())
                     .findFirst()
-                    .flatMap(CudaGpu::address);
+                    .flatMap(VisibleGpu::address);
         } catch (RuntimeException e) {
             return Optional.empty();
         }

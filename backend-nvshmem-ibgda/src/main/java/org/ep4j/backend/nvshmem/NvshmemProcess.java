@@ -1,8 +1,7 @@
 package org.ep4j.backend.nvshmem;
 
+import java.lang.invoke.MethodHandles;
 import java.lang.ref.Reference;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -21,6 +20,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.spi.RecordCodec;
 
 /**
  * NVSHMEM of this JVM: initialised by the first group, and never finalised, since nvshmem_finalize is collective and ranks close
@@ -52,25 +52,22 @@ final class NvshmemProcess {
      * @param size number of PEs
      */
     record World(String id, int pe, int size) {
-        /** Encodes the world of this process for the other ranks. A process that is in none sends PE -1. */
-        static byte[] encode(Optional<World> world) {
-            byte[] id = world.map(World::id).orElse("").getBytes(StandardCharsets.UTF_8);
-            return ByteBuffer.allocate(8 + id.length)
-                    .putInt(world.map(World::pe).orElse(-1))
-                    .putInt(world.map(World::size).orElse(0))
-                    .put(id)
-                    .array();
+        /** Checks the number. */
+        World {
+            if (pe < 0 || pe >= size) {
+                throw new IllegalArgumentException("PE " + pe + " of " + size + ", must be in [0, " + size + ")");
+            }
         }
+    }
 
-        /** Decodes what {@link #encode} made. */
-        static Optional<World> decode(byte[] bytes) {
-            ByteBuffer in = ByteBuffer.wrap(bytes);
-            int pe = in.getInt();
-            int size = in.getInt();
-            byte[] id = new byte[in.remaining()];
-            in.get(id);
-            return pe < 0 ? Optional.empty() : Optional.of(new World(new String(id, StandardCharsets.UTF_8), pe, size));
-        }
+    /**
+     * World of a process, as the process sends it to the other ranks.
+     *
+     * @param world empty when the process is in none
+     */
+    record Membership(Optional<World> world) {
+        static final RecordCodec<Membership> CODEC =
+                new RecordCodec<>(MethodHandles.lookup(), Membership.class, "its NVSHMEM world", 1);
     }
 
     /**

@@ -43,10 +43,10 @@ final class Opening {
         List<Optional<NvshmemProcess.World>> worlds = collective
                 .step("process", deadline, () -> {
                     code.add(prepare());
-                    return NvshmemProcess.World.encode(process.world());
+                    return NvshmemProcess.Membership.CODEC.encode(new NvshmemProcess.Membership(process.world()));
                 })
                 .stream()
-                .map(NvshmemProcess.World::decode)
+                .map(one -> NvshmemProcess.Membership.CODEC.decode(one).world())
                 .toList();
         Map<Integer, Integer> numbers = new TreeMap<>();
         boolean fresh = worlds.stream().allMatch(Optional::isEmpty);

@@ -26,7 +26,8 @@ final class HeapPropertyTest {
         for (int size : sizes) {
             List<Heap.Range> told = new ArrayList<>();
             for (Heap rank : ranks) {
-                told.addAll(Heap.decode(rank.encode(), 0));
+                byte[] request = Heap.Request.CODEC.encode(new Heap.Request(size, rank.used()));
+                told.addAll(Heap.Request.CODEC.decode(request).used());
             }
             Optional<Heap.Range> room = ranks[0].room(told, size);
             assertThat(ranks[1].room(told, size)).isEqualTo(room);

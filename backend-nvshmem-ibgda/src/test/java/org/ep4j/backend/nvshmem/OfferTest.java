@@ -33,7 +33,6 @@ import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.junit.jupiter.api.Tag;
@@ -227,8 +226,10 @@ final class OfferTest {
     }
 
     private Check examined(Map<String, String> environment, EpConfig config) {
-        Gpu gpu = new Gpu(
-                0, 0, "GPU0", Optional.empty(), PciId.UNKNOWN, GpuVendor.NVIDIA, "sm_90", "", 0, Optional.empty(), "");
+        Gpu gpu = Gpu.builder(0, 0, GpuVendor.NVIDIA)
+                .architecture("sm_90")
+                .numa(0)
+                .build();
         Topology.Builder machine = Topology.builder("made up");
         machine.host("made up");
         FileTree files = FileTree.of(root);

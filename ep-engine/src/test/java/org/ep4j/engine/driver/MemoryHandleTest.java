@@ -78,6 +78,10 @@ final class MemoryHandleTest {
                 .hasMessageContaining("0 digits, expected 128");
         assertThatThrownBy(() -> new MemoryHandle(Kind.PROCESS, "p", "g", 1, 0, 1, 1, OPAQUE))
                 .hasMessageContaining("128 digits, expected 0");
+        assertThatThrownBy(() -> new MemoryHandle(Kind.IPC, "p", "g", 1, 0, 1, 1, "g" + OPAQUE.substring(1)))
+                .hasMessageContaining("characters that are no hexadecimal digits");
+        assertThatThrownBy(() -> new MemoryHandle(Kind.PROCESS, "p", "g".repeat(257), 1, 0, 1, 1, ""))
+                .hasMessageContaining("its GPU in 257");
         for (long[] wrong : new long[][] {
             {0, 0, 1, 1}, {1, -1, 1, 1}, {1, 0, 0, 1}, {1, 0, 2, 1}, {1, 1, 1, 1}, {1, Long.MAX_VALUE, 1, 4}
         }) {
