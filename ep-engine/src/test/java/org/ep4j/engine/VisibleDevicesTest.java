@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.PciAddress;
@@ -130,18 +129,11 @@ final class VisibleDevicesTest {
         int host = builder.host("");
         for (int i = 0; i < 8; i++) {
             GpuVendor vendor = i < 4 ? GpuVendor.NVIDIA : GpuVendor.AMD;
-            builder.add(new Gpu(
-                    host,
-                    i,
-                    "GPU" + i,
-                    PciAddress.parse("0000:1" + i + ":00.0"),
-                    new PciId(0x10de, i == 3 ? lastKind : 0x2335, 0x10de, i, 0x030200),
-                    vendor,
-                    "",
-                    "",
-                    0,
-                    Optional.empty(),
-                    ""));
+            builder.add(Gpu.builder(host, i, vendor)
+                    .address(PciAddress.parse("0000:1" + i + ":00.0"))
+                    .id(new PciId(0x10de, i == 3 ? lastKind : 0x2335, 0x10de, i, 0x030200))
+                    .numa(0)
+                    .build());
         }
         return new VisibleDevices(builder.build(), new RecordedFiles(files), environment);
     }

@@ -5,10 +5,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.function.Predicate;
-import java.util.stream.Collectors;
-import org.ep4j.engine.cuda.CudaGpu;
-import org.ep4j.engine.cuda.CudaGpus;
+import org.ep4j.engine.driver.MappedGpuProbe;
+import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
@@ -20,12 +18,12 @@ import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.Topology;
 
 /** The GPUs that CUDA shows, found again in the machine by their PCI addresses. */
-final class GpuPairs {
-    private final CudaGpus shown;
+final class GpuPairs implements MappedGpuProbe.Places {
+    private final List<VisibleGpu> shown;
     private final Topology topology;
     private final Map<PciAddress, Gpu> known = new TreeMap<>();
 
-    GpuPairs(CudaGpus shown, Topology topology) {
+    GpuPairs(List<VisibleGpu> shown, Topology topology) {
         this.shown = shown;
         this.topology = topology;
         topology.gpus().stream()
@@ -33,68 +31,51 @@ final class GpuPairs {
                 .forEach(gpu -> gpu.address().ifPresent(address -> known.put(address, gpu)));
     }
 
-    /** Index in the machine of every GPU that the process may use, -1 where CUDA alone knows it; by PCI address. */
-    Map<String, Integer> indexes() {
+    @Override
+    public Map<Integer, String> names() {
+        Map<Integer, String> names = new TreeMap<>();
+        shown.forEach(gpu -> gpu.address().ifPresent(address -> names.put(gpu.ordinal(), address.toString())));
+        return names;
+    }
+
+    @Override
+    public Map<String, Integer> indexes() {
         Map<String, Integer> indexes = new TreeMap<>();
-        shown.all().forEach(gpu -> gpu.address().ifPresent(address -> indexes.put(address.toString(), -1)));
+        names().values().forEach(name -> indexes.put(name, -1));
         known.forEach((address, gpu) -> indexes.put(address.toString(), gpu.index()));
         return indexes;
     }
 
     /** GPUs of the machine that CUDA does not show. */
     List<String> hidden() {
-        List<PciAddress> visible =
-                shown.all().stream().flatMap(gpu -> gpu.address().stream()).toList();
+        Map<Integer, String> names = names();
         return known.keySet().stream()
-                .filter(address -> !visible.contains(address))
                 .map(PciAddress::toString)
+                .filter(name -> !names.containsValue(name))
                 .toList();
     }
 
-    /** Addresses of the other GPUs to which a GPU has such access, as a list for a fact. */
-    String peers(CudaGpu gpu, Predicate<CudaGpu.Access> access) {
-        return shown.all().stream()
-                .filter(other -> Optional.ofNullable(gpu.peers().get(other.ordinal()))
-                        .filter(access)
-                        .isPresent())
-                .flatMap(other -> other.address().stream())
-                .map(PciAddress::toString)
-                .sorted()
-                .collect(Collectors.joining(","));
-    }
-
     /** NVLink domain of a GPU beyond the host; empty when there is none. */
-    String clique(CudaGpu gpu) {
+    String clique(VisibleGpu gpu) {
         return gpu.address().map(known::get).map(Gpu::clique).orElse("");
     }
 
-    /** One text for every pair of GPUs that CUDA shows. */
-    List<String> describe() {
+    /** One text for every pair. */
+    @Override
+    public String pairs() {
         List<String> texts = new ArrayList<>();
-        for (CudaGpu a : shown.all()) {
-            for (CudaGpu b : shown.all()) {
+        for (VisibleGpu a : shown) {
+            for (VisibleGpu b : shown) {
                 if (a.ordinal() < b.ordinal()) {
-                    texts.add("cuda:" + a.ordinal() + " - cuda:" + b.ordinal() + " " + joined(a, b) + ", "
-                            + access(a, b));
+                    texts.add(
+                            "cuda:" + a.ordinal() + " - cuda:" + b.ordinal() + " " + joined(a, b) + ", " + a.access(b));
                 }
             }
         }
-        return texts;
+        return String.join("; ", texts);
     }
 
-    private static String access(CudaGpu a, CudaGpu b) {
-        boolean there = possible(a, b);
-        boolean back = possible(b, a);
-        return there && back ? "peer access" : there || back ? "peer access one way only" : "no peer access";
-    }
-
-    private static boolean possible(CudaGpu from, CudaGpu to) {
-        return Optional.ofNullable(from.peers().get(to.ordinal()))
-                .filter(CudaGpu.Access::possible)
-                .isPresent();
-    }
-
-    private String joined(CudaGpu a, CudaGpu b) {
+    private String joined(VisibleGpu a, VisibleGpu b) {
         Optional<Gpu> one = a.address().map(known::get);
         Optional<Gpu> other = b.address().map(known::get);
         if (one.isEmpty() || other.isEmpty()) {

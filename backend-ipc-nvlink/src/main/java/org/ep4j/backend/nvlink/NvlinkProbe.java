@@ -1,25 +1,19 @@
 package org.ep4j.backend.nvlink;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
-import java.util.TreeMap;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
-import org.ep4j.Device;
-import org.ep4j.EpException;
-import org.ep4j.engine.cuda.CudaGpu;
 import org.ep4j.engine.cuda.CudaGpus;
+import org.ep4j.engine.driver.MappedGpuProbe;
+import org.ep4j.engine.driver.MappedGpuProvider;
 import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.engine.driver.ProcessFacts;
+import org.ep4j.engine.driver.VisibleGpu;
+import org.ep4j.engine.driver.VisibleGpus;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.ProbeReport;
-import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.FileTree;
-import org.ep4j.topology.read.ImexChannels;
+import org.ep4j.topology.read.LinuxTopology;
 import org.ep4j.topology.read.Topologies;
 
 /**
@@ -35,183 +29,68 @@ import org.ep4j.topology.read.Topologies;
  *   <li>{@code EP-NVL-007} whether an NVLink domain of several hosts can be used
  * </ul>
  */
-final class NvlinkProbe {
+final class NvlinkProbe extends MappedGpuProbe<GpuPairs> {
     static final String DEVICE = "EP-NVL-001";
-    static final String DRIVER = "EP-NVL-002";
-    static final String GPU = "EP-NVL-003";
-    static final String PAIRS = "EP-NVL-004";
-    static final String PROCESSES = "EP-NVL-005";
-    static final String VISIBLE = "EP-NVL-006";
-    static final String DOMAIN = "EP-NVL-007";
+    private static final String DRIVER = "EP-NVL-002";
+    private static final String GPU = "EP-NVL-003";
+    private static final String PAIRS = "EP-NVL-004";
+    private static final String PROCESSES = "EP-NVL-005";
+    private static final String VISIBLE = "EP-NVL-006";
+    private static final String DOMAIN = "EP-NVL-007";
+
+    private final FileTree files;
 
     /**
-     * What it looks at.
+     * Creates a probe.
      *
-     * @param gpus GPUs that CUDA shows to the process
+     * @param provider of the backend
+     * @param shown GPUs that CUDA shows to the process
      * @param topology the machine
      * @param process this process
      * @param files {@code /dev} and {@code /proc}
      */
-    record Sources(
-            Supplier<CudaGpus> gpus, Supplier<Topology> topology, Supplier<ProcessFacts> process, FileTree files) {
-        static Sources live() {
-            FileTree files = FileTree.of(Path.of("/"));
-            return new Sources(CudaGpus::look, Topologies::live, () -> ProcessFacts.of(files), files);
-        }
+    NvlinkProbe(
+            MappedGpuProvider provider,
+            Supplier<VisibleGpus> shown,
+            Supplier<Topology> topology,
+            Supplier<ProcessFacts> process,
+            FileTree files) {
+        super(
+                provider,
+                List.of(DEVICE, DRIVER, GPU, PAIRS, PROCESSES, VISIBLE, DOMAIN),
+                new Texts(
+                        "CUDA IPC",
+                        "see nvidia-smi, and run containers with the NVIDIA runtime",
+                        "the CUDA driver does not work",
+                        "CUDA_VISIBLE_DEVICES",
+                        "update the NVIDIA driver",
+                        "the GPU's PCI address is not known",
+                        IpcNvlinkProvider.PEER_ACCESS),
+                shown,
+                topology,
+                process);
+        this.files = files;
     }
 
-    private final Sources sources;
-    private final List<Check> checks = new ArrayList<>();
-    private final Map<String, String> facts = new TreeMap<>();
-    private final Map<String, String> identity = new TreeMap<>();
-
-    private NvlinkProbe(Sources sources) {
-        this.sources = sources;
+    static NvlinkProbe live(MappedGpuProvider provider) {
+        FileTree files = FileTree.of(Path.of("/"));
+        return new NvlinkProbe(provider, CudaGpus::look, Topologies::live, () -> ProcessFacts.of(files), files);
     }
 
-    static ProbeReport probe(ProbeRequest request) {
-        return probe(request.device(), Sources.live());
+    @Override
+    protected GpuPairs places(List<VisibleGpu> gpus, Topology machine) {
+        return new GpuPairs(gpus, machine);
     }
 
-    /** As above, with other things to look at. */
-    static ProbeReport probe(Device device, Sources sources) {
-        NvlinkProbe probe = new NvlinkProbe(sources);
-        probe.run(device);
-        return new ProbeReport(probe.checks, probe.facts, probe.identity);
+    @Override
+    protected List<Check> further(VisibleGpu mine, GpuPairs pairs, int gpus) {
+        fact(NvlinkFacts.ATOMICS, mine, peer -> peer.possible() && peer.linked(), pairs.names());
+        return List.of(visible(gpus, pairs), domain(mine, pairs));
     }
 
-    static Check device(Device device) {
-        return device.type().equals("cuda")
-                ? Check.pass(DEVICE, "device cuda")
-                : Check.notApplicable(
-                        DEVICE,
-                        "device " + device.type() + " is not an NVIDIA GPU",
-                        "use rocm for AMD GPUs and host-shm for the host device");
-    }
-
-    private void run(Device device) {
-        Check kind = device(device);
-        checks.add(kind);
-        if (kind.status() != Check.Status.PASS) {
-            skipFrom(DRIVER, "the device is not an NVIDIA GPU");
-            return;
-        }
-        CudaGpus gpus;
-        try {
-            gpus = sources.gpus().get();
-        } catch (EpException e) {
-            checks.add(Check.fail(
-                    DRIVER,
-                    String.valueOf(e.getMessage()),
-                    "see nvidia-smi, and run containers with the NVIDIA runtime"));
-            skipFrom(GPU, "the CUDA driver does not work");
-            return;
-        }
-        int version = gpus.driver();
-        checks.add(Check.pass(
-                DRIVER,
-                "driver for CUDA " + version / 1000 + "." + version % 1000 / 10 + ", "
-                        + gpus.all().size() + " GPUs visible"));
-        Optional<CudaGpu> mine = gpus.all().stream()
-                .filter(gpu -> gpu.ordinal() == device.ordinal())
-                .findFirst();
-        if (mine.isEmpty()) {
-            checks.add(Check.fail(
-                    GPU,
-                    device + " does not exist: this process sees " + gpus.all().size() + " GPUs",
-                    "set ep.device to a lower ordinal, or check CUDA_VISIBLE_DEVICES"));
-            skipFrom(PAIRS, "the GPU does not exist");
-            return;
-        }
-        if (mine.get().address().isEmpty()) {
-            checks.add(Check.fail(
-                    GPU,
-                    "cannot read the PCI address of " + device + ", by which other ranks identify the GPU",
-                    "update the NVIDIA driver"));
-            skipFrom(PAIRS, "the GPU's PCI address is not known");
-            return;
-        }
-        look(mine.get(), gpus);
-    }
-
-    private void skipFrom(String first, String why) {
-        for (String code : List.of(DRIVER, GPU, PAIRS, PROCESSES, VISIBLE, DOMAIN)) {
-            if (code.compareTo(first) >= 0) {
-                checks.add(new Check(code, Check.Status.NOT_RUN, why, ""));
-            }
-        }
-    }
-
-    private void look(CudaGpu mine, CudaGpus gpus) {
-        String address = mine.address().orElseThrow().toString();
-        facts.put(PeerFacts.GPU, address);
-        facts.put(ProbeReport.SUMMARY, "CUDA IPC");
-        facts.put(PeerFacts.ARCHITECTURE, mine.architecture());
-        checks.add(Check.pass(
-                GPU, "cuda:" + mine.ordinal() + " is " + mine.name() + ", " + mine.architecture() + ", at " + address));
-        GpuPairs pairs = new GpuPairs(gpus, topology());
-        facts.put(PeerFacts.GPUS, PeerFacts.gpus(pairs.indexes()));
-        facts.put(PeerFacts.DENIED, pairs.peers(mine, access -> !access.possible()));
-        facts.put(NvlinkFacts.ATOMICS, pairs.peers(mine, access -> access.possible() && access.atomics()));
-        checks.add(pairs(mine, pairs));
-        checks.add(processes(mine));
-        checks.add(visible(gpus, pairs));
-        checks.add(domain(mine, pairs));
-    }
-
-    /** A machine that cannot be read is one of which nothing is known but what CUDA tells. */
-    private Topology topology() {
-        try {
-            return sources.topology().get();
-        } catch (RuntimeException e) {
-            return Topology.builder("unknown: " + e).build();
-        }
-    }
-
-    private static Check pairs(CudaGpu mine, GpuPairs pairs) {
-        List<String> all = pairs.describe();
-        if (all.isEmpty()) {
-            return Check.pass(PAIRS, "this process sees one GPU");
-        }
-        String detail = String.join("; ", all);
-        List<String> denied = mine.peers().entrySet().stream()
-                .filter(peer -> !peer.getValue().possible())
-                .map(peer -> "cuda:" + peer.getKey())
-                .toList();
-        return denied.isEmpty()
-                ? Check.pass(PAIRS, detail)
-                : Check.warn(
-                        PAIRS,
-                        "cuda:" + mine.ordinal() + " has no peer access to " + String.join(", ", denied) + ": "
-                                + detail,
-                        "see nvidia-smi topo -p2p rw; with NVSwitch start the fabric manager, with PCIe turn off ACS and"
-                                + " the IOMMU for these GPUs");
-    }
-
-    private Check processes(CudaGpu mine) {
-        ProcessFacts process = sources.process().get();
-        identity.put(PeerFacts.PROCESS, process.process());
-        identity.put(PeerFacts.USER, process.user());
-        identity.put(PeerFacts.PIDS, process.pids());
-        facts.put(PeerFacts.INTERPROCESS, mine.interprocess() ? PeerFacts.YES : PeerFacts.NO);
-        String detail = "this process has user " + unknown(process.user()) + " and namespaces "
-                + unknown(process.pids()) + " and " + unknown(process.ipc());
-        return mine.interprocess()
-                ? Check.pass(
-                        PROCESSES, "memory can be shared with processes of the same user and PID namespace; " + detail)
-                : Check.warn(
-                        PROCESSES,
-                        "the driver cannot share memory of this GPU between processes; " + detail,
-                        "run the ranks of a host as threads of one process");
-    }
-
-    private static String unknown(String text) {
-        return text.isEmpty() ? "unknown" : text;
-    }
-
-    private static Check visible(CudaGpus gpus, GpuPairs pairs) {
+    private static Check visible(int gpus, GpuPairs pairs) {
         List<String> hidden = pairs.hidden();
-        String seen = gpus.all().size() + " GPUs visible";
+        String seen = gpus + " GPUs visible";
         return hidden.isEmpty()
                 ? Check.pass(VISIBLE, seen + ", all that this machine or container has")
                 : Check.pass(
@@ -220,17 +99,16 @@ final class NvlinkProbe {
                                 + ", which ranks of other processes may still use");
     }
 
-    private Check domain(CudaGpu mine, GpuPairs pairs) {
+    private Check domain(VisibleGpu mine, GpuPairs pairs) {
         String clique = pairs.clique(mine);
-        List<String> channels = ImexChannels.of(sources.files());
+        List<String> channels = files.list(LinuxTopology.IMEX_CHANNELS);
         boolean usable = mine.fabric() && !channels.isEmpty();
-        facts.put(NvlinkFacts.FABRIC, usable ? PeerFacts.YES : PeerFacts.NO);
+        fact(NvlinkFacts.FABRIC, usable ? PeerFacts.YES : PeerFacts.NO);
         if (clique.isEmpty()) {
             return Check.pass(DOMAIN, "NVLink connects only GPUs of this host");
         }
         String state = "NVLink domain " + clique + ", fabric handles " + (mine.fabric() ? "supported" : "not supported")
-                + ", IMEX channels: "
-                + (channels.isEmpty() ? "none" : channels.stream().collect(Collectors.joining(", ")));
+                + ", IMEX channels: " + (channels.isEmpty() ? "none" : String.join(", ", channels));
         return usable
                 ? Check.pass(DOMAIN, state)
                 : Check.warn(
@@ -238,7 +116,7 @@ final class NvlinkProbe {
                         state + "; so NVLink is used only within the host",
                         mine.fabric()
                                 ? "start nvidia-imex on all hosts of the domain and give the container a channel from the folder "
-                                        + ImexChannels.FOLDER
+                                        + LinuxTopology.IMEX_CHANNELS
                                 : "install a driver that supports fabric handles (550 or newer)");
     }
 }

@@ -7,9 +7,9 @@ import java.util.Map;
 import org.assertj.core.api.AbstractStringAssert;
 import org.ep4j.Device;
 import org.ep4j.backend.nvlink.Ranks.Joined;
-import org.ep4j.engine.cuda.CudaGpu;
-import org.ep4j.engine.cuda.CudaGpus;
 import org.ep4j.engine.driver.ProcessFacts;
+import org.ep4j.engine.driver.VisibleGpu;
+import org.ep4j.engine.driver.VisibleGpus;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
@@ -114,10 +114,10 @@ final class OfferTest {
     @Test
     void deniedAccessIsRefusedInBothDirections() {
         Ranks host = Ranks.of(Joined.NVSWITCH, 2);
-        List<CudaGpu> gpus = host.gpus().all();
-        CudaGpu closed = new CudaGpu(
-                0, "", gpus.get(0).address(), "sm_90", true, false, Map.of(1, new CudaGpu.Access(false, false)));
-        Ranks denied = host.with(new CudaGpus(13_000, List.of(closed, gpus.get(1))));
+        List<VisibleGpu> gpus = host.gpus().all();
+        VisibleGpu closed = new VisibleGpu(
+                0, "", gpus.get(0).address(), "sm_90", true, false, Map.of(1, new VisibleGpu.Peer(false, false, 1)));
+        Ranks denied = host.with(new VisibleGpus("driver for CUDA 13.0", List.of(closed, gpus.get(1))));
         RankProfile a = denied.profile(0, "h", 0);
         RankProfile b = denied.profile(1, "h", 1);
         refused(provider.offer(a, b)).contains("denies peer access", "0000:10:00.0", "topo -p2p", "fabric manager");
@@ -146,11 +146,11 @@ final class OfferTest {
     @Test
     void memoryThatProcessesCannotShareIsForThreads() {
         Ranks host = Ranks.of(Joined.NVSWITCH, 2);
-        List<CudaGpu> gpus = host.gpus().all().stream()
+        List<VisibleGpu> gpus = host.gpus().all().stream()
                 .map(gpu ->
-                        new CudaGpu(gpu.ordinal(), "", gpu.address(), gpu.architecture(), false, false, gpu.peers()))
+                        new VisibleGpu(gpu.ordinal(), "", gpu.address(), gpu.architecture(), false, false, gpu.peers()))
                 .toList();
-        Ranks closed = host.with(new CudaGpus(13_000, gpus));
+        Ranks closed = host.with(new VisibleGpus("driver for CUDA 13.0", gpus));
         path(provider.offer(closed.profile(0, "h", 0), closed.profile(1, "h", 1)));
         Ranks other = closed.in(new ProcessFacts("q", "1000", "pid:[1]", "ipc:[1]"));
         refused(provider.offer(closed.profile(0, "h", 0), other.profile(1, "h", 1)))
@@ -176,17 +176,17 @@ final class OfferTest {
         assertThat(path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", 2)))
                         .gigabytesPerSecond())
                 .isGreaterThan(300);
-        List<CudaGpu> gpus = host.gpus().all().stream()
-                .map(gpu -> new CudaGpu(
+        List<VisibleGpu> gpus = host.gpus().all().stream()
+                .map(gpu -> new VisibleGpu(
                         gpu.ordinal(),
                         "",
                         gpu.address(),
                         gpu.architecture(),
                         true,
                         false,
-                        Map.of((gpu.ordinal() + 1) % 3, new CudaGpu.Access(true, false))))
+                        Map.of((gpu.ordinal() + 1) % 3, new VisibleGpu.Peer(true, false, 1))))
                 .toList();
-        Ranks silent = host.with(new CudaGpus(13_000, gpus));
+        Ranks silent = host.with(new VisibleGpus("driver for CUDA 13.0", gpus));
         refused(provider.offer(silent.profile(0, "h", 0), silent.profile(1, "h", 1)))
                 .contains("the link between the GPUs is unknown", "NVML");
     }

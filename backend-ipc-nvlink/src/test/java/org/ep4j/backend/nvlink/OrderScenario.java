@@ -36,8 +36,8 @@ public final class OrderScenario implements Scenario {
             Collective collective = new Collective(IpcNvlinkProvider.ID, open);
             GpuSharing sharing = GpuSharing.of(open.device(), "cuda");
             GpuExposure exposure = new GpuExposure(open, collective, sharing, MemoryHandle.Kind.IPC, "of-ordering");
-            PeerOrderingCheck check =
-                    new PeerOrderingCheck(open, collective, exposure, NvlinkOffer::byPci, 20, Guard.minute());
+            PeerOrderingCheck check = new PeerOrderingCheck(
+                    open, collective, exposure, new IpcNvlinkProvider()::byPci, 20, Guard.minute());
             assertThat(check.run(Deadline.in(Guard.minutes(2)))).isEqualTo(context.size() * (context.size() - 1) / 2);
         }
     }

@@ -9,9 +9,9 @@ import org.ep4j.Device;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.backend.nvlink.Ranks.Joined;
 import org.ep4j.config.EpConfig;
-import org.ep4j.engine.cuda.CudaGpu;
-import org.ep4j.engine.cuda.CudaGpus;
 import org.ep4j.engine.driver.ProcessFacts;
+import org.ep4j.engine.driver.VisibleGpu;
+import org.ep4j.engine.driver.VisibleGpus;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;
@@ -70,16 +70,17 @@ final class ProbeTest {
     @Test
     void missingAccessWarnsWithWhatToLookAt() {
         Ranks host = Ranks.of(Joined.NVSWITCH, 2);
-        CudaGpu closed = new CudaGpu(
+        VisibleGpu closed = new VisibleGpu(
                 0,
                 "T",
                 host.gpus().all().get(0).address(),
                 "sm_90",
                 true,
                 false,
-                Map.of(1, new CudaGpu.Access(false, false)));
-        ProbeReport report = host.with(
-                        new CudaGpus(13_000, List.of(closed, host.gpus().all().get(1))))
+                Map.of(1, new VisibleGpu.Peer(false, false, 1)));
+        ProbeReport report = host.with(new VisibleGpus(
+                        "driver for CUDA 13.0",
+                        List.of(closed, host.gpus().all().get(1))))
                 .probe(new Device("cuda", 0));
         Check pairs = check(report, "EP-NVL-004");
         assertThat(pairs.status()).isEqualTo(Status.WARN);
@@ -122,15 +123,15 @@ final class ProbeTest {
 
     @Test
     void withoutADriverItSaysSo() {
-        ProbeReport report = NvlinkProbe.probe(
-                new Device("cuda", 0),
-                new NvlinkProbe.Sources(
+        ProbeReport report = new NvlinkProbe(
+                        new IpcNvlinkProvider(),
                         () -> {
                             throw new EpUnavailableException("no driver here; install it");
                         },
                         () -> Topology.builder("t").build(),
                         ProbeTest::process,
-                        Ranks.NO_FILES));
+                        Ranks.NO_FILES)
+                .probe(new Device("cuda", 0));
         assertThat(report.usable()).isFalse();
         assertThat(check(report, "EP-NVL-002").detail()).contains("no driver here");
         assertThat(check(report, "EP-NVL-002").remedy()).contains("nvidia-smi");
@@ -139,24 +140,23 @@ final class ProbeTest {
     @Test
     void aMachineThatCannotBeReadIsNoFailure() {
         Ranks host = Ranks.of(Joined.NVSWITCH, 2);
-        ProbeReport report = NvlinkProbe.probe(
-                new Device("cuda", 0),
-                new NvlinkProbe.Sources(
+        ProbeReport report = new NvlinkProbe(
+                        new IpcNvlinkProvider(),
                         host::gpus,
                         () -> {
                             throw new TopologyException("broken on purpose");
                         },
                         host::process,
-                        host.files()));
+                        host.files())
+                .probe(new Device("cuda", 0));
         assertThat(report.usable()).isTrue();
         assertThat(report.facts()).containsEntry("gpus", "-1=0000:10:00.0,-1=0000:11:00.0");
     }
 
     @Test
     void otherDevicesAreNotLookedAt() {
-        ProbeReport report = NvlinkProbe.probe(
-                Device.HOST,
-                new NvlinkProbe.Sources(
+        ProbeReport report = new NvlinkProbe(
+                        new IpcNvlinkProvider(),
                         () -> {
                             throw new AssertionError("CUDA was loaded for the host device");
                         },
@@ -164,7 +164,8 @@ final class ProbeTest {
                             throw new AssertionError("the machine was read for the host device");
                         },
                         ProbeTest::process,
-                        Ranks.NO_FILES));
+                        Ranks.NO_FILES)
+                .probe(Device.HOST);
         assertThat(report.usable()).isFalse();
         assertThat(check(report, "EP-NVL-001").remedy()).contains("host-shm", "rocm");
         assertThat(report.facts()).isEmpty();

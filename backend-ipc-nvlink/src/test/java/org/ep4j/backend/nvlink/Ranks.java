@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.engine.cuda.CudaGpu;
-import org.ep4j.engine.cuda.CudaGpus;
 import org.ep4j.engine.driver.ProcessFacts;
+import org.ep4j.engine.driver.VisibleGpu;
+import org.ep4j.engine.driver.VisibleGpus;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.ProbeReport;
@@ -35,7 +35,7 @@ import org.ep4j.topology.read.FileTree;
  * @param process the process
  * @param files of the machine
  */
-record Ranks(Topology topology, CudaGpus gpus, ProcessFacts process, FileTree files) {
+record Ranks(Topology topology, VisibleGpus gpus, ProcessFacts process, FileTree files) {
     enum Joined {
         NVSWITCH,
         /** 4 NVLinks to the next GPU of the row alone. */
@@ -102,7 +102,7 @@ record Ranks(Topology topology, CudaGpus gpus, ProcessFacts process, FileTree fi
         return new Ranks(topology, gpus, other, files);
     }
 
-    Ranks with(CudaGpus other) {
+    Ranks with(VisibleGpus other) {
         return new Ranks(topology, other, process, files);
     }
 
@@ -112,7 +112,7 @@ record Ranks(Topology topology, CudaGpus gpus, ProcessFacts process, FileTree fi
     }
 
     ProbeReport probe(Device device) {
-        return NvlinkProbe.probe(device, new NvlinkProbe.Sources(() -> gpus, () -> topology, () -> process, files));
+        return new NvlinkProbe(new IpcNvlinkProvider(), () -> gpus, () -> topology, () -> process, files).probe(device);
     }
 
     /** The profile of a rank with a GPU, by CUDA's number. */
@@ -143,19 +143,20 @@ record Ranks(Topology topology, CudaGpus gpus, ProcessFacts process, FileTree fi
                 Map.of());
     }
 
-    private static CudaGpus cuda(Joined joined, List<Integer> visible, boolean fabric) {
-        List<CudaGpu> all = new ArrayList<>();
+    private static VisibleGpus cuda(Joined joined, List<Integer> visible, boolean fabric) {
+        List<VisibleGpu> all = new ArrayList<>();
         for (int ordinal = 0; ordinal < visible.size(); ordinal++) {
-            Map<Integer, CudaGpu.Access> peers = new HashMap<>();
+            Map<Integer, VisibleGpu.Peer> peers = new HashMap<>();
             for (int other = 0; other < visible.size(); other++) {
                 if (other != ordinal) {
-                    peers.put(other, new CudaGpu.Access(true, joined == Joined.NVSWITCH || joined == Joined.UNKNOWN));
+                    peers.put(
+                            other, new VisibleGpu.Peer(true, joined == Joined.NVSWITCH || joined == Joined.UNKNOWN, 1));
                 }
             }
-            all.add(new CudaGpu(
+            all.add(new VisibleGpu(
                     ordinal, "NVIDIA Test", Optional.of(address(visible.get(ordinal))), "sm_90", true, fabric, peers));
         }
-        return new CudaGpus(13_000, all);
+        return new VisibleGpus("driver for CUDA 13.0", all);
     }
 
     /** NVML numbers the GPUs of the container, whatever their places on the host are. */
@@ -171,18 +172,13 @@ record Ranks(Topology topology, CudaGpus gpus, ProcessFacts process, FileTree fi
         List<Gpu> gpus = new ArrayList<>();
         for (int index = 0; index < inContainer.size(); index++) {
             int place = inContainer.get(index);
-            Gpu gpu = new Gpu(
-                    host,
-                    index,
-                    "GPU" + index,
-                    Optional.of(address(place)),
-                    PciId.UNKNOWN,
-                    GpuVendor.NVIDIA,
-                    "sm_90",
-                    "",
-                    0,
-                    Optional.of(true),
-                    clique);
+            Gpu gpu = Gpu.builder(host, index, GpuVendor.NVIDIA)
+                    .address(Optional.of(address(place)))
+                    .architecture("sm_90")
+                    .numa(0)
+                    .gpuDirect(Optional.of(true))
+                    .clique(clique)
+                    .build();
             PciSwitch pci = new PciSwitch(host, new PciAddress(0, 1 + place / 2, 0, 0), PciId.UNKNOWN);
             Part above = numa;
             if (joined == Joined.SWITCHES_BELOW_A_SWITCH) {

@@ -10,8 +10,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.ep4j.Device;
 import org.ep4j.engine.driver.ProcessFacts;
-import org.ep4j.engine.hip.HipGpu;
-import org.ep4j.engine.hip.HipGpus;
+import org.ep4j.engine.driver.VisibleGpu;
+import org.ep4j.engine.driver.VisibleGpus;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.ProbeReport;
@@ -121,23 +121,29 @@ record AmdMachine(
         return new PciAddress(0, 0x10 + gpu / partitions, 0, gpu % partitions);
     }
 
-    HipGpus shown() {
-        List<HipGpu> all = new ArrayList<>();
+    VisibleGpus shown() {
+        List<VisibleGpu> all = new ArrayList<>();
         for (int ordinal = 0; ordinal < visible.size(); ordinal++) {
-            Map<Integer, HipGpu.Way> peers = new HashMap<>();
+            Map<Integer, VisibleGpu.Peer> peers = new HashMap<>();
             for (int other = 0; other < visible.size(); other++) {
                 if (other != ordinal) {
                     int from = visible.get(ordinal);
                     int to = visible.get(other);
                     boolean possible = !denied.contains(List.of(from, to));
-                    peers.put(other, new HipGpu.Way(possible, xgmi(from, to), xgmi(from, to) ? 1 : 2));
+                    peers.put(other, new VisibleGpu.Peer(possible, xgmi(from, to), xgmi(from, to) ? 1 : 2));
                 }
             }
             PciAddress address = address(visible.get(ordinal));
-            all.add(new HipGpu(
-                    ordinal, "AMD Instinct Test", Optional.of(functions ? address : address.card()), "gfx942", peers));
+            all.add(new VisibleGpu(
+                    ordinal,
+                    "AMD Instinct Test",
+                    Optional.of(functions ? address : address.card()),
+                    "gfx942",
+                    true,
+                    false,
+                    peers));
         }
-        return new HipGpus("6.4", all);
+        return new VisibleGpus("HIP 6.4", all);
     }
 
     /** {@code /sys} and {@code /dev}. */
@@ -181,12 +187,16 @@ record AmdMachine(
         return LinuxTopology.read("test", files());
     }
 
-    RocmProbe.Sources sources() {
-        return new RocmProbe.Sources(this::shown, this::topology, () -> process, files(), file -> true, environment);
-    }
-
     ProbeReport probe(int ordinal) {
-        return RocmProbe.probe(new Device("hip", ordinal), sources());
+        return new RocmProbe(
+                        new RocmProvider(),
+                        this::shown,
+                        this::topology,
+                        () -> process,
+                        files(),
+                        file -> true,
+                        environment)
+                .probe(new Device("hip", ordinal));
     }
 
     /** The profile of a rank with a GPU, by HIP's number. */

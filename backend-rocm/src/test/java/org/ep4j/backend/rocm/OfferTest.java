@@ -49,7 +49,7 @@ final class OfferTest {
                 assertThat(offer.kind()).isEqualTo(PathKind.MAPPED);
                 assertThat(offer.gigabytesPerSecond()).isBetween(40.0, 48.0);
                 assertThat(offer.staged()).isFalse();
-                assertThat(RocmOffer.byPci(host.profile(0, "h", a), host.profile(1, "h", b)))
+                assertThat(provider.byPci(host.profile(0, "h", a), host.profile(1, "h", b)))
                         .isFalse();
             }
         }
@@ -61,9 +61,9 @@ final class OfferTest {
         RankProfile first = host.profile(0, "h", 0);
         assertThat(path(provider.offer(first, host.profile(1, "h", 1))).latencyMicros())
                 .isLessThan(path(provider.offer(first, host.profile(2, "h", 2))).latencyMicros());
-        assertThat(RocmOffer.byPci(first, host.profile(1, "h", 1))).isFalse();
-        assertThat(RocmOffer.byPci(first, host.profile(2, "h", 2))).isTrue();
-        assertThat(RocmOffer.byPci(first, host.profile(2, "h", 3))).isTrue();
+        assertThat(provider.byPci(first, host.profile(1, "h", 1))).isFalse();
+        assertThat(provider.byPci(first, host.profile(2, "h", 2))).isTrue();
+        assertThat(provider.byPci(first, host.profile(2, "h", 3))).isTrue();
     }
 
     @Test
@@ -73,7 +73,7 @@ final class OfferTest {
                         .gigabytesPerSecond())
                 .isBetween(40.0, 48.0);
         path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", 2)));
-        assertThat(RocmOffer.byPci(host.profile(0, "h", 0), host.profile(1, "h", 2)))
+        assertThat(provider.byPci(host.profile(0, "h", 0), host.profile(1, "h", 2)))
                 .isTrue();
     }
 
@@ -186,7 +186,7 @@ final class OfferTest {
             assertThat(none.reason()).isNotBlank().doesNotContain("rank 0", "rank 1", "pid:[", "p0", "p1");
             assertThat(none.remedy()).isNotBlank();
         } else {
-            assertThat(RocmOffer.byPci(a, b)).isEqualTo(RocmOffer.byPci(b, a));
+            assertThat(provider.byPci(a, b)).isEqualTo(provider.byPci(b, a));
             assertThat(((PathOffer) back).gigabytesPerSecond()).isEqualTo(((PathOffer) there).gigabytesPerSecond());
         }
     }

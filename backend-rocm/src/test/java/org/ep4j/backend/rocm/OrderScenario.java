@@ -25,15 +25,16 @@ public final class OrderScenario implements Scenario {
         try (MappedRank rank = MappedRank.of(context, RocmProvider.ID, OrderScenario::overPci)) {
             OpenContext open = rank.open();
             Collective collective = new Collective(RocmProvider.ID, open);
-            GpuSharing sharing = GpuSharing.of(open.device(), RocmOffer.DEVICE);
+            GpuSharing sharing = GpuSharing.of(open.device(), "hip");
             GpuExposure exposure = new GpuExposure(open, collective, sharing, MemoryHandle.Kind.IPC, "of-ordering");
-            boolean shared = RocmOffer.path(
+            RocmProvider provider = new RocmProvider();
+            boolean shared = provider.path(
                             open.plan().profiles().get(0),
                             open.plan().profiles().get(1))
                     .orElseThrow()
                     .gpuLinks();
             PeerOrderingCheck check =
-                    new PeerOrderingCheck(open, collective, exposure, RocmOffer::byPci, 20, Guard.minute());
+                    new PeerOrderingCheck(open, collective, exposure, provider::byPci, 20, Guard.minute());
             assertThat(check.run(Deadline.in(Guard.minutes(2))))
                     .isEqualTo(shared ? 0 : context.size() * (context.size() - 1) / 2);
         }

@@ -10,7 +10,7 @@ import java.util.function.Predicate;
 import org.ep4j.Device;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
-import org.ep4j.engine.hip.HipGpus;
+import org.ep4j.engine.driver.VisibleGpus;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;
@@ -47,10 +47,15 @@ final class ProbeTest {
     }
 
     private static ProbeReport probe(AmdMachine machine, FileTree files, Predicate<String> opens) {
-        return RocmProbe.probe(
-                new Device("hip", 0),
-                new RocmProbe.Sources(
-                        machine::shown, machine::topology, machine::process, files, opens, machine.environment()));
+        return new RocmProbe(
+                        new RocmProvider(),
+                        machine::shown,
+                        machine::topology,
+                        machine::process,
+                        files,
+                        opens,
+                        machine.environment())
+                .probe(new Device("hip", 0));
     }
 
     @Test
@@ -162,9 +167,8 @@ final class ProbeTest {
 
     @Test
     void withoutHipItSaysSo() {
-        ProbeReport report = RocmProbe.probe(
-                new Device("hip", 0),
-                new RocmProbe.Sources(
+        ProbeReport report = new RocmProbe(
+                        new RocmProvider(),
                         () -> {
                             throw new EpUnavailableException("HIP 5.2 is older than 5.7; install ROCm 5.7 or newer");
                         },
@@ -172,7 +176,8 @@ final class ProbeTest {
                         () -> AmdMachine.PROCESS,
                         AmdMachine.oneHive(1).files(),
                         file -> true,
-                        Map.of()));
+                        Map.of())
+                .probe(new Device("hip", 0));
         assertThat(report.usable()).isFalse();
         assertThat(check(report, "EP-ROC-003").detail()).contains("5.2 is older");
         assertThat(check(report, "EP-ROC-002").status()).isEqualTo(Status.PASS);
@@ -182,9 +187,8 @@ final class ProbeTest {
     @Test
     void aMachineThatCannotBeReadIsNoFailure() {
         AmdMachine host = AmdMachine.oneHive(2);
-        ProbeReport report = RocmProbe.probe(
-                new Device("hip", 1),
-                new RocmProbe.Sources(
+        ProbeReport report = new RocmProbe(
+                        new RocmProvider(),
                         host::shown,
                         () -> {
                             throw new TopologyException("broken on purpose");
@@ -192,7 +196,8 @@ final class ProbeTest {
                         host::process,
                         host.files(),
                         file -> true,
-                        Map.of()));
+                        Map.of())
+                .probe(new Device("hip", 1));
         assertThat(report.usable()).isTrue();
         assertThat(report.facts()).containsEntry("gpus", "-1=0000:10:00.0,-1=0000:11:00.0");
     }
@@ -200,9 +205,8 @@ final class ProbeTest {
     @ParameterizedTest
     @ValueSource(strings = {"host", "cuda:0"})
     void otherDevicesAreNotLookedAt(String device) {
-        ProbeReport report = RocmProbe.probe(
-                Device.parse(device),
-                new RocmProbe.Sources(
+        ProbeReport report = new RocmProbe(
+                        new RocmProvider(),
                         () -> {
                             throw new AssertionError("HIP was loaded for another device");
                         },
@@ -212,7 +216,8 @@ final class ProbeTest {
                         () -> AmdMachine.PROCESS,
                         new AmdMachine.Memory(Map.of()),
                         file -> false,
-                        Map.of()));
+                        Map.of())
+                .probe(Device.parse(device));
         assertThat(report.usable()).isFalse();
         assertThat(check(report, "EP-ROC-001").remedy()).contains("host-shm", "ipc-nvlink");
         assertThat(report.facts()).isEmpty();
@@ -220,7 +225,7 @@ final class ProbeTest {
 
     @Test
     void oneGpuAloneIsFine() {
-        HipGpus one = AmdMachine.oneHive(1).shown();
+        VisibleGpus one = AmdMachine.oneHive(1).shown();
         assertThat(one.all()).hasSize(1);
         ProbeReport report = AmdMachine.oneHive(1).probe(0);
         assertThat(check(report, "EP-ROC-005").detail()).contains("sees one GPU");

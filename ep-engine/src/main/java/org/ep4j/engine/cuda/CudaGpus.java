@@ -7,14 +7,11 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.GpuDriver;
+import org.ep4j.engine.driver.VisibleGpu;
+import org.ep4j.engine.driver.VisibleGpus;
 
-/**
- * The GPUs that the CUDA driver shows to this process.
- *
- * @param driver version of the driver, as 1000 * major + 10 * minor
- * @param all the GPUs, by ordinal
- */
-public record CudaGpus(int driver, List<CudaGpu> all) {
+/** The GPUs that the CUDA driver shows to this process. */
+public final class CudaGpus {
     private static final int COMPUTE_CAPABILITY_MAJOR = 75;
     private static final int COMPUTE_CAPABILITY_MINOR = 76;
     private static final int UNIFIED_ADDRESSING = 41;
@@ -22,34 +19,31 @@ public record CudaGpus(int driver, List<CudaGpu> all) {
     private static final int HANDLE_TYPE_FABRIC_SUPPORTED = 128;
     private static final int P2P_NATIVE_ATOMIC_SUPPORTED = 3;
 
-    /** Copies the list. */
-    public CudaGpus {
-        all = List.copyOf(all);
-    }
+    private CudaGpus() {}
 
     /**
      * Looks. Makes no context, so it costs the GPUs nothing.
      *
      * @throws org.ep4j.EpException when there is no driver, or it does not work
      */
-    public static CudaGpus look() {
+    public static VisibleGpus look() {
         CudaDriver driver = CudaDriver.load();
         DriverErrors errors = new DriverErrors(driver);
         errors.check(driver.init(), "cuInit");
         int version = driver.version();
         int[] devices = new int[errors.read("cuDeviceGetCount", driver::deviceCount)];
         Arrays.setAll(devices, i -> errors.read("cuDeviceGet(" + i + ")", out -> driver.device(out, i)));
-        List<CudaGpu> gpus = new ArrayList<>();
+        List<VisibleGpu> gpus = new ArrayList<>();
         for (int i = 0; i < devices.length; i++) {
             gpus.add(gpu(driver, devices, i));
         }
-        return new CudaGpus(version, gpus);
+        return new VisibleGpus("driver for CUDA " + version / 1000 + "." + version % 1000 / 10, gpus);
     }
 
-    private static CudaGpu gpu(CudaDriver driver, int[] devices, int ordinal) {
+    private static VisibleGpu gpu(CudaDriver driver, int[] devices, int ordinal) {
         int device = devices[ordinal];
         int unified = driver.attributeOr(1, UNIFIED_ADDRESSING, device);
-        return new CudaGpu(
+        return new VisibleGpu(
                 ordinal,
                 driver.name(device),
                 driver.address(device),
@@ -61,16 +55,16 @@ public record CudaGpus(int driver, List<CudaGpu> all) {
                 peers(driver, devices, ordinal));
     }
 
-    private static Map<Integer, CudaGpu.Access> peers(CudaDriver driver, int[] devices, int ordinal) {
+    private static Map<Integer, VisibleGpu.Peer> peers(CudaDriver driver, int[] devices, int ordinal) {
         int device = devices[ordinal];
-        Map<Integer, CudaGpu.Access> peers = new TreeMap<>();
+        Map<Integer, VisibleGpu.Peer> peers = new TreeMap<>();
         for (int other = 0; other < devices.length; other++) {
             if (other != ordinal) {
                 int peer = devices[other];
                 int can = GpuDriver.readOr(0, out -> driver.cuDeviceCanAccessPeer(out, device, peer));
                 int atomics = GpuDriver.readOr(
                         0, out -> driver.cuDeviceGetP2PAttribute(out, P2P_NATIVE_ATOMIC_SUPPORTED, device, peer));
-                peers.put(other, new CudaGpu.Access(can != 0, atomics != 0));
+                peers.put(other, new VisibleGpu.Peer(can != 0, atomics != 0, 1));
             }
         }
         return peers;

@@ -3,13 +3,10 @@ package org.ep4j.engine.cuda;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -41,11 +38,9 @@ record NvrtcInstallation(Path compiler, Path builtins, int major, int minor) {
      * @throws EpUnavailableException when there is none, naming where it was looked for
      */
     static NvrtcInstallation find(Map<String, String> environment, Path root, int driver) {
-        Set<Path> folders = folders(environment, root);
-        List<NvrtcInstallation> found = new ArrayList<>();
-        for (Path folder : folders) {
-            in(folder).ifPresent(found::add);
-        }
+        List<NvrtcInstallation> found = folders(environment, root).stream()
+                .flatMap(folder -> in(folder).stream())
+                .toList();
         if (environment.containsKey(VARIABLE) && !found.isEmpty()) {
             // Asked for by name: no other is better.
             return found.get(0);
@@ -64,29 +59,21 @@ record NvrtcInstallation(Path compiler, Path builtins, int major, int minor) {
                                 + " nvidia-cuda-nvrtc, or set " + VARIABLE + " to libnvrtc.so or its folder"));
     }
 
-    private static Set<Path> folders(Map<String, String> environment, Path root) {
-        Set<Path> folders = new LinkedHashSet<>();
-        Optional.ofNullable(environment.get(VARIABLE))
-                .filter(text -> !text.isBlank())
-                .ifPresent(text -> {
-                    Path named = Path.of(text);
-                    folders.add(
-                            Files.isDirectory(named)
-                                    ? named
-                                    : Optional.ofNullable(named.getParent()).orElse(named));
-                });
-        if (!folders.isEmpty()) {
-            return folders;
+    private static List<Path> folders(Map<String, String> environment, Path root) {
+        String named = environment.getOrDefault(VARIABLE, "");
+        if (!named.isBlank()) {
+            Path path = Path.of(named);
+            return List.of(
+                    Files.isDirectory(path)
+                            ? path
+                            : Optional.ofNullable(path.getParent()).orElse(path));
         }
-        LibraryFolders.existing(FileTree.of(root), environment)
-                .forEach(folder -> folders.add(root.resolve(folder.substring(1))));
-        return folders;
+        return LibraryFolders.existing(FileTree.of(root), environment).stream()
+                .map(folder -> root.resolve(folder.substring(1)))
+                .toList();
     }
 
     private static Optional<NvrtcInstallation> in(Path folder) {
-        if (!Files.isDirectory(folder)) {
-            return Optional.empty();
-        }
         try (Stream<Path> entries = Files.list(folder)) {
             List<Path> files = entries.sorted().toList();
             Optional<Path> compiler = files.stream()

@@ -57,14 +57,14 @@ public record PeerFacts(String backend) {
     }
 
     /** True when both ranks have an identity of that name, and the same. */
-    public boolean same(RankProfile a, RankProfile b, String name) {
+    private boolean same(RankProfile a, RankProfile b, String name) {
         Map<String, String> mine = a.identity(backend);
         Map<String, String> theirs = b.identity(backend);
         return mine.containsKey(name) && mine.get(name).equals(theirs.get(name));
     }
 
     /** True for threads of one process. */
-    public boolean sameProcess(RankProfile a, RankProfile b) {
+    private boolean sameProcess(RankProfile a, RankProfile b) {
         return a.hostId().equals(b.hostId()) && same(a, b, PROCESS);
     }
 
@@ -74,7 +74,7 @@ public record PeerFacts(String backend) {
     }
 
     /** Index that a GPU has in the topology as the rank sees it; -1 when that does not tell, empty when it may not use it. */
-    public Optional<Integer> index(RankProfile rank, String gpu) {
+    Optional<Integer> index(RankProfile rank, String gpu) {
         // Searched as it is: planning asks for each pair of GPUs of a host.
         String all = fact(rank, GPUS);
         String wanted = "=" + gpu;
@@ -103,7 +103,7 @@ public record PeerFacts(String backend) {
     }
 
     /** What stands against sharing memory between the processes of two ranks of a host; nothing for threads of one process. */
-    public Optional<NoPath> processes(RankProfile from, RankProfile to) {
+    Optional<NoPath> processes(RankProfile from, RankProfile to) {
         if (sameProcess(from, to)) {
             return Optional.empty();
         }
@@ -156,7 +156,7 @@ public record PeerFacts(String backend) {
      * {@link #GPUS} on a described machine, where every rank may use every GPU: descriptions number GPUs in one way for all
      * ranks, so numbers stand for places. Numbers may have gaps.
      */
-    public static String describedGpus(Locality around) {
+    static String describedGpus(Locality around) {
         Map<String, Integer> indexes = new TreeMap<>();
         indexes.put(describedGpu(around.gpu()), around.gpu());
         around.peers().forEach(peer -> indexes.put(describedGpu(peer.gpu()), peer.gpu()));
@@ -164,7 +164,7 @@ public record PeerFacts(String backend) {
     }
 
     /** Place of a GPU on a described machine. */
-    public static String describedGpu(int index) {
+    static String describedGpu(int index) {
         return "#" + index;
     }
 

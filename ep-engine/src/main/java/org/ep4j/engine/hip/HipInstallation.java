@@ -32,24 +32,33 @@ record HipInstallation(Path runtime, Path compiler) {
      * @throws EpUnavailableException when there is none, naming where it was looked for
      */
     static HipInstallation find(Map<String, String> environment, Path root) {
-        String named = environment.getOrDefault(VARIABLE, "");
-        if (!named.isBlank()) {
-            Path path = Path.of(named).toAbsolutePath();
-            return (Files.isDirectory(path)
-                            ? in(path)
-                            : Optional.of(path).filter(Files::isRegularFile).map(HipInstallation::of))
-                    .orElseThrow(() -> new EpUnavailableException(VARIABLE + " is " + named
-                            + ", which is neither a file nor a folder that contains libamdhip64.so;"
-                            + " correct or unset this variable"));
-        }
         FileTree files = FileTree.of(root);
-        return LibraryFolders.existing(files, environment).stream()
-                .flatMap(folder -> in(root.resolve(folder.substring(1))).stream())
-                .findFirst()
+        return installed(environment, root)
                 .orElseThrow(
                         () -> new EpUnavailableException("AMD's HIP runtime libamdhip64.so was not found, looked in "
                                 + LibraryFolders.searched(files, environment) + "; install ROCm " + HipVersion.OLDEST
                                 + " or newer, or set " + VARIABLE + " to libamdhip64.so or its folder"));
+    }
+
+    /**
+     * Finds it as {@link #find} does, where a machine without HIP is no failure.
+     *
+     * @throws EpUnavailableException when the environment names one that does not exist
+     */
+    static Optional<HipInstallation> installed(Map<String, String> environment, Path root) {
+        String named = environment.getOrDefault(VARIABLE, "");
+        if (!named.isBlank()) {
+            Path path = Path.of(named).toAbsolutePath();
+            Optional<HipInstallation> found = Files.isDirectory(path)
+                    ? in(path)
+                    : Optional.of(path).filter(Files::isRegularFile).map(HipInstallation::of);
+            return Optional.of(found.orElseThrow(() -> new EpUnavailableException(VARIABLE + " is " + named
+                    + ", which is neither a file nor a folder that contains libamdhip64.so;"
+                    + " correct or unset this variable")));
+        }
+        return LibraryFolders.existing(FileTree.of(root), environment).stream()
+                .flatMap(folder -> in(root.resolve(folder.substring(1))).stream())
+                .findFirst();
     }
 
     private static Optional<HipInstallation> in(Path folder) {

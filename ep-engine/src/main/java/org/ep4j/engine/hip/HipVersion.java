@@ -1,13 +1,12 @@
 package org.ep4j.engine.hip;
 
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Version of HIP, whose first two numbers are ROCm's. */
-record HipVersion(int major, int minor) implements Comparable<HipVersion> {
+record HipVersion(int major, int minor) {
     /** The oldest that ep4j calls: with it come HIPRTC's gfx942 and all calls of {@link HipRuntime}. */
     static final HipVersion OLDEST = new HipVersion(5, 7);
 
@@ -29,14 +28,7 @@ record HipVersion(int major, int minor) implements Comparable<HipVersion> {
     }
 
     boolean isAtLeast(HipVersion other) {
-        return compareTo(other) >= 0;
-    }
-
-    @Override
-    public int compareTo(HipVersion other) {
-        return Comparator.comparingInt(HipVersion::major)
-                .thenComparingInt(HipVersion::minor)
-                .compare(this, other);
+        return major > other.major || (major == other.major && minor >= other.minor);
     }
 
     @Override

@@ -3,6 +3,7 @@ package org.ep4j.engine.topology;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Link;
@@ -16,10 +17,10 @@ import org.ep4j.topology.TopologyCopy;
 final class HipMerge {
     private HipMerge() {}
 
-    static Topology merge(Topology topology, List<HipGpu> shown) {
+    static Topology merge(Topology topology, List<VisibleGpu> shown) {
         Map<Integer, Gpu> gpus = new HashMap<>();
         Map<Gpu, Gpu> changed = new HashMap<>();
-        for (HipGpu hip : shown) {
+        for (VisibleGpu hip : shown) {
             long sharing = shown.stream()
                     .filter(other -> other.address().equals(hip.address()))
                     .count();
@@ -29,23 +30,28 @@ final class HipMerge {
                     .filter(gpu -> gpu.address().equals(hip.address()))
                     .toList();
             if (sharing == 1 && found.size() == 1) {
-                Gpu gpu = named(found.get(0), hip.name());
-                changed.put(found.get(0), gpu);
+                Gpu old = found.get(0);
+                Gpu gpu = old.model().isEmpty()
+                        ? old.toBuilder().model(hip.name().strip()).build()
+                        : old;
+                changed.put(old, gpu);
                 gpus.put(hip.ordinal(), gpu);
             }
         }
         Topology.Builder builder = TopologyCopy.of(
                 topology, topology.source(), part -> part instanceof Gpu gpu ? changed.getOrDefault(gpu, gpu) : part);
         Topology known = builder.build();
-        for (HipGpu hip : shown) {
+        for (VisibleGpu hip : shown) {
             Gpu from = gpus.get(hip.ordinal());
-            for (HipGpu.Way way : hip.links()) {
-                Gpu to = gpus.get(way.to());
-                if (from != null && to != null && way.xgmi() && !joined(known, from, to)) {
+            hip.peers().forEach((other, way) -> {
+                Gpu to = gpus.get(other);
+                // Both ends name a link.
+                boolean first = hip.ordinal() < other;
+                if (first && from != null && to != null && way.linked() && !joined(known, from, to)) {
                     double bandwidth = LinkBandwidths.xgmi(from.architecture()) / way.hops();
                     builder.link(from, to, new Link(LinkType.XGMI, bandwidth, 1));
                 }
-            }
+            });
         }
         return builder.build();
     }
@@ -55,21 +61,5 @@ final class HipMerge {
         return topology.distance(a, b)
                 .filter(way -> way.type() == PathType.NVL || way.type() == PathType.NVB)
                 .isPresent();
-    }
-
-    private static Gpu named(Gpu old, String name) {
-        return new Gpu(
-                old.host(),
-                old.index(),
-                old.name(),
-                old.address(),
-                old.id(),
-                old.vendor(),
-                old.architecture(),
-                old.model().isEmpty() ? name : old.model(),
-                old.numa(),
-                old.gpuDirect(),
-                old.clique(),
-                old.card());
     }
 }

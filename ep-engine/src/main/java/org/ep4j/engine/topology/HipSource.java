@@ -1,7 +1,8 @@
 package org.ep4j.engine.topology;
 
 import java.util.List;
-import java.util.Optional;
+import org.ep4j.engine.driver.VisibleGpu;
+import org.ep4j.engine.hip.HipGpus;
 import org.ep4j.spi.TopologySource;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Topology;
@@ -23,8 +24,7 @@ public final class HipSource implements TopologySource {
             return topology;
         }
         try {
-            Optional<Hip> hip = Hip.find();
-            List<HipGpu> gpus = hip.isPresent() ? hip.get().gpus() : List.of();
+            List<VisibleGpu> gpus = HipGpus.list();
             return gpus.isEmpty() ? topology : HipMerge.merge(topology, gpus);
         } catch (RuntimeException | LinkageError e) {
             return TopologyCopy.of(topology, topology.source(), part -> part)

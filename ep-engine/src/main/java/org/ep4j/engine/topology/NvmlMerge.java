@@ -16,7 +16,6 @@ import org.ep4j.topology.LinkType;
 import org.ep4j.topology.NumaNode;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
 
@@ -52,7 +51,7 @@ final class NvmlMerge {
                 invisible++;
                 old.address().ifPresent(hidden::add);
             } else {
-                changed.put(old, renamed(old, next++));
+                changed.put(old, numbered(old, next++).build());
             }
         }
         Topology.Builder builder = TopologyCopy.some(
@@ -70,49 +69,22 @@ final class NvmlMerge {
     }
 
     private static Gpu gpu(Gpu old, NvmlGpu known) {
-        return new Gpu(
-                old.host(),
-                known.index(),
-                "GPU" + known.index(),
-                old.address(),
-                old.id(),
-                old.vendor(),
-                known.capability() < 0 ? old.architecture() : "sm_" + known.capability(),
-                known.name().isEmpty() ? old.model() : known.name(),
-                old.numa(),
-                old.gpuDirect(),
-                known.clique());
+        return numbered(old, known.index())
+                .architecture(known.capability() < 0 ? old.architecture() : "sm_" + known.capability())
+                .model(known.name().isEmpty() ? old.model() : known.name())
+                .clique(known.clique())
+                .build();
     }
 
-    private static Gpu renamed(Gpu old, int index) {
-        return new Gpu(
-                old.host(),
-                index,
-                "GPU" + index,
-                old.address(),
-                old.id(),
-                old.vendor(),
-                old.architecture(),
-                old.model(),
-                old.numa(),
-                old.gpuDirect(),
-                old.clique());
+    private static Gpu.Builder numbered(Gpu old, int index) {
+        return old.toBuilder().index(index).name("GPU" + index);
     }
 
     private void add(Topology.Builder builder, NvmlGpu lacking) {
-        Gpu none = new Gpu(
-                0,
-                lacking.index(),
-                "",
-                Optional.of(lacking.address()),
-                PciId.UNKNOWN,
-                GpuVendor.NVIDIA,
-                "",
-                "",
-                -1,
-                Optional.empty(),
-                "");
-        Gpu gpu = gpu(none, lacking);
+        Gpu bare = Gpu.builder(0, lacking.index(), GpuVendor.NVIDIA)
+                .address(Optional.of(lacking.address()))
+                .build();
+        Gpu gpu = gpu(bare, lacking);
         gpus.put(lacking.address(), gpu);
         builder.add(gpu);
         builder.warn(gpu.name() + " at " + lacking.address()

@@ -55,6 +55,12 @@ final class HipDeviceTest {
     }
 
     @Test
+    void descriptionsOfTheMachineListTheGpusThatProbesShow() {
+        assertThat(HipGpus.look().all()).isNotEmpty().isEqualTo(HipGpus.list());
+        assertThat(HipGpus.look().driver()).startsWith("HIP ");
+    }
+
+    @Test
     void newMemoryIsZeroAndWhatGoesUpComesDown() {
         try (HipDevice device = EmulatedHip.open(1);
                 DeviceAllocation memory = device.allocate(5000);

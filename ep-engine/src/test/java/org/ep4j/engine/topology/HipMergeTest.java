@@ -3,7 +3,9 @@ package org.ep4j.engine.topology;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
@@ -11,7 +13,6 @@ import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -19,12 +20,16 @@ import org.junit.jupiter.api.Test;
 /** Three GPUs, of which the first two are known to be linked, and what HIP says of them. */
 @Tag("verify")
 final class HipMergeTest {
+    private static final VisibleGpu.Peer XGMI = new VisibleGpu.Peer(true, true, 1);
+    private static final VisibleGpu.Peer PCI = new VisibleGpu.Peer(true, false, 2);
+
     @Test
     void linksThatAreKnownStayAndOthersAreAdded() {
-        HipGpu first = hip(0, 0, List.of(new HipGpu.Way(1, true, 1), new HipGpu.Way(2, true, 2)));
-        HipGpu second = hip(1, 1, List.of(new HipGpu.Way(2, false, 2)));
+        VisibleGpu first = hip(0, 0, Map.of(1, XGMI, 2, new VisibleGpu.Peer(true, true, 2)));
+        VisibleGpu second = hip(1, 1, Map.of(0, XGMI, 2, PCI));
+        VisibleGpu third = hip(2, 2, Map.of(0, new VisibleGpu.Peer(true, true, 2), 1, PCI));
 
-        Topology merged = merge(List.of(first, second, hip(2, 2, List.of())));
+        Topology merged = merge(List.of(first, second, third));
 
         List<Gpu> gpus = merged.gpus();
         assertThat(merged.links(gpus.get(0), gpus.get(1))).containsExactly(new Link(LinkType.XGMI, 96, 2));
@@ -35,14 +40,14 @@ final class HipMergeTest {
 
     @Test
     void devicesAreKnownByTheirAddressNotByTheirNumber() {
-        HipGpu only = hip(0, 2, List.of());
+        VisibleGpu only = hip(0, 2, Map.of());
 
         assertThat(merge(List.of(only)).gpus()).extracting(Gpu::model).containsExactly("", "", "AMD Instinct MI300X");
     }
 
     @Test
     void partitionsWithOneAddressAreLeftAlone() {
-        Topology merged = merge(List.of(hip(0, 0, List.of(new HipGpu.Way(1, true, 1))), hip(1, 0, List.of())));
+        Topology merged = merge(List.of(hip(0, 0, Map.of(1, XGMI)), hip(1, 0, Map.of(0, XGMI))));
 
         assertThat(merged.gpus()).extracting(Gpu::model).containsOnly("");
     }
@@ -60,29 +65,21 @@ final class HipMergeTest {
                 new GpuSwitch(host, "package 0"), new GpuSwitch(host, "package 1"), new Link(LinkType.XGMI, 48, 1));
         Topology machine = builder.build();
 
-        Topology merged =
-                HipMerge.merge(machine, List.of(hip(0, 0, List.of(new HipGpu.Way(1, true, 1))), hip(1, 1, List.of())));
+        Topology merged = HipMerge.merge(machine, List.of(hip(0, 0, Map.of(1, XGMI)), hip(1, 1, Map.of(0, XGMI))));
 
         List<Gpu> gpus = merged.gpus();
         assertThat(merged.links(gpus.get(0), gpus.get(1))).isEmpty();
     }
 
     private static Gpu gpu(int host, int index) {
-        return new Gpu(
-                host,
-                index,
-                "GPU" + index,
-                Optional.of(address(index)),
-                PciId.UNKNOWN,
-                GpuVendor.AMD,
-                "gfx942",
-                "",
-                0,
-                Optional.empty(),
-                "");
+        return Gpu.builder(host, index, GpuVendor.AMD)
+                .address(Optional.of(address(index)))
+                .architecture("gfx942")
+                .numa(0)
+                .build();
     }
 
-    private static Topology merge(List<HipGpu> shown) {
+    private static Topology merge(List<VisibleGpu> shown) {
         Topology.Builder builder = Topology.builder("test");
         int host = builder.host("");
         Gpu[] gpus = new Gpu[3];
@@ -94,8 +91,8 @@ final class HipMergeTest {
         return HipMerge.merge(builder.build(), shown);
     }
 
-    private static HipGpu hip(int ordinal, int bus, List<HipGpu.Way> ways) {
-        return new HipGpu(ordinal, Optional.of(address(bus)), "AMD Instinct MI300X", ways);
+    private static VisibleGpu hip(int ordinal, int bus, Map<Integer, VisibleGpu.Peer> peers) {
+        return new VisibleGpu(ordinal, "AMD Instinct MI300X", Optional.of(address(bus)), "gfx942", true, false, peers);
     }
 
     private static PciAddress address(int bus) {

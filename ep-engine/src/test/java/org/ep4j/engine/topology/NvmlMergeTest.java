@@ -16,7 +16,6 @@ import org.ep4j.topology.NumaNode;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
 import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Tag;
@@ -106,18 +105,10 @@ final class NvmlMergeTest {
         int host = builder.host("");
         builder.add(new NumaNode(host, 0, Processor.UNKNOWN));
         for (int i = 0; i < 3; i++) {
-            builder.add(new Gpu(
-                    host,
-                    i,
-                    "GPU" + i,
-                    Optional.of(address(i)),
-                    PciId.UNKNOWN,
-                    GpuVendor.NVIDIA,
-                    "",
-                    "",
-                    0,
-                    Optional.empty(),
-                    ""));
+            builder.add(Gpu.builder(host, i, GpuVendor.NVIDIA)
+                    .address(Optional.of(address(i)))
+                    .numa(0)
+                    .build());
         }
         return new NvmlMerge(builder.build(), shown).merge();
     }

@@ -13,7 +13,6 @@ import java.util.Optional;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -58,18 +57,10 @@ final class NvmlTest {
         Topology.Builder builder = Topology.builder("test");
         int host = builder.host("");
         for (int i = 0; i < 4; i++) {
-            builder.add(new Gpu(
-                    host,
-                    i,
-                    "GPU" + i,
-                    Optional.of(new PciAddress(0, FIRST_BUS + i, 0, 0)),
-                    PciId.UNKNOWN,
-                    GpuVendor.NVIDIA,
-                    "",
-                    "",
-                    0,
-                    Optional.empty(),
-                    ""));
+            builder.add(Gpu.builder(host, i, GpuVendor.NVIDIA)
+                    .address(Optional.of(new PciAddress(0, FIRST_BUS + i, 0, 0)))
+                    .numa(0)
+                    .build());
         }
         return builder.build();
     }

@@ -1,0 +1,197 @@
+package org.ep4j.engine.driver;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.ep4j.Device;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.MappedBackend;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.GpuPath;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.SpiVersion;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Locality;
+
+/**
+ * A backend that maps the memory of GPUs into each other; subclasses probe, and know the links. What stands against a path on
+ * either side refuses both directions: HIP was seen to allow peer access one way only.
+ */
+public abstract class MappedGpuProvider implements EpBackendProvider {
+    private final PeerFacts facts;
+    private final GpuVendor vendor;
+    private final String deviceCode;
+    private final String otherDevices;
+    private final String unknownLink;
+
+    /**
+     * Creates the provider of a backend.
+     *
+     * @param deviceCode code of the check that the device is a GPU of the vendor
+     * @param otherDevices remedy for other devices
+     * @param unknownLink remedy where the link between two GPUs is unknown
+     */
+    protected MappedGpuProvider(
+            PeerFacts facts, GpuVendor vendor, String deviceCode, String otherDevices, String unknownLink) {
+        this.facts = facts;
+        this.vendor = vendor;
+        this.deviceCode = deviceCode;
+        this.otherDevices = otherDevices;
+        this.unknownLink = unknownLink;
+    }
+
+    /** Facts that only this backend has on a described machine. */
+    protected Map<String, String> describedFacts() {
+        return Map.of();
+    }
+
+    /** The path between two GPUs, if there is one; whether it may be used is another question. */
+    protected abstract Optional<GpuPath> path(RankProfile from, RankProfile to);
+
+    /** What stands against a path between hosts. */
+    protected abstract Optional<NoPath> acrossHosts(RankProfile from, RankProfile to);
+
+    /** Refuses a path because the rank with the GPU {@code mine} does not see the GPU {@code theirs}. */
+    protected abstract NoPath hidden(String mine, String theirs);
+
+    /** Refuses a path because the driver denies peer access between two GPUs. */
+    protected abstract NoPath denied(String mine, String theirs);
+
+    /** Offers a path that nothing stands against. */
+    protected Offer offer(GpuPath path) {
+        return path.offer();
+    }
+
+    @Override
+    public final String id() {
+        return facts.backend();
+    }
+
+    @Override
+    public final SpiVersion spiVersion() {
+        return new SpiVersion(1, 0);
+    }
+
+    final GpuVendor vendor() {
+        return vendor;
+    }
+
+    final Check device(Device device) {
+        return serves(device)
+                ? Check.pass(deviceCode, "device " + device.type())
+                : Check.notApplicable(deviceCode, notServed(device), otherDevices);
+    }
+
+    private boolean serves(Device device) {
+        return device.type().equals(vendor.deviceType());
+    }
+
+    private String notServed(Device device) {
+        return "device " + device.type() + " is not an " + vendor + " GPU";
+    }
+
+    /** Supposes one container and one user for all ranks of a host, with all its GPUs. */
+    @Override
+    public final ProbeReport describe(DescribeRequest request) {
+        Locality around = request.locality();
+        Map<String, String> described = new TreeMap<>(describedFacts());
+        described.put(PeerFacts.GPU, PeerFacts.describedGpu(around.gpu()));
+        described.put(PeerFacts.GPUS, PeerFacts.describedGpus(around));
+        described.put(PeerFacts.INTERPROCESS, PeerFacts.YES);
+        described.put(PeerFacts.ARCHITECTURE, around.architecture());
+        return new ProbeReport(
+                List.of(device(request.device())),
+                described,
+                Map.of(PeerFacts.PIDS, request.hostId(), PeerFacts.USER, "0"));
+    }
+
+    @Override
+    public final Offer offer(RankProfile from, RankProfile to) {
+        for (RankProfile rank : List.of(from, to)) {
+            if (!serves(rank.device())) {
+                return new NoPath(
+                        notServed(rank.device()),
+                        "set ep.device to " + vendor.deviceType() + " on all ranks, or use a backend for that device");
+            }
+            if (facts.fact(rank, PeerFacts.GPU).isEmpty()) {
+                return new NoPath(
+                        "a rank did not report its GPU",
+                        "run the same ep4j version on all ranks, and see the probe checks of that rank");
+            }
+        }
+        Optional<NoPath> obstacle = from.hostId().equals(to.hostId())
+                ? visibility(from, to).or(() -> visibility(to, from)).or(() -> facts.processes(from, to))
+                : acrossHosts(from, to);
+        if (obstacle.isPresent()) {
+            return obstacle.get();
+        }
+        Optional<GpuPath> path = path(from, to);
+        return path.isPresent() ? offer(path.get()) : new NoPath("the link between the GPUs is unknown", unknownLink);
+    }
+
+    private Optional<NoPath> visibility(RankProfile from, RankProfile to) {
+        String mine = facts.fact(from, PeerFacts.GPU);
+        String theirs = facts.fact(to, PeerFacts.GPU);
+        if (theirs.equals(mine)) {
+            return Optional.empty();
+        }
+        if (facts.index(from, theirs).isEmpty()) {
+            return Optional.of(hidden(mine, theirs));
+        }
+        return facts.lists(from, PeerFacts.DENIED, theirs) ? Optional.of(denied(mine, theirs)) : Optional.empty();
+    }
+
+    /** True when the bytes of two ranks take PCIe. */
+    public final boolean byPci(RankProfile from, RankProfile to) {
+        return path(from, to).filter(path -> !path.gpuLinks()).isPresent();
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * <p>Pairs of GPUs that PCIe joins are tested here, and opening fails where PCIe does not keep data before its flag.
+     */
+    @Override
+    public final EpBackend open(OpenContext context) {
+        Collective collective = new Collective(id(), context);
+        Deadline deadline = Deadline.in(context.deadline());
+        GpuSharing sharing =
+                collective.apart("open", deadline, () -> GpuSharing.of(context.device(), vendor.deviceType()));
+        MemoryHandle.Kind kind = facts.kind(context, collective);
+        new PeerOrderingCheck(
+                        context,
+                        collective,
+                        new GpuExposure(context, collective, sharing, kind, "of-ordering"),
+                        this::byPci,
+                        PeerOrderingCheck.ROUNDS,
+                        PeerOrderingCheck.WAIT)
+                .run(deadline);
+        return new MappedBackend(
+                context,
+                collective,
+                "on " + context.device().id(),
+                overPci(context),
+                (ranks, name) -> new GpuExposure(context, ranks, sharing, kind, name));
+    }
+
+    private Optional<String> overPci(OpenContext context) {
+        List<RankProfile> profiles = context.plan().profiles();
+        RankProfile mine = profiles.get(context.rank());
+        return context.ranks().stream()
+                .map(profiles::get)
+                .filter(peer -> context.plan().pathKind(mine.rank(), peer.rank()) == PathKind.MAPPED)
+                .filter(peer -> byPci(mine, peer))
+                .findFirst()
+                .map(peer -> peer.label() + " is reached over PCIe");
+    }
+}
