@@ -1,8 +1,12 @@
 package org.ep4j.engine.buffer;
 
+import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.EpShape;
+import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.LocalLayout.LowLatency;
 
 /**
  * How the rows of a low-latency dispatch travel and arrive.
@@ -33,6 +37,35 @@ public record LowLatencyFormat(WireFormat wire, EpShape shape) {
     public int scaleCount() {
         int scales = shape.scales();
         return wire == WireFormat.FP8_UE8M0 ? (scales + UE8M0_GROUP - 1) / UE8M0_GROUP * UE8M0_GROUP : scales;
+    }
+
+    /** Packed rows of a dispatch in the bank of its number, or the caller's tensor. */
+    public Tensor rowTensor(LowLatencyDispatchRequest request, BufferState state, long number) {
+        return request.out().isPresent()
+                ? request.out().get()
+                : state.tensor(
+                        number,
+                        LowLatency.ROWS,
+                        rowType(),
+                        state.localExperts(),
+                        shape.lowLatencyRows(state.ranks()),
+                        shape.hidden());
+    }
+
+    /** Scales of the packed rows; empty without scales. */
+    public Optional<Tensor> scaleTensor(LowLatencyDispatchRequest request, BufferState state, long number) {
+        if (!fp8()) {
+            return Optional.empty();
+        }
+        return request.outScales().isPresent()
+                ? request.outScales()
+                : Optional.of(state.tensor(
+                        number,
+                        LowLatency.SCALES,
+                        scaleType(),
+                        state.localExperts(),
+                        shape.lowLatencyRows(state.ranks()),
+                        scaleCount()));
     }
 
     /** As kernels and what the ranks agree on say it. */

@@ -11,7 +11,6 @@ import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;
-import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.RowLayout;
@@ -210,11 +209,5 @@ public final class RequestChecks {
                     partial ? "given in the dispatch for a rank-partial combine" : "given here or in the dispatch",
                     "pass the weights of this rank's tokens");
         }
-    }
-
-    /** What a handle is refused with that another buffer made. */
-    public static EpStateException foreignHandle() {
-        return new EpStateException("the handle belongs to another buffer (or to a closed one);"
-                + " combine on the buffer that dispatched, with the handle of that dispatch");
     }
 }

@@ -27,6 +27,7 @@ import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.BufferState;
 import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.buffer.RequestTensors;
@@ -166,7 +167,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public Tensor combineInput() {
         requireHighThroughput();
         var layout = state.symmetricLayout();
-        return GpuState.tensor(
+        return BufferState.tensor(
                 state.symmetric(),
                 layout.combineArea(),
                 DataType.BF16,
@@ -178,7 +179,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public Tensor lowLatencyCombineInput() {
         requireLowLatency();
         return state.tensor(
-                (int) (lowLatency.combines().next() & 1),
+                lowLatency.combines().number() + 1,
                 LocalLayout.LowLatency.COMBINE_INPUT,
                 DataType.BF16,
                 state.localExperts(),

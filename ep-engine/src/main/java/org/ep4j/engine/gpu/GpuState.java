@@ -5,6 +5,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.BufferState;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
@@ -37,7 +38,8 @@ record GpuState(
         DeviceMemory lowLatency,
         DeviceMemory temporary,
         Processors processors,
-        boolean remotes) {
+        boolean remotes)
+        implements BufferState {
     /** Blocks that move rows in high throughput. */
     int highThroughputProcessors() {
         return processors.highThroughput();
@@ -52,11 +54,13 @@ record GpuState(
         return peers.rank();
     }
 
-    int ranks() {
+    @Override
+    public int ranks() {
         return peers.ranks();
     }
 
-    int localExperts() {
+    @Override
+    public int localExperts() {
         return placement.localExperts(peers.rank());
     }
 
@@ -64,7 +68,8 @@ record GpuState(
         return new RequestChecks(device.id(), shape, ranks(), localExperts());
     }
 
-    BufferLayout symmetricLayout() {
+    @Override
+    public BufferLayout symmetricLayout() {
         return peers.layout();
     }
 
@@ -72,28 +77,26 @@ record GpuState(
         return highThroughput.address() + layout.offset(region);
     }
 
-    long address(int bank, LocalLayout.LowLatency region) {
-        return lowLatency.address() + bank * layout.lowLatencyBytes() + layout.offset(region);
+    long address(long number, LocalLayout.LowLatency region) {
+        return lowLatency.address() + offset(number, region);
     }
 
-    Tensor tensor(LocalLayout.HighThroughput region, DataType type, long... dims) {
-        return tensor(highThroughput, layout.offset(region), type, dims);
+    private long offset(long number, LocalLayout.LowLatency region) {
+        return (number & 1) * layout.lowLatencyBytes() + layout.offset(region);
     }
 
-    Tensor tensor(int bank, LocalLayout.LowLatency region, DataType type, long... dims) {
-        return tensor(lowLatency, bank * layout.lowLatencyBytes() + layout.offset(region), type, dims);
+    @Override
+    public Tensor tensor(LocalLayout.HighThroughput region, DataType type, long... dims) {
+        return BufferState.tensor(highThroughput, layout.offset(region), type, dims);
+    }
+
+    @Override
+    public Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims) {
+        return BufferState.tensor(lowLatency, offset(number, region), type, dims);
     }
 
     /** This rank's symmetric memory: until a recovery moves the buffer, and another one then. */
     DeviceMemory symmetric() {
         return peers.symmetric();
-    }
-
-    static Tensor tensor(DeviceMemory memory, long offset, DataType type, long... dims) {
-        long bytes = type.bytes();
-        for (long dim : dims) {
-            bytes *= dim;
-        }
-        return Tensor.of(memory.slice(offset, bytes), type, dims);
     }
 }

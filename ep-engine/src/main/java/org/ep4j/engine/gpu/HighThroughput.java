@@ -1,8 +1,6 @@
 package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
-import org.ep4j.DispatchHandle;
-import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.sync.Validity;
 
 /** What the high-throughput operations of one buffer share. Used under the lock of {@link Operations}. */
@@ -56,15 +54,6 @@ final class HighThroughput {
     long beginCombine() {
         combines.begin(++combineCalls);
         return combineCalls;
-    }
-
-    /** A handle of this buffer. */
-    HighThroughputHandle own(DispatchHandle handle) {
-        if (handle instanceof HighThroughputHandle own && own.owner() == this) {
-            own.requireOpen();
-            return own;
-        }
-        throw RequestChecks.foreignHandle();
     }
 
     void close() {

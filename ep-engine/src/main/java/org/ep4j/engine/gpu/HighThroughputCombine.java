@@ -4,7 +4,6 @@ import static org.ep4j.engine.layout.LocalLayout.HighThroughput.COMBINED;
 import static org.ep4j.engine.layout.LocalLayout.HighThroughput.COMBINED_WEIGHTS;
 
 import java.util.List;
-import java.util.Optional;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -13,6 +12,9 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.EngineHandle;
+import org.ep4j.engine.buffer.HighThroughputResults;
+import org.ep4j.engine.buffer.Source;
 import org.ep4j.engine.gpu.KernelSizes.RowPieces;
 import org.ep4j.engine.layout.BufferLayout;
 
@@ -21,7 +23,7 @@ import org.ep4j.engine.layout.BufferLayout;
  * memory, and reduced in the same pass. In the exact by-expert form every selection's row is first sent to its slot on the
  * token's rank. The kernels are those of {@code ht_combine.cu}.
  */
-final class HighThroughputCombine {
+final class HighThroughputCombine implements Source {
     private static final long WEIGHTS_FLAG = 1;
 
     /** Codes of what the ranks agree on, see {@link org.ep4j.engine.sync.OperationNames}. */
@@ -33,12 +35,15 @@ final class HighThroughputCombine {
     private final GpuState state;
     private final BufferLayout layout;
     private final CombineRequest request;
+    /** Kept for as long as the result, since the kernels read it. */
     private final HighThroughputHandle handle;
+
     private final int topK;
     private final boolean partial;
     private final boolean selections;
     private final DeviceMemory symmetric;
     private final long input;
+    private long number;
 
     /** Checks all arguments. */
     HighThroughputCombine(HighThroughput mode, CombineRequest request) {
@@ -46,13 +51,18 @@ final class HighThroughputCombine {
         this.state = mode.state();
         this.layout = state.symmetricLayout();
         this.request = request;
-        handle = mode.own(request.handle());
+        handle = EngineHandle.own(request.handle(), HighThroughputHandle.class, mode);
         topK = state.shape().topK();
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
         partial = handle.byExpert() && !selections;
         symmetric = state.symmetric();
         state.checks().combine(request, handle, handle.alignment(), symmetric, layout);
         input = selections ? 0 : inPlace() ? offset() : layout.combineArea();
+    }
+
+    @Override
+    public long number() {
+        return number;
     }
 
     /** Where x lies in this rank's symmetric memory, if it does. */
@@ -79,7 +89,7 @@ final class HighThroughputCombine {
             throw new EpStateException("the buffer recovered while combine was called; call combine again");
         }
         handle.usedBy(queue);
-        long number = mode.beginCombine();
+        number = mode.beginCombine();
         Tensor out = request.out()
                 .orElseGet(() -> state.tensor(
                         COMBINED, DataType.BF16, handle.tokens(), state.shape().hidden()));
@@ -88,7 +98,7 @@ final class HighThroughputCombine {
                 .set(Param.FLAGS, request.weights().isPresent() ? WEIGHTS_FLAG : 0)
                 .set(Param.TOKENS, handle.tokens())
                 .set(Param.X, request.x().address())
-                .set(Param.HANDLE, handle.memory().address())
+                .set(Param.HANDLE, handle.routing().address())
                 .set(Param.BY_EXPERT, handle.byExpert())
                 .set(Param.PARTIAL, partial)
                 .set(Param.INPUT, input)
@@ -115,13 +125,12 @@ final class HighThroughputCombine {
         }
         int rows = (selections ? topK : Math.min(topK, state.ranks())) + bias.size();
         launch(queue, "ht_combine", sums(rows), arguments);
-        return new Result(
-                mode,
-                number,
-                event,
-                handle,
+        return new HighThroughputResults.Combine(
+                this,
+                mode.combines(),
                 out,
-                request.weights().map(w -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK)));
+                request.weights().map(w -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK)),
+                event);
     }
 
     private void launch(Queue queue, String kernel, RowPieces pieces, Arguments arguments) {
@@ -139,31 +148,5 @@ final class HighThroughputCombine {
 
     private RowPieces copies() {
         return RowPieces.forCopies(state.device().facts(), (int) layout.rowBytes(), state.ranks());
-    }
-
-    /**
-     * A combine that is queued.
-     *
-     * @param handle kept, since the kernels read it
-     */
-    private record Result(
-            HighThroughput mode,
-            long number,
-            EpEvent event,
-            HighThroughputHandle handle,
-            Tensor outTensor,
-            Optional<Tensor> weightsTensor)
-            implements CombineResult {
-        @Override
-        public Tensor out() {
-            mode.combines().check(number);
-            return outTensor;
-        }
-
-        @Override
-        public Optional<Tensor> weights() {
-            mode.combines().check(number);
-            return weightsTensor;
-        }
     }
 }

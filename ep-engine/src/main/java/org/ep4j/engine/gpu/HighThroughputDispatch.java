@@ -1,5 +1,6 @@
 package org.ep4j.engine.gpu;
 
+import java.util.Objects;
 import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
@@ -10,14 +11,17 @@ import org.ep4j.EpEvent;
 import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.EngineHandle;
+import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.LocalLayout.HighThroughput;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One high-throughput dispatch: counts, then every row written once to its final place in the memory of each rank that
  * needs it, then the records are unpacked, and rows that belong elsewhere are moved there. See {@code ht_dispatch.cu}.
  */
-final class HighThroughputDispatch {
+final class HighThroughputDispatch implements HighThroughputResults.DispatchSource {
     private static final long DISPATCH = 1;
     private static final long CACHED_DISPATCH = 2;
     private static final long FP8_FLAG = 1;
@@ -35,6 +39,12 @@ final class HighThroughputDispatch {
     private final boolean fp8;
     private final long worstRows;
 
+    private long call;
+    /** Absent until the dispatch is queued. */
+    private @Nullable HighThroughputHandle handle;
+
+    private DeviceMemory symmetric;
+
     /** Checks all that can be checked without reading device contents. */
     HighThroughputDispatch(org.ep4j.engine.gpu.HighThroughput mode, DispatchRequest request) {
         this.mode = mode;
@@ -45,15 +55,47 @@ final class HighThroughputDispatch {
         tokens = checks.dispatch(request);
         fp8 = request.scales().isPresent();
         request.topkIds().ifPresent(ids -> checks.ids(ids, tokens));
-        cached = request.cached().map(mode::own);
+        cached = request.cached().map(known -> EngineHandle.own(known, HighThroughputHandle.class, mode));
         checks.dispatchTo(request, tokens, cached);
         worstRows = checks.worstRows(
                 request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
         checks.room(request, worstRows);
+        symmetric = state.symmetric();
     }
 
     private boolean byExpert() {
         return request.layout() == RowLayout.BY_EXPERT;
+    }
+
+    @Override
+    public long number() {
+        return call;
+    }
+
+    @Override
+    public HighThroughputHandle handle() {
+        return Objects.requireNonNull(handle);
+    }
+
+    @Override
+    public DataType idType() {
+        return handle().idType();
+    }
+
+    @Override
+    public DeviceMemory symmetric() {
+        return symmetric;
+    }
+
+    @Override
+    public int[] tokensPerExpert() {
+        int[] aligned = new int[state.localExperts()];
+        // Rows received, rows seen, selections of the experts, then offsets.
+        int offsets = 2 + aligned.length;
+        for (int e = 0; e < aligned.length; e++) {
+            aligned[e] = (int) (handle().count(offsets + e + 1) - handle().count(offsets + e));
+        }
+        return aligned;
     }
 
     DispatchResult run(Queue queue, EpEvent event) {
@@ -64,10 +106,12 @@ final class HighThroughputDispatch {
                     "false while the stream records a graph",
                     "use worstCase(): sizes are fixed when a graph is recorded");
         }
-        long call = mode.beginDispatch();
-        HighThroughputHandle handle = cached.orElseGet(() -> newHandle(event));
-        handle.usedBy(queue);
-        Arguments arguments = arguments(queue, handle);
+        call = mode.beginDispatch();
+        HighThroughputHandle used = cached.orElseGet(() -> newHandle(event));
+        used.usedBy(queue);
+        handle = used;
+        symmetric = state.symmetric();
+        Arguments arguments = arguments(queue, used);
         launch(queue, "ht_send", KernelSizes.sendStage(shape, state.symmetricLayout(), state.ranks(), fp8), arguments);
         if (state.remotes()) {
             launch(queue, "ht_take", KernelSizes.rowStage(rowBytes()), arguments);
@@ -76,26 +120,14 @@ final class HighThroughputDispatch {
         if (byExpert() || request.out().isPresent()) {
             launch(queue, "ht_expand", KernelSizes.rowStage(rowBytes()), arguments);
         }
-        return new HighThroughputResult(
-                mode,
-                handle,
-                call,
-                event,
-                rowTensor(),
-                request.exactCounts(),
-                worstRows,
-                fp8,
-                request.topkWeights().isPresent());
+        return new HighThroughputResults.Dispatch(this, mode.dispatches(), state, request, worstRows, event);
     }
 
     private HighThroughputHandle newHandle(EpEvent event) {
         HandlePool.HandleMemory memory = mode.handles().take();
+        DataType idType = request.topkIds().orElseThrow().type();
         return new HighThroughputHandle(
-                mode, memory, tokens, request.layout(), request.expertAlignment(), wideIds(), event);
-    }
-
-    private boolean wideIds() {
-        return request.topkIds().map(ids -> ids.type() == DataType.INT64).orElse(false);
+                mode, memory, tokens, request.layout(), request.expertAlignment(), idType, event);
     }
 
     private int rowBytes() {
@@ -121,18 +153,18 @@ final class HighThroughputDispatch {
                 | (request.x().type() == DataType.FP8_E4M3_FNUZ ? FNUZ_FLAG : 0);
     }
 
-    private Arguments arguments(Queue queue, HighThroughputHandle handle) {
+    private Arguments arguments(Queue queue, HighThroughputHandle used) {
         return queue.arguments()
                 .set(Param.KIND, cached.isPresent() ? CACHED_DISPATCH : DISPATCH)
                 .set(Param.FLAGS, flags())
                 .set(Param.TOKENS, tokens)
                 .set(Param.X, request.x().address())
                 .set(Param.IDS, address(request.topkIds()))
-                .set(Param.WIDE_IDS, handle.wideIds())
+                .set(Param.WIDE_IDS, used.idType() == DataType.INT64)
                 .set(Param.WEIGHTS, address(request.topkWeights()))
                 .set(Param.SCALES, address(request.scales()))
-                .set(Param.HANDLE, handle.memory().address())
-                .set(Param.COUNTS, handle.memory().countsAddress())
+                .set(Param.HANDLE, used.routing().address())
+                .set(Param.COUNTS, used.routing().countsAddress())
                 .set(Param.ROWS, mostRows())
                 .set(Param.ALIGNMENT, request.expertAlignment())
                 .set(Param.BY_EXPERT, byExpert())
@@ -167,19 +199,5 @@ final class HighThroughputDispatch {
         return request.out().isPresent()
                 ? request.out().get().address()
                 : byExpert() ? state.address(HighThroughput.EXPANDED) : 0;
-    }
-
-    private HighThroughputResult.Rows rowTensor() {
-        DataType type = request.x().type();
-        int hidden = shape.hidden();
-        if (request.out().isPresent()) {
-            Tensor out = request.out().get();
-            return rows -> Tensor.of(out.memory(), type, rows, hidden);
-        }
-        // The memory in use now: rows do not move with the buffer.
-        DeviceMemory symmetric = state.symmetric();
-        return byExpert()
-                ? rows -> state.tensor(HighThroughput.EXPANDED, type, rows, hidden)
-                : rows -> GpuState.tensor(symmetric, state.symmetricLayout().rows(), type, rows, hidden);
     }
 }

@@ -1,15 +1,15 @@
 package org.ep4j.engine.gpu;
 
+import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.EpEvent;
 import org.ep4j.RowLayout;
 
 /** Routing of a high-throughput dispatch. */
-final class HighThroughputHandle extends PooledHandle implements DispatchHandle {
-    private final HighThroughput owner;
+final class HighThroughputHandle extends PooledHandle<HighThroughput> implements DispatchHandle {
     private final RowLayout layout;
     private final int alignment;
-    private final boolean wideIds;
+    private final DataType idType;
     private final EpEvent known;
 
     /**
@@ -23,45 +23,36 @@ final class HighThroughputHandle extends PooledHandle implements DispatchHandle 
             int tokens,
             RowLayout layout,
             int alignment,
-            boolean wideIds,
+            DataType idType,
             EpEvent known) {
-        super(owner.handles(), memory, tokens);
-        this.owner = owner;
+        super(owner, owner.handles(), memory, tokens);
         this.layout = layout;
         this.alignment = alignment;
-        this.wideIds = wideIds;
+        this.idType = idType;
         this.known = known;
-    }
-
-    HighThroughput owner() {
-        return owner;
     }
 
     int alignment() {
         return alignment;
     }
 
-    boolean wideIds() {
-        return wideIds;
-    }
-
-    EpEvent known() {
-        return known;
+    DataType idType() {
+        return idType;
     }
 
     boolean byExpert() {
         return layout == RowLayout.BY_EXPERT;
     }
 
-    /** A word of the counts, which are there when {@link #known} has come. */
+    /** A word of the counts, which are there when the dispatch has ended. */
     long count(int index) {
-        return owner.handles().count(memory(), index);
+        return owner().handles().count(routing(), index);
     }
 
     /** Waits for the counts. */
     @Override
     public long rows() {
-        known.await(owner.state().waits().longest());
+        known.await(owner().state().waits().longest());
         return count(1);
     }
 

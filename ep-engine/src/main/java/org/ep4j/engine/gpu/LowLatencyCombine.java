@@ -6,6 +6,8 @@ import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.EngineHandle;
+import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Receipt;
 
@@ -13,7 +15,7 @@ import org.ep4j.engine.sync.Receipt;
  * One low-latency combine: a kernel that sends the row of every selection, or one sum for each (token, rank), to the
  * token's rank, and one that adds them up there. See {@code ll_combine.cu}.
  */
-final class LowLatencyCombine {
+final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     private static final int PARTIAL_FLAG = 1;
     private static final int LOG_FMT_FLAG = 2;
 
@@ -30,9 +32,14 @@ final class LowLatencyCombine {
         this.mode = mode;
         this.state = mode.state();
         this.request = request;
-        handle = mode.own(request.handle());
+        handle = EngineHandle.own(request.handle(), LowLatencyHandleImpl.class, mode);
         state.checks().lowLatencyCombine(request, handle.tokens(), handle.weighted());
         partial = request.precision() != CombinePrecision.EXACT;
+    }
+
+    @Override
+    public long number() {
+        return call;
     }
 
     /** Queues it, with the hook its first half. */
@@ -41,14 +48,13 @@ final class LowLatencyCombine {
         handle.usedBy(queue);
         call = mode.combines().begin();
         if (request.hook()) {
-            handle.beginPending();
+            handle.retain();
         }
         send(queue);
-        Receipt receipt = new Receipt(request.hook());
         if (!request.hook()) {
             receive(queue);
         }
-        return new LowLatencyResults.Combine(this, mode.combines(), call, event, receipt);
+        return new LowLatencyResults.Combine(this, mode.combines().validity(), new Receipt(request.hook()), event);
     }
 
     private void send(Queue queue) {
@@ -77,13 +83,13 @@ final class LowLatencyCombine {
         mode.combines().abandon(call);
     }
 
-    /** The receiving half of the hook. Returns when it is done. */
-    void receiveLater(Receipt receipt) {
+    @Override
+    public void receive(Receipt receipt) {
         mode.receiveLater(request, request.options(), receipt, mode.combines(), call, queue -> {
             try {
                 receive(queue);
             } finally {
-                handle.endPending();
+                handle.release();
             }
         });
     }
@@ -96,31 +102,30 @@ final class LowLatencyCombine {
                 request.logFmt() ? LowLatencyPieces.of(state).codedReceiveBytes() : 0,
                 arguments(queue),
                 request.x(),
-                outTensor((int) (call & 1)));
-        mode.combines().received(call);
+                out());
+        mode.combines().end(call);
     }
 
     private Arguments arguments(Queue queue) {
-        int bank = (int) (call & 1);
         Arguments arguments = queue.arguments()
                 .set(Param.FLAGS, (partial ? PARTIAL_FLAG : 0) | (request.logFmt() ? LOG_FMT_FLAG : 0))
                 .set(Param.PARTIAL, partial)
                 .set(Param.LOG_FMT, request.logFmt())
                 .set(Param.TOKENS, handle.tokens())
-                .set(Param.BANK, bank)
+                .set(Param.BANK, call & 1)
                 .set(Param.X, request.x().address())
-                .set(Param.HANDLE, handle.memory().address())
-                .set(Param.OUT, outTensor(bank).address());
+                .set(Param.HANDLE, handle.routing().address())
+                .set(Param.OUT, out().address());
         request.topkWeights().ifPresent(w -> arguments.set(Param.WEIGHTS, w.address()));
         request.waitStats().ifPresent(s -> arguments.set(Param.WAIT_STATISTICS, s.address()));
         return arguments;
     }
 
-    /** The result of a bank or the caller's tensor. */
-    Tensor outTensor(int bank) {
+    @Override
+    public Tensor out() {
         return request.out()
                 .orElseGet(() -> state.tensor(
-                        bank,
+                        call,
                         LocalLayout.LowLatency.COMBINED,
                         DataType.BF16,
                         handle.tokens(),

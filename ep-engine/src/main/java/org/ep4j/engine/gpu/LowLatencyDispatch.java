@@ -1,44 +1,53 @@
 package org.ep4j.engine.gpu;
 
-import java.util.Optional;
+import java.util.Objects;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
-import org.ep4j.EpShape;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
-import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.LowLatencyFormat;
+import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestChecks;
-import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.LocalLayout.LowLatency;
 import org.ep4j.engine.sync.Receipt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One low-latency dispatch: a kernel that encodes every token and sends it once to each rank that needs it, and one that
  * receives and writes rows to the packed rows of their experts. See {@code ll_dispatch.cu}.
  */
-final class LowLatencyDispatch {
+final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
     private static final int WEIGHTS_FLAG = 1 << 8;
 
     private final org.ep4j.engine.gpu.LowLatency mode;
     private final GpuState state;
-    private final EpShape shape;
     private final LowLatencyDispatchRequest request;
     private final LowLatencyFormat format;
     private final int tokens;
 
     private long call;
+    /** Absent until the dispatch is queued. */
+    private @Nullable LowLatencyHandleImpl handle;
 
     /** Checks all that can be checked without reading device contents. */
     LowLatencyDispatch(org.ep4j.engine.gpu.LowLatency mode, LowLatencyDispatchRequest request) {
         this.mode = mode;
         this.state = mode.state();
-        this.shape = state.shape();
         this.request = request;
-        this.format = new LowLatencyFormat(request.format(), shape);
+        this.format = new LowLatencyFormat(request.format(), state.shape());
         RequestChecks checks = state.checks();
         tokens = checks.lowLatencyDispatch(request);
         checks.ids(request.topkIds(), tokens);
+    }
+
+    @Override
+    public long number() {
+        return call;
+    }
+
+    @Override
+    public LowLatencyHandleImpl handle() {
+        return Objects.requireNonNull(handle);
     }
 
     /** Queues it, with the hook its first half. */
@@ -46,11 +55,12 @@ final class LowLatencyDispatch {
         call = mode.dispatches().begin();
         HandlePool.HandleMemory memory = mode.handles().take();
         boolean weighted = request.topkWeights().isPresent();
-        LowLatencyHandleImpl handle = new LowLatencyHandleImpl(mode, memory, tokens, weighted);
-        handle.usedBy(queue);
+        LowLatencyHandleImpl made = new LowLatencyHandleImpl(mode, memory, tokens, weighted);
+        made.usedBy(queue);
         if (request.hook()) {
-            handle.beginPending();
+            made.retain();
         }
+        handle = made;
         LowLatencyPieces pieces = LowLatencyPieces.of(state);
         queue.launchOverlapping(
                 "ll_dispatch_send",
@@ -58,12 +68,12 @@ final class LowLatencyDispatch {
                 pieces.sendBlocks(state.remotes() ? tokens + 1 : tokens),
                 pieces.sendThreads(),
                 pieces.sendBytes(),
-                arguments(queue, handle));
-        Receipt receipt = new Receipt(request.hook());
+                arguments(queue));
         if (!request.hook()) {
-            receive(queue, handle);
+            receive(queue);
         }
-        return new LowLatencyResults.Dispatch(this, mode.dispatches(), call, handle, event, receipt);
+        return new LowLatencyResults.Dispatch(
+                this, mode.dispatches().validity(), state, request, format, new Receipt(request.hook()), event);
     }
 
     /** Its first half has failed. */
@@ -71,81 +81,49 @@ final class LowLatencyDispatch {
         mode.dispatches().abandon(call);
     }
 
-    /** The receiving half of the hook. Returns when it is done. */
-    void receiveLater(LowLatencyHandleImpl handle, Receipt receipt) {
+    @Override
+    public void receive(Receipt receipt) {
         mode.receiveLater(request, request.options(), receipt, mode.dispatches(), call, queue -> {
             try {
-                receive(queue, handle);
+                receive(queue);
             } finally {
-                handle.endPending();
+                handle().release();
             }
         });
     }
 
-    private void receive(Queue queue, LowLatencyHandleImpl handle) {
+    private void receive(Queue queue) {
         LowLatencyPieces pieces = LowLatencyPieces.of(state);
         queue.launchReceiving(
                 "ll_dispatch_receive",
                 state.lowLatencyProcessors(),
                 LowLatencyPieces.RECEIVE_THREADS,
                 pieces.receiveBytes(),
-                arguments(queue, handle),
+                arguments(queue),
                 request.x(),
-                rowTensor((int) (call & 1)));
-        mode.dispatches().received(call);
-        handle.received();
+                format.rowTensor(request, state, call));
+        mode.dispatches().end(call);
+        handle().received();
     }
 
-    private Arguments arguments(Queue queue, LowLatencyHandleImpl handle) {
-        int bank = (int) (call & 1);
+    private Arguments arguments(Queue queue) {
         Arguments arguments = queue.arguments()
-                .set(Param.FLAGS, format.code() | (handle.weighted() ? WEIGHTS_FLAG : 0))
+                .set(Param.FLAGS, format.code() | (handle().weighted() ? WEIGHTS_FLAG : 0))
                 .set(Param.FORMAT, format.code())
                 .set(Param.TOKENS, tokens)
-                .set(Param.BANK, bank)
+                .set(Param.BANK, call & 1)
                 .set(Param.X, request.x().address())
                 .set(Param.IDS, request.topkIds().address())
                 .set(Param.WIDE_IDS, request.topkIds().type() == DataType.INT64)
-                .set(Param.HANDLE, handle.memory().address())
-                .set(Param.OUT, rowTensor(bank).address())
-                .set(Param.SOURCE_TOKENS, state.address(bank, LowLatency.SOURCE_TOKENS))
-                .set(Param.LL_COUNTS, state.address(bank, LowLatency.COUNTS))
-                .set(Param.RANGES, state.address(bank, LowLatency.RANGES));
-        scaleTensor(bank).ifPresent(scales -> arguments.set(Param.OUT_SCALES, scales.address()));
+                .set(Param.HANDLE, handle().routing().address())
+                .set(Param.OUT, format.rowTensor(request, state, call).address())
+                .set(Param.SOURCE_TOKENS, state.address(call, LowLatency.SOURCE_TOKENS))
+                .set(Param.LL_COUNTS, state.address(call, LowLatency.COUNTS))
+                .set(Param.RANGES, state.address(call, LowLatency.RANGES));
+        format.scaleTensor(request, state, call).ifPresent(scales -> arguments.set(Param.OUT_SCALES, scales.address()));
         request.topkWeights().ifPresent(w -> arguments.set(Param.WEIGHTS, w.address()));
         request.cumulativeStats().ifPresent(s -> arguments.set(Param.STATISTICS, s.address()));
         request.waitStats().ifPresent(s -> arguments.set(Param.WAIT_STATISTICS, s.address()));
         return arguments;
-    }
-
-    /** The packed rows of a bank or the caller's tensor. */
-    Tensor rowTensor(int bank) {
-        return request.out().orElseGet(() -> tensor(bank, LowLatency.ROWS, format.rowType(), rows(), shape.hidden()));
-    }
-
-    /** The scales of a bank or the caller's tensor. */
-    Optional<Tensor> scaleTensor(int bank) {
-        return format.fp8()
-                ? Optional.of(request.outScales()
-                        .orElseGet(
-                                () -> tensor(bank, LowLatency.SCALES, format.scaleType(), rows(), format.scaleCount())))
-                : Optional.empty();
-    }
-
-    /** A result of a bank: one entry for each local expert, of {@code dims}. */
-    Tensor tensor(int bank, LocalLayout.LowLatency region, DataType type, long... dims) {
-        long[] all = new long[dims.length + 1];
-        all[0] = state.localExperts();
-        System.arraycopy(dims, 0, all, 1, dims.length);
-        return state.tensor(bank, region, type, all);
-    }
-
-    /** Rows of an expert. */
-    long rows() {
-        return shape.lowLatencyRows(state.ranks());
-    }
-
-    int ranks() {
-        return state.ranks();
     }
 }

@@ -4,19 +4,13 @@ import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyHandle;
 
 /** Routing of a low-latency dispatch. */
-final class LowLatencyHandleImpl extends PooledHandle implements LowLatencyHandle {
-    private final LowLatency owner;
+final class LowLatencyHandleImpl extends PooledHandle<LowLatency> implements LowLatencyHandle {
     private final boolean weighted;
     private volatile boolean received;
 
     LowLatencyHandleImpl(LowLatency owner, HandlePool.HandleMemory memory, int tokens, boolean weighted) {
-        super(owner.handles(), memory, tokens);
-        this.owner = owner;
+        super(owner, owner.handles(), memory, tokens);
         this.weighted = weighted;
-    }
-
-    LowLatency owner() {
-        return owner;
     }
 
     boolean weighted() {

@@ -12,6 +12,8 @@ import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.EngineHandle;
+import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
@@ -26,7 +28,7 @@ import org.ep4j.engine.sync.Peers;
  * memory, or in its own memory if the other rank had to send it, and reduced in the same pass. In the exact by-expert form
  * every selection's row is first sent to its slot on the token's rank.
  */
-final class HighThroughputCombine {
+final class HighThroughputCombine extends Operation {
     private static final long WEIGHTS_FLAG = 1;
 
     private final HighThroughput mode;
@@ -45,6 +47,9 @@ final class HighThroughputCombine {
     private final boolean selections;
     private final ReturnedRows returned;
     private final int[] returnedRows;
+    private final Tensor out;
+    private final Optional<Tensor> outWeights;
+    private long number;
 
     /** Checks all arguments. */
     HighThroughputCombine(HighThroughput mode, CombineRequest request, RowSum sum) {
@@ -53,7 +58,7 @@ final class HighThroughputCombine {
         this.layout = state.peers().layout();
         this.request = request;
         this.sum = sum;
-        handle = Handles.own(request.handle(), mode);
+        handle = EngineHandle.own(request.handle(), HighThroughputHandle.class, mode);
         topK = state.shape().topK();
         rowBytes = layout.rowBytes();
         state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
@@ -63,21 +68,35 @@ final class HighThroughputCombine {
             biases.add(state.views().of(bias));
         }
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
+        out = request.out()
+                .orElseGet(() -> state.tensor(
+                        COMBINED, DataType.BF16, handle.tokens(), state.shape().hidden()));
+        outWeights = request.weights().map(w -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK));
         routing = handle.retain();
         sent = routing.sent();
         returned = new ReturnedRows(state, routing);
         returnedRows = returned.indices();
     }
 
-    CombineResult run(Deadline deadline) {
+    CombineResult result(EpEvent event) {
+        return new HighThroughputResults.Combine(this, mode.combines(), out, outWeights, event);
+    }
+
+    @Override
+    public long number() {
+        return number;
+    }
+
+    @Override
+    void run(Deadline deadline) {
         try {
-            return exchange(deadline);
+            exchange(deadline);
         } finally {
             handle.release();
         }
     }
 
-    private CombineResult exchange(Deadline deadline) {
+    private void exchange(Deadline deadline) {
         long input = stage();
         long flags = (weights.isPresent() ? WEIGHTS_FLAG : 0);
         HighThroughput.Kind kind =
@@ -91,19 +110,14 @@ final class HighThroughputCombine {
         }
         mode.advance(begun, Counter.HT_DATA, r -> selections || peers.isPostedFrom(r));
         mode.await(begun, Counter.HT_DATA, r -> selections || peers.isPostedTo(r), deadline, "combine rows");
-        HostState.Region region = state.highThroughput();
-        Tensor out = request.out()
-                .orElseGet(() -> region.tensor(
-                        state.layout().offset(COMBINED),
-                        DataType.BF16,
-                        sent.tokens(),
-                        state.shape().hidden()));
         reduce(begun, state.views().of(out));
-        Optional<Tensor> weightsOut = weights.map(w -> gatherWeights(begun.mask()));
+        if (weights.isPresent()) {
+            gatherWeights(begun.mask());
+        }
         mode.advance(begun, Counter.HT_DONE, r -> !peers.isPostedTo(r));
         mode.await(begun, Counter.HT_DONE, r -> !peers.isPostedFrom(r), deadline, "combine end");
         returned.finish(begun);
-        return new Result(mode, begun.number(), out, weightsOut);
+        number = begun.number();
     }
 
     /**
@@ -222,7 +236,7 @@ final class HighThroughputCombine {
         copies.finish();
     }
 
-    private void reduce(HighThroughput.Begun begun, HostMemory out) {
+    private void reduce(HighThroughput.Begun begun, HostMemory sums) {
         sum.begin(sent.tokens());
         for (int t = 0; t < sent.tokens(); t++) {
             sum.clear();
@@ -242,7 +256,7 @@ final class HighThroughputCombine {
                     }
                 }
             }
-            sum.store(out, t * rowBytes);
+            sum.store(sums, t * rowBytes);
         }
         sum.finish();
     }
@@ -278,7 +292,7 @@ final class HighThroughputCombine {
         return -1;
     }
 
-    private Tensor gatherWeights(Mask mask) {
+    private void gatherWeights(Mask mask) {
         long base = state.layout().offset(COMBINED_WEIGHTS);
         HostMemory memory = state.highThroughput().access();
         int[] row = new int[topK];
@@ -298,32 +312,11 @@ final class HighThroughputCombine {
             }
             memory.putInts(base + 4L * t * topK, row, 0, topK);
         }
-        return state.highThroughput().tensor(base, DataType.FP32, sent.tokens(), topK);
     }
 
     private int returnedWeight(int owner, int target, int k) {
         return state.peers().isPostedTo(owner)
                 ? state.peers().local().getInt(layout.returnedWeights(returnedRows[target]) + 4L * k)
                 : state.peers().memory(owner).getInt(layout.combineWeights(routing.targetRows()[target]) + 4L * k);
-    }
-
-    private record Result(HighThroughput mode, long number, Tensor outTensor, Optional<Tensor> weightsTensor)
-            implements CombineResult {
-        @Override
-        public EpEvent event() {
-            return EpEvent.completed();
-        }
-
-        @Override
-        public Tensor out() {
-            mode.combines().check(number);
-            return outTensor;
-        }
-
-        @Override
-        public Optional<Tensor> weights() {
-            mode.combines().check(number);
-            return weightsTensor;
-        }
     }
 }

@@ -12,12 +12,18 @@ import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_IDS;
 import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_WEIGHTS;
 
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.Optional;
 import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpEvent;
 import org.ep4j.EpOverflowException;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.EngineHandle;
+import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
@@ -27,13 +33,14 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One high-throughput dispatch: counts, then every row written once to its final place in the memory of each rank that
  * needs it, with a record of its ids, weights and scales; then the records are unpacked, and in the by-expert layout the
  * rows are expanded, in local memory.
  */
-final class HighThroughputDispatch {
+final class HighThroughputDispatch extends Operation implements HighThroughputResults.DispatchSource {
     private static final long FP8_FLAG = 1;
     private static final long WEIGHTS_FLAG = 2;
     private static final long FNUZ_FLAG = 4;
@@ -54,6 +61,11 @@ final class HighThroughputDispatch {
     private final Optional<HostMemory> xScales;
     private final Optional<HostMemory> weights;
     private final PassedRows passed;
+    private long number;
+    /** Absent until the dispatch has succeeded. */
+    private @Nullable HighThroughputHandle handle;
+
+    private DeviceMemory symmetric;
 
     /** Checks all that can be checked without reading device contents. */
     HighThroughputDispatch(HighThroughput mode, DispatchRequest request) {
@@ -71,20 +83,59 @@ final class HighThroughputDispatch {
         xScales = request.scales().map(state.views()::of);
         weights = request.topkWeights().map(state.views()::of);
         passed = new PassedRows(state, rowBytes, scales);
-        cached = request.cached().map(handle -> Handles.own(handle, mode));
+        cached = request.cached().map(known -> EngineHandle.own(known, HighThroughputHandle.class, mode));
         checks.dispatchTo(request, tokens, cached);
         worstRows = checks.worstRows(
                 request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
+        symmetric = state.symmetric();
         cachedRouting = cached.map(HighThroughputHandle::retain);
     }
 
-    HighThroughputResult run(Deadline deadline) {
+    DispatchResult result(EpEvent event) {
+        return new HighThroughputResults.Dispatch(this, mode.dispatches(), state, request, worstRows, event);
+    }
+
+    @Override
+    public long number() {
+        return number;
+    }
+
+    @Override
+    public HighThroughputHandle handle() {
+        return Objects.requireNonNull(handle);
+    }
+
+    @Override
+    public DataType idType() {
+        return handle().idType();
+    }
+
+    @Override
+    public DeviceMemory symmetric() {
+        return symmetric;
+    }
+
+    @Override
+    public int[] tokensPerExpert() {
+        long[] offsets = handle().routing().expertOffsets();
+        int[] aligned = new int[offsets.length - 1];
+        for (int e = 0; e < aligned.length; e++) {
+            aligned[e] = (int) (offsets[e + 1] - offsets[e]);
+        }
+        // Of a handle that is closed, the next dispatch may have filled these meanwhile.
+        mode.dispatches().check(number);
+        return aligned;
+    }
+
+    @Override
+    void run(Deadline deadline) {
         if (cachedRouting.isEmpty()) {
-            return exchange(readRouting(), deadline);
+            exchange(readRouting(), deadline);
+            return;
         }
         try {
             state.checks().room(request, worstRows);
-            return exchange(cachedRouting.get(), deadline);
+            exchange(cachedRouting.get(), deadline);
         } finally {
             cached.ifPresent(HighThroughputHandle::release);
         }
@@ -103,7 +154,7 @@ final class HighThroughputDispatch {
         return fresh;
     }
 
-    private HighThroughputResult exchange(HighThroughputRouting routing, Deadline deadline) {
+    private void exchange(HighThroughputRouting routing, Deadline deadline) {
         Routing sent = routing.sent();
         long flags = (scales > 0 ? FP8_FLAG : 0)
                 | (weights.isPresent() ? WEIGHTS_FLAG : 0)
@@ -131,8 +182,11 @@ final class HighThroughputDispatch {
         passed.passOn(begun, routing.firstRows(), mode.copies(), deadline);
         mode.advance(begun, Counter.HT_DATA, r -> !state.peers().isPostedTo(r));
         receive(routing, begun, rowsFrom, deadline);
-        HighThroughputHandle handle = cached.orElseGet(() -> newHandle(routing, begun.number()));
-        return deliver(handle, routing, rowsFrom, begun.number());
+        HighThroughputHandle used = cached.orElseGet(() -> newHandle(routing, begun.number()));
+        deliver(used, routing, rowsFrom);
+        number = begun.number();
+        handle = used;
+        symmetric = state.symmetric();
     }
 
     /**
@@ -329,32 +383,24 @@ final class HighThroughputDispatch {
         return new HighThroughputHandle(mode, number, routing, request.layout(), alignment);
     }
 
-    private HighThroughputResult deliver(
-            HighThroughputHandle handle, HighThroughputRouting routing, int[] rowsFrom, long number) {
-        long rows = request.exactCounts() ? handle.rows() : worstRows;
-        HostState.Region region = state.highThroughput();
-        HostMemory memory = region.access();
+    private void deliver(HighThroughputHandle used, HighThroughputRouting routing, int[] rowsFrom) {
+        long rows = request.exactCounts() ? used.rows() : worstRows;
+        HostMemory memory = state.highThroughput().access();
         LocalLayout local = state.layout();
-        if (request.out().isPresent() && request.out().get().dim(0) < handle.rows()) {
-            throw new EpOverflowException("out holds " + request.out().get().dim(0) + " rows, but " + handle.rows()
+        if (request.out().isPresent() && request.out().get().dim(0) < used.rows()) {
+            throw new EpOverflowException("out holds " + request.out().get().dim(0) + " rows, but " + used.rows()
                     + " rows arrived; the exchange itself is complete on all ranks; pass a larger tensor to the next dispatch"
                     + " (at most " + worstRows + " rows can arrive)");
         }
         memory.putInts(local.offset(ROWS_PER_EXPERT), routing.expertRows(), 0, routing.expertRows().length);
         memory.putLongs(local.offset(EXPERT_OFFSETS), routing.expertOffsets(), 0, routing.expertOffsets().length);
-        int[] perSource = handle.byExpert() ? selectionsFrom(routing) : rowsFrom;
+        int[] perSource = used.byExpert() ? selectionsFrom(routing) : rowsFrom;
         memory.putInts(local.offset(ROWS_PER_SOURCE), perSource, 0, perSource.length);
-        Tensor rowTensor = handle.byExpert() ? expand(routing, rows) : deliverRows(routing, rows);
-        return new HighThroughputResult(
-                mode,
-                handle,
-                routing,
-                number,
-                rowTensor,
-                rows,
-                scales,
-                weights.isPresent(),
-                routing.sent().idType());
+        if (used.byExpert()) {
+            expand(routing, rows);
+        } else {
+            deliverRows(routing, rows);
+        }
     }
 
     private int[] selectionsFrom(HighThroughputRouting routing) {
@@ -368,8 +414,7 @@ final class HighThroughputDispatch {
     }
 
     /** By rank: rows stay where their senders put them, unless the caller wants them elsewhere. */
-    private Tensor deliverRows(HighThroughputRouting routing, long rows) {
-        HostMemory symmetric = state.peers().local();
+    private void deliverRows(HighThroughputRouting routing, long rows) {
         HostMemory memory = state.highThroughput().access();
         LocalLayout local = state.layout();
         boolean wide = routing.sent().idType() == DataType.INT64;
@@ -382,20 +427,14 @@ final class HighThroughputDispatch {
         memory.putInts(local.offset(SOURCE_RANKS), routing.sourceRanks(), 0, routing.received());
         memory.putInts(local.offset(SOURCE_TOKENS), routing.sourceTokens(), 0, routing.received());
         clearTail(routing.received(), rows, wide);
-        Tensor inPlace = new HostState.Region(state.symmetric(), symmetric)
-                .tensor(layout.rows(), request.x().type(), rows, state.shape().hidden());
-        return request.out()
-                .map(out -> {
-                    HostMemory target = state.views().of(out);
-                    RowCopies copies = mode.copies();
-                    long bytes = routing.received() * rowBytes;
-                    copies.begin(bytes);
-                    copies.add(target, 0, symmetric, layout.rows(), bytes);
-                    copies.finish();
-                    return Tensor.of(
-                            out.memory(), out.type(), rows, state.shape().hidden());
-                })
-                .orElse(inPlace);
+        if (request.out().isPresent()) {
+            HostMemory target = state.views().of(request.out().get());
+            RowCopies copies = mode.copies();
+            long bytes = routing.received() * rowBytes;
+            copies.begin(bytes);
+            copies.add(target, 0, state.peers().local(), layout.rows(), bytes);
+            copies.finish();
+        }
     }
 
     private void clearTail(long from, long to, boolean wide) {
@@ -416,8 +455,8 @@ final class HighThroughputDispatch {
         }
     }
 
-    private Tensor expand(HighThroughputRouting routing, long rows) {
-        HostMemory symmetric = state.peers().local();
+    private void expand(HighThroughputRouting routing, long rows) {
+        HostMemory received = state.peers().local();
         HostMemory memory = state.highThroughput().access();
         LocalLayout local = state.layout();
         HostMemory target = request.out().map(state.views()::of).orElse(memory);
@@ -432,7 +471,7 @@ final class HighThroughputDispatch {
                 if (to < 0) {
                     continue;
                 }
-                copies.add(target, base + to * rowBytes, symmetric, layout.rows() + row * rowBytes, rowBytes);
+                copies.add(target, base + to * rowBytes, received, layout.rows() + row * rowBytes, rowBytes);
                 if (scales > 0) {
                     records.writeScales(memory, local.offset(EXPANDED_SCALES) + 4L * to * scales, row);
                 }
@@ -445,11 +484,6 @@ final class HighThroughputDispatch {
         if (request.zeroPadding()) {
             zeroPadding(routing, target, base);
         }
-        return request.out()
-                .map(out ->
-                        Tensor.of(out.memory(), out.type(), rows, state.shape().hidden()))
-                .orElseGet(() -> state.highThroughput()
-                        .tensor(base, request.x().type(), rows, state.shape().hidden()));
     }
 
     private void zeroPadding(HighThroughputRouting routing, HostMemory target, long base) {

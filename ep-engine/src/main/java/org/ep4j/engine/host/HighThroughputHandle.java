@@ -1,18 +1,23 @@
 package org.ep4j.engine.host;
 
+import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.RowLayout;
+import org.ep4j.engine.buffer.EngineHandle;
 
-final class HighThroughputHandle extends RecyclableHandle<HighThroughputRouting> implements DispatchHandle {
-    private final HighThroughput owner;
+/**
+ * Handle of a dispatch whose rows have arrived. A later dispatch takes its routing once it is closed
+ * and no operation uses it.
+ */
+final class HighThroughputHandle extends EngineHandle<HighThroughput, HighThroughputRouting> implements DispatchHandle {
     private final long number;
-    private final int tokens;
+    private final DataType idType;
     private final RowLayout layout;
     private final long rows;
     private final int alignment;
 
     /**
-     * Creates the handle of a dispatch whose rows have arrived.
+     * Creates an open handle.
      *
      * @param owner the buffer's high-throughput mode, by identity
      * @param number of the dispatch; equal on all ranks
@@ -21,22 +26,26 @@ final class HighThroughputHandle extends RecyclableHandle<HighThroughputRouting>
      */
     HighThroughputHandle(
             HighThroughput owner, long number, HighThroughputRouting routing, RowLayout layout, int alignment) {
-        super(routing, owner.routings());
-        this.owner = owner;
+        super(owner, routing, routing.sent().tokens());
         this.number = number;
         this.layout = layout;
         this.alignment = alignment;
-        tokens = routing.sent().tokens();
+        idType = routing.sent().idType();
         long[] offsets = routing.expertOffsets();
         rows = byExpert() ? offsets[offsets.length - 1] : routing.received();
     }
 
-    HighThroughput owner() {
-        return owner;
+    @Override
+    protected void free() {
+        owner().routings().add(routing());
     }
 
     long number() {
         return number;
+    }
+
+    DataType idType() {
+        return idType;
     }
 
     int alignment() {
@@ -45,11 +54,6 @@ final class HighThroughputHandle extends RecyclableHandle<HighThroughputRouting>
 
     boolean byExpert() {
         return layout == RowLayout.BY_EXPERT;
-    }
-
-    @Override
-    public int tokens() {
-        return tokens;
     }
 
     @Override

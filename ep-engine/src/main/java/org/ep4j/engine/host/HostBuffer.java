@@ -1,9 +1,7 @@
 package org.ep4j.engine.host;
 
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.Function;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -21,13 +19,13 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.BufferState;
 import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
-import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.spi.Bootstrap;
@@ -68,10 +66,10 @@ final class HostBuffer extends EngineBuffer {
         this.state = state;
         this.timeout = timeout;
         this.free = free;
-        highThroughput = new HighThroughput(state);
-        lowLatency = new LowLatency(state);
-        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, way);
         operations = new Operations(name, timeout, state.waits());
+        highThroughput = new HighThroughput(state);
+        lowLatency = new LowLatency(state, operations);
+        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, way);
         sum = new RowSum(state.shape().hidden(), state.rowLoops());
     }
 
@@ -98,16 +96,15 @@ final class HostBuffer extends EngineBuffer {
         requireHighThroughput();
         HighThroughputDispatch dispatch = new HighThroughputDispatch(highThroughput, request);
         RequestTensors tensors = RequestTensors.of(request).check(state.symmetric());
-        return this.<DispatchResult>run(tensors, request.options(), dispatch::run, AsyncResults.Dispatch::new);
+        return dispatch.result(run(dispatch, tensors, request.options()));
     }
 
     @Override
     public CombineResult combine(CombineRequest request) {
         requireHighThroughput();
         HighThroughputCombine combine = new HighThroughputCombine(highThroughput, request, sum);
-        RequestTensors tensors = RequestTensors.of(request)
-                .checkCombine(state.symmetric(), state.peers().layout());
-        return this.<CombineResult>run(tensors, request.options(), combine::run, AsyncResults.Combine::new);
+        RequestTensors tensors = RequestTensors.of(request).checkCombine(state.symmetric(), state.symmetricLayout());
+        return combine.result(run(combine, tensors, request.options()));
     }
 
     @Override
@@ -115,28 +112,7 @@ final class HostBuffer extends EngineBuffer {
         requireLowLatency();
         LowLatencyDispatch dispatch = new LowLatencyDispatch(lowLatency, request);
         RequestTensors tensors = RequestTensors.of(request).check(state.symmetric());
-        RequestTensors received = RequestTensors.received(request);
-        return this.<LowLatencyDispatchResult>run(
-                tensors,
-                request.options(),
-                deadline -> {
-                    LowLatencyHandleImpl handle = dispatch.send(deadline);
-                    Receipt receipt = new Receipt(request.hook());
-                    var flow = lowLatency.dispatches();
-                    if (!request.hook()) {
-                        receipt.run(() -> dispatch.receive(handle, deadline));
-                        flow.succeed();
-                    }
-                    return new LowLatencyResults.Dispatch(
-                            dispatch,
-                            flow.validity(),
-                            handle,
-                            receipt,
-                            r -> receiveLater(received, request.options(), r, flow, handle.number(), later -> {
-                                dispatch.receive(handle, later);
-                            }));
-                },
-                AsyncResults.LowLatencyDispatched::new);
+        return dispatch.result(run(dispatch, tensors, request.options()));
     }
 
     @Override
@@ -144,126 +120,55 @@ final class HostBuffer extends EngineBuffer {
         requireLowLatency();
         LowLatencyCombine combine = new LowLatencyCombine(lowLatency, request, sum);
         RequestTensors tensors = RequestTensors.of(request).check(state.symmetric());
-        RequestTensors received = RequestTensors.received(request);
-        return this.<LowLatencyCombineResult>run(
-                tensors,
-                request.options(),
-                deadline -> {
-                    long number = combine.send(deadline);
-                    Receipt receipt = new Receipt(request.hook());
-                    var flow = lowLatency.combines();
-                    if (!request.hook()) {
-                        receipt.run(() -> combine.receive(number, deadline));
-                        flow.succeed();
-                    }
-                    return new LowLatencyResults.Combine(
-                            combine,
-                            flow.validity(),
-                            number,
-                            receipt,
-                            r -> receiveLater(received, request.options(), r, flow, number, later -> {
-                                combine.receive(number, later);
-                            }));
-                },
-                AsyncResults.LowLatencyCombined::new);
+        return combine.result(run(combine, tensors, request.options()));
     }
 
-    private void receiveLater(
-            RequestTensors tensors,
-            OpOptions options,
-            Receipt receipt,
-            LowLatency.Flow flow,
-            long number,
-            Operations.Body body) {
-        OpOptions now = new OpOptions(List.of(), false, options.stream(), options.timeout());
-        operations.submit(
-                now,
-                deadline -> receipt.run(() -> {
-                    if (!flow.isPending(number)) {
-                        throw new EpStateException(
-                                "receive() has nothing to receive: the buffer has recovered since the operation was sent");
-                    }
-                    state.waits().requireReady();
-                    try {
-                        tensors.retain();
-                    } catch (EpStateException e) {
-                        // Nothing is received any more, and the next operation needs the bank.
-                        flow.release(number);
-                        throw e;
-                    }
-                    try {
-                        body.run(deadline);
-                        flow.succeed();
-                    } finally {
-                        tensors.release();
-                    }
-                    requireMember("receive");
-                }));
-    }
-
-    private <T> T run(
-            RequestTensors tensors,
-            OpOptions options,
-            Function<Deadline, T> work,
-            Function<AsyncResults.Later<T>, T> wrap) {
-        AtomicReference<T> value = new AtomicReference<>();
+    /** Runs or queues an operation; gives its end. */
+    private EpEvent run(Operation operation, RequestTensors tensors, OpOptions options) {
         EpEvent event = operations.submit(options, deadline -> {
             state.waits().requireReady();
             long before = highThroughput.number();
             tensors.retain();
             try {
-                value.set(work.apply(deadline));
+                operation.run(deadline);
             } finally {
                 tensors.release();
             }
-            requireMember("the end of an operation");
+            // A rank that the others have left out must not go on with what it has read.
+            state.waits().requireMember("the end of an operation");
             if (highThroughput.number() != before) {
                 succeeded = highThroughput.number();
             }
             completed++;
         });
-        return options.async()
-                ? wrap.apply(new AsyncResults.Later<>(
-                        event, value, options.timeout().orElse(timeout).multipliedBy(2)))
-                : present(value);
-    }
-
-    /** A rank that the others have left out must not go on with what it has read. */
-    private void requireMember(String phase) {
-        state.waits().requireMember(phase);
-    }
-
-    /** What an operation that has ended well left behind. */
-    static <T> T present(AtomicReference<T> value) {
-        T result = value.get();
-        if (result == null) {
-            throw new EpStateException("the operation ended without a result");
+        if (options.async()) {
+            operation.endsWith(event, options.timeout().orElse(timeout).multipliedBy(2));
         }
-        return result;
+        return event;
     }
 
     @Override
     public Tensor combineInput() {
         requireHighThroughput();
-        BufferLayout layout = state.peers().layout();
-        return new HostState.Region(state.symmetric(), state.peers().local())
-                .tensor(
-                        layout.combineArea(),
-                        DataType.BF16,
-                        layout.combineInputBytes() / layout.rowBytes(),
-                        state.shape().hidden());
+        BufferLayout layout = state.symmetricLayout();
+        return BufferState.tensor(
+                state.symmetric(),
+                layout.combineArea(),
+                DataType.BF16,
+                layout.combineInputBytes() / layout.rowBytes(),
+                state.shape().hidden());
     }
 
     @Override
     public Tensor lowLatencyCombineInput() {
         requireLowLatency();
-        return state.bank(lowLatency.combines().number() + 1)
-                .tensor(
-                        state.layout().offset(LocalLayout.LowLatency.COMBINE_INPUT),
-                        DataType.BF16,
-                        state.localExperts(),
-                        state.shape().lowLatencyRows(state.ranks()),
-                        state.shape().hidden());
+        return state.tensor(
+                lowLatency.combines().number() + 1,
+                LocalLayout.LowLatency.COMBINE_INPUT,
+                DataType.BF16,
+                state.localExperts(),
+                state.shape().lowLatencyRows(state.ranks()),
+                state.shape().hidden());
     }
 
     @Override
@@ -290,7 +195,11 @@ final class HostBuffer extends EngineBuffer {
             result.set(recoverer.recover(completed, deadline));
             completed = 0;
         });
-        return present(result);
+        Recovery recovery = result.get();
+        if (recovery == null) {
+            throw new EpStateException("the operation ended without a result");
+        }
+        return recovery;
     }
 
     /** True if other ranks have done their part of all operations that this rank has begun. */

@@ -7,7 +7,9 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.BufferState;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.HostViews;
@@ -40,7 +42,8 @@ record HostState(
         HostViews views,
         LocalLayout layout,
         Region highThroughput,
-        List<Region> lowLatency) {
+        List<Region> lowLatency)
+        implements BufferState {
     /**
      * Memory with its address.
      *
@@ -50,14 +53,6 @@ record HostState(
     record Region(DeviceMemory memory, HostMemory access) {
         static Region of(DeviceMemory memory) {
             return new Region(memory, HostMemory.of(memory));
-        }
-
-        Tensor tensor(long offset, DataType type, long... dims) {
-            long bytes = type.bytes();
-            for (long dim : dims) {
-                bytes *= dim;
-            }
-            return Tensor.of(memory.slice(offset, bytes), type, dims);
         }
     }
 
@@ -70,12 +65,29 @@ record HostState(
         return peers.rank();
     }
 
-    int ranks() {
+    @Override
+    public int ranks() {
         return peers.ranks();
     }
 
-    int localExperts() {
+    @Override
+    public int localExperts() {
         return placement.localExperts(peers.rank());
+    }
+
+    @Override
+    public BufferLayout symmetricLayout() {
+        return peers.layout();
+    }
+
+    @Override
+    public Tensor tensor(LocalLayout.HighThroughput region, DataType type, long... dims) {
+        return BufferState.tensor(highThroughput.memory(), layout.offset(region), type, dims);
+    }
+
+    @Override
+    public Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims) {
+        return BufferState.tensor(bank(number).memory(), layout.offset(region), type, dims);
     }
 
     RequestChecks checks() {

@@ -2,10 +2,12 @@ package org.ep4j.engine.host;
 
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Supplier;
 import org.ep4j.EpStateException;
+import org.ep4j.OpOptions;
+import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
@@ -13,14 +15,12 @@ import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.rows.RowCopies;
+import org.ep4j.engine.sync.Flow;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.OperationNames;
-import org.ep4j.engine.sync.Validity;
+import org.ep4j.engine.sync.Receipt;
 
-/**
- * Numbering and flow control of one kind of low-latency operation of one buffer. Operations alternate between two banks;
- * a bank of a peer may be written again when that peer has said that it emptied it.
- */
+/** What the low-latency operations of one buffer share: numbering, flow control and scratch memory. */
 final class LowLatency {
     private static final int[] NO_INTS = {};
 
@@ -28,8 +28,9 @@ final class LowLatency {
     private static final int MOST_UNCOMBINED = 64;
 
     private final HostState state;
-    private final Flow dispatches;
-    private final Flow combines;
+    private final Operations operations;
+    private final CreditedFlow dispatches;
+    private final CreditedFlow combines;
     /** Numbers of dispatches since the last recovery for which there was no combine. */
     private final Set<Long> uncombined = new HashSet<>();
 
@@ -44,8 +45,9 @@ final class LowLatency {
     private int[] ownRows = {};
     private Optional<Fp8Rows> fp8Rows = Optional.empty();
 
-    LowLatency(HostState state) {
+    LowLatency(HostState state, Operations operations) {
         this.state = state;
+        this.operations = operations;
         copies = new RowCopies(state.rowLoops());
         reader = new RoutingReader(state.shape(), state.placement());
         selections = new int[state.shape().experts()];
@@ -53,9 +55,10 @@ final class LowLatency {
         sourceFirst = new int[state.localExperts()];
         waited = new long[state.ranks()];
         routings = new FreeList<>(() -> new LowLatencyRouting(state.shape().topK(), state.ranks()));
-        dispatches =
-                new Flow("low-latency dispatch", Block.LL_DISPATCH, Counter.LL_DISPATCH, Counter.LL_DISPATCH_CREDIT);
-        combines = new Flow("low-latency combine", Block.LL_COMBINE, Counter.LL_COMBINE, Counter.LL_COMBINE_CREDIT);
+        dispatches = new CreditedFlow(
+                "low-latency dispatch", Block.LL_DISPATCH, Counter.LL_DISPATCH, Counter.LL_DISPATCH_CREDIT);
+        combines = new CreditedFlow(
+                "low-latency combine", Block.LL_COMBINE, Counter.LL_COMBINE, Counter.LL_COMBINE_CREDIT);
     }
 
     HostState state() {
@@ -151,22 +154,56 @@ final class LowLatency {
         combines.reset(combine);
     }
 
-    Flow dispatches() {
+    CreditedFlow dispatches() {
         return dispatches;
     }
 
-    Flow combines() {
+    CreditedFlow combines() {
         return combines;
     }
 
+    /** Runs the receiving half of an operation that was sent with the hook; returns when it is done. */
+    void receiveLater(
+            RequestTensors tensors,
+            OpOptions options,
+            Receipt receipt,
+            CreditedFlow flow,
+            long number,
+            Operations.Body receive) {
+        OpOptions now = new OpOptions(List.of(), false, options.stream(), options.timeout());
+        operations.submit(
+                now,
+                deadline -> receipt.run(() -> {
+                    flow.requirePending(number);
+                    state.waits().requireReady();
+                    try {
+                        tensors.retain();
+                    } catch (EpStateException e) {
+                        // Nothing is received any more, and the next operation needs the bank.
+                        flow.release(number);
+                        throw e;
+                    }
+                    try {
+                        receive.run(deadline);
+                        flow.succeed();
+                    } finally {
+                        tensors.release();
+                    }
+                    state.waits().requireMember("receive");
+                }));
+    }
+
     void close() {
-        dispatches.validity.close();
-        combines.validity.close();
+        dispatches.validity().close();
+        combines.validity().close();
         routings.close();
     }
 
-    /** One kind of operation. Used by the thread that runs operations. */
-    final class Flow {
+    /**
+     * One kind of operation, with the blocks and counters that ranks exchange for it. A bank of a peer may be written
+     * again when that peer has said that it emptied it. Used by the thread that runs operations.
+     */
+    final class CreditedFlow extends Flow {
         /** Word of a block that must be equal on all ranks. */
         static final int OPTIONS = 1;
 
@@ -179,39 +216,26 @@ final class LowLatency {
         /** Word of a block: number of the dispatch whose routing is used. */
         static final int HANDLE = 4;
 
-        private final String name;
         private final Block block;
         private final Counter data;
         private final Counter credit;
-        private final Validity validity;
         private final String creditPhase;
         private final String receivePhase;
         private final long[] mine = new long[BufferLayout.BLOCK_WORDS];
         private final long[] theirs = new long[BufferLayout.BLOCK_WORDS];
-        private final boolean[] pending = new boolean[2];
-        private long number;
         /** Operations up to this one are over: there was a recovery since. */
         private long over;
 
         /** Operations that succeeded since the last recovery. */
         private long succeeded;
 
-        private Flow(String name, Block block, Counter data, Counter credit) {
-            this.name = name;
+        private CreditedFlow(String name, Block block, Counter data, Counter credit) {
+            super(name);
             this.block = block;
             this.data = data;
             this.credit = credit;
-            this.validity = new Validity(name, 2);
             creditPhase = name + " credit";
             receivePhase = name + " receive";
-        }
-
-        Validity validity() {
-            return validity;
-        }
-
-        long number() {
-            return number;
         }
 
         /**
@@ -220,16 +244,8 @@ final class LowLatency {
          * @return its number
          */
         long begin(Mask mask, Deadline deadline) {
-            long next = number + 1;
-            if (pending[(int) (next & 1)]) {
-                throw new EpStateException(
-                        "receive() of " + name + " number " + (next - 2) + " has not been called, and number " + next
-                                + " needs the same memory; at most two can be in flight");
-            }
-            number = next;
+            long next = begin();
             state.waits().begin(data, next);
-            pending[(int) (next & 1)] = true;
-            validity.begin(next);
             try {
                 for (int r = 0; r < state.ranks(); r++) {
                     if (!mask.has(r)) {
@@ -237,19 +253,18 @@ final class LowLatency {
                     }
                 }
             } catch (RuntimeException | Error e) {
-                pending[(int) (next & 1)] = false;
+                end(next);
                 throw e;
             }
             return next;
         }
 
         /** Sends for an operation that has begun; one that cannot be sent is not received either, so its bank is free. */
-        <T> T sending(long operation, Supplier<T> send) {
+        void sending(long operation, Runnable send) {
             boolean sent = false;
             try {
-                T result = send.get();
+                send.run();
                 sent = true;
-                return result;
             } finally {
                 if (!sent) {
                     release(operation);
@@ -290,11 +305,9 @@ final class LowLatency {
 
         /** Says that this rank has emptied its bank of an operation, whether that ended well or not. */
         void release(long operation) {
-            pending[(int) (operation & 1)] = false;
+            end(operation);
             // The other bank may hold an operation before this one, which is received later.
-            boolean other = pending[(int) (operation + 1 & 1)];
-            long emptied = !other ? number : (operation == number ? number - 2 : operation);
-            giveCredit(emptied);
+            giveCredit(isAllReceived() ? number() : operation == number() ? operation - 2 : operation);
         }
 
         private void giveCredit(long emptied) {
@@ -306,27 +319,20 @@ final class LowLatency {
             }
         }
 
-        boolean isPending(long operation) {
-            return number - operation < 2 && pending[(int) (operation & 1)];
-        }
-
         void succeed() {
             succeeded++;
         }
 
         /** True if all operations that have begun since the last recovery have ended without a failure. */
         private boolean allSucceeded() {
-            return succeeded == number - over;
+            return succeeded == number() - over;
         }
 
-        /** Numbers the next operation after {@code last}, with both banks empty. */
-        private void reset(long last) {
-            number = last;
+        @Override
+        public void reset(long last) {
+            super.reset(last);
             over = last;
             succeeded = 0;
-            validity.begin(last);
-            pending[0] = false;
-            pending[1] = false;
             giveCredit(last);
         }
     }

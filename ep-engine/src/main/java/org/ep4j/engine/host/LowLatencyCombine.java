@@ -6,9 +6,14 @@ import java.util.Arrays;
 import java.util.Optional;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
+import org.ep4j.EpEvent;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.EngineHandle;
+import org.ep4j.engine.buffer.LowLatencyResults;
+import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.memory.HostMemory;
@@ -16,14 +21,15 @@ import org.ep4j.engine.numeric.LogFmt;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.numeric.ValueSum;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.Receipt;
 
 /**
  * One low-latency combine. Send: the row of every selection, or one partial sum for each (token, rank), goes to its slot on
  * the token's rank. Receive: slots are added up in top-k order.
  */
-final class LowLatencyCombine {
+final class LowLatencyCombine extends Operation implements LowLatencyResults.CombineSource {
     private final LowLatency mode;
-    private final LowLatency.Flow flow;
+    private final LowLatency.CreditedFlow flow;
     private final HostState state;
     private final BufferLayout layout;
     private final LowLatencyCombineRequest request;
@@ -38,6 +44,7 @@ final class LowLatencyCombine {
     private final int topK;
     private final int hidden;
     private final boolean exact;
+    private long number;
     private int[] ownRows = {};
     private final int[] ranges;
     private final int[] packed;
@@ -51,7 +58,7 @@ final class LowLatencyCombine {
         this.layout = state.peers().layout();
         this.request = request;
         this.sum = sum;
-        handle = Handles.own(request.handle(), mode);
+        handle = EngineHandle.own(request.handle(), LowLatencyHandleImpl.class, mode);
         EpShape shape = state.shape();
         topK = shape.topK();
         hidden = shape.hidden();
@@ -68,6 +75,29 @@ final class LowLatencyCombine {
         sent = routing.sent();
     }
 
+    LowLatencyCombineResult result(EpEvent event) {
+        return new LowLatencyResults.Combine(this, flow.validity(), new Receipt(request.hook()), event);
+    }
+
+    @Override
+    public long number() {
+        return number;
+    }
+
+    @Override
+    void run(Deadline deadline) {
+        send(deadline);
+        if (!request.hook()) {
+            receive(deadline);
+            flow.succeed();
+        }
+    }
+
+    @Override
+    public void receive(Receipt receipt) {
+        mode.receiveLater(RequestTensors.received(request), request.options(), receipt, flow, number, this::receive);
+    }
+
     /** Without the hook x stays as it is until the rows are added up, so this rank's own need no slot. */
     private boolean ownRowsInPlace() {
         return exact && !request.logFmt() && !request.hook();
@@ -77,21 +107,16 @@ final class LowLatencyCombine {
         return (exact ? 0 : 1) | (request.logFmt() ? 2 : 0);
     }
 
-    /**
-     * Sends; the receiving half is {@link #receive}, until whose end the handle is retained.
-     *
-     * @return number of the operation
-     */
-    long send(Deadline deadline) {
+    /** Sends; the receiving half is {@link #receive}, until whose end the handle is retained. */
+    private void send(Deadline deadline) {
         boolean done = false;
         try {
             Mask mask = state.waits().mask();
             handle.requireReceived();
-            long number = flow.begin(mask, deadline);
+            number = flow.begin(mask, deadline);
             mode.combining(handle.number());
-            long sentNumber = flow.sending(number, () -> sendAs(number, mask));
+            flow.sending(number, () -> sendAll(mask));
             done = true;
-            return sentNumber;
         } finally {
             if (!done) {
                 handle.release();
@@ -99,17 +124,17 @@ final class LowLatencyCombine {
         }
     }
 
-    private long sendAs(long number, Mask mask) {
+    private void sendAll(Mask mask) {
         if (ownRowsInPlace()) {
             ownRows = mode.ownRows(sent.tokens() * topK);
         }
         // The NIC sends while this thread stores; it reads rows from the caches.
         sum.begin(0);
-        send(mask, number, true);
+        send(mask, true);
         long rows = request.logFmt() ? 0 : storedRows(mask);
         sum.begin(rows);
         mode.copies().begin(rows * layout.rowBytes());
-        send(mask, number, false);
+        send(mask, false);
         sum.finish();
         mode.copies().finish();
         for (int r = 0; r < state.ranks(); r++) {
@@ -117,7 +142,6 @@ final class LowLatencyCombine {
                 flow.sent(r, number, options(), 0, handle.number(), mask);
             }
         }
-        return number;
     }
 
     /** Number of rows, or of sums of rows, that are stored in the memory of mapped ranks. */
@@ -137,7 +161,7 @@ final class LowLatencyCombine {
     }
 
     /** Sends to the peers that are posted to, or to the others. */
-    private void send(Mask mask, long number, boolean posted) {
+    private void send(Mask mask, boolean posted) {
         for (int m = 0; m < routing.messages(); m++) {
             int target = routing.sourceRanks()[m];
             if (mask.has(target) || state.peers().isPostedTo(target) != posted) {
@@ -146,12 +170,12 @@ final class LowLatencyCombine {
             if (target == state.rank() && ownRowsInPlace()) {
                 System.arraycopy(routing.rows(), m * topK, ownRows, routing.sourceTokens()[m] * topK, topK);
             } else {
-                sendMessage(m, target, number);
+                sendMessage(m, target);
             }
         }
     }
 
-    private void sendMessage(int m, int target, long number) {
+    private void sendMessage(int m, int target) {
         int token = routing.sourceTokens()[m];
         int firstK = -1;
         for (int k = 0; k < topK; k++) {
@@ -205,7 +229,7 @@ final class LowLatencyCombine {
     }
 
     /** Receives; the bank is free for the second-next combine afterwards. */
-    void receive(long number, Deadline deadline) {
+    private void receive(Deadline deadline) {
         try {
             Mask mask = state.waits().mask();
             long[] waited = mode.waited();
@@ -214,7 +238,7 @@ final class LowLatencyCombine {
                     flow.await(r, number, options(), handle.number(), mask, deadline, waited);
                 }
             }
-            reduce(number, mask, state.views().of(outTensor(number)));
+            reduce(mask, state.views().of(out()));
             waitStatistics.ifPresent(s -> {
                 for (int r = 0; r < waited.length; r++) {
                     s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
@@ -226,7 +250,7 @@ final class LowLatencyCombine {
         }
     }
 
-    private void reduce(long number, Mask mask, HostMemory out) {
+    private void reduce(Mask mask, HostMemory sums) {
         HostMemory local = state.peers().local();
         int[] lastToken = new int[state.ranks()];
         Arrays.fill(lastToken, -1);
@@ -247,13 +271,13 @@ final class LowLatencyCombine {
                     readCoded(local, layout.combineSlot(number, t, k), decoded);
                     addDecoded(values, decoded, t * topK + k);
                 } else {
-                    addRow(local, number, t, k, owner);
+                    addRow(local, t, k, owner);
                 }
             }
             if (request.logFmt()) {
-                values.store(out, t * layout.rowBytes());
+                values.store(sums, t * layout.rowBytes());
             } else {
-                sum.store(out, t * layout.rowBytes());
+                sum.store(sums, t * layout.rowBytes());
             }
         }
         sum.finish();
@@ -267,7 +291,7 @@ final class LowLatencyCombine {
         }
     }
 
-    private void addRow(HostMemory local, long number, int token, int k, int owner) {
+    private void addRow(HostMemory local, int token, int k, int owner) {
         int selection = token * topK + k;
         long slot = layout.combineSlot(number, token, k) + layout.combineSlotHead();
         if (!exact) {
@@ -292,10 +316,8 @@ final class LowLatencyCombine {
         return handle.weighted() ? routing.weights()[index] : 0f;
     }
 
-    /** The result of a bank or the caller's tensor. */
-    Tensor outTensor(long number) {
-        return request.out()
-                .orElseGet(() -> state.bank(number)
-                        .tensor(state.layout().offset(COMBINED), DataType.BF16, handle.tokens(), hidden));
+    @Override
+    public Tensor out() {
+        return request.out().orElseGet(() -> state.tensor(number, COMBINED, DataType.BF16, handle.tokens(), hidden));
     }
 }

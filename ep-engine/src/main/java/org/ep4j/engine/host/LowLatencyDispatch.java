@@ -9,29 +9,31 @@ import static org.ep4j.engine.layout.LocalLayout.LowLatency.SOURCE_TOKENS;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.Optional;
-import org.ep4j.DataType;
-import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
-import org.ep4j.Tensor;
+import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.buffer.LowLatencyFormat;
+import org.ep4j.engine.buffer.LowLatencyResults;
+import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.Receipt;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One low-latency dispatch. Send: one message for each (token, rank) into the next free slot of this rank's part of the
  * target's bank. Receive: messages are taken by source rank and expanded into the packed rows of each expert.
  */
-final class LowLatencyDispatch {
+final class LowLatencyDispatch extends Operation implements LowLatencyResults.DispatchSource {
     private final LowLatency mode;
-    private final LowLatency.Flow flow;
+    private final LowLatency.CreditedFlow flow;
     private final HostState state;
     private final BufferLayout layout;
     private final LowLatencyDispatchRequest request;
@@ -47,8 +49,8 @@ final class LowLatencyDispatch {
     private final Optional<HostMemory> statistics;
     private final Optional<HostMemory> waitStatistics;
     private final int[] message;
-    /** Retained until the dispatch has been received. */
-    private @Nullable LowLatencyRouting routing;
+    /** Absent until the dispatch has been sent; retained until it has been received. */
+    private @Nullable LowLatencyHandleImpl handle;
 
     /** Checks all that can be checked without reading device contents. */
     LowLatencyDispatch(LowLatency mode, LowLatencyDispatchRequest request) {
@@ -71,6 +73,35 @@ final class LowLatencyDispatch {
         message = new int[layout.messageScales() + scales];
     }
 
+    LowLatencyDispatchResult result(EpEvent event) {
+        return new LowLatencyResults.Dispatch(
+                this, flow.validity(), state, request, format, new Receipt(request.hook()), event);
+    }
+
+    @Override
+    public long number() {
+        return handle().number();
+    }
+
+    @Override
+    public LowLatencyHandleImpl handle() {
+        return Objects.requireNonNull(handle);
+    }
+
+    @Override
+    void run(Deadline deadline) {
+        send(deadline);
+        if (!request.hook()) {
+            receive(deadline);
+            flow.succeed();
+        }
+    }
+
+    @Override
+    public void receive(Receipt receipt) {
+        mode.receiveLater(RequestTensors.received(request), request.options(), receipt, flow, number(), this::receive);
+    }
+
     /** Without the hook x stays as it is until the rows are unpacked, so this rank's own need no message. */
     private boolean ownRowsInPlace() {
         return !format.fp8() && !request.hook();
@@ -81,7 +112,7 @@ final class LowLatencyDispatch {
     }
 
     /** Sends; the receiving half is {@link #receive}, for which the handle is retained. */
-    LowLatencyHandleImpl send(Deadline deadline) {
+    private void send(Deadline deadline) {
         Mask mask = state.waits().mask();
         LowLatencyRouting fresh = mode.routings().take();
         long number;
@@ -95,10 +126,10 @@ final class LowLatencyDispatch {
             throw e;
         }
         mode.dispatched(number);
-        return flow.sending(number, () -> sendAs(number, fresh, mask));
+        flow.sending(number, () -> sendAs(number, fresh, mask));
     }
 
-    private LowLatencyHandleImpl sendAs(long number, LowLatencyRouting fresh, Mask mask) {
+    private void sendAs(long number, LowLatencyRouting fresh, Mask mask) {
         int[] sent = new int[state.ranks()];
         mode.copies().begin(storedRows(fresh.sent(), mask) * wireRow);
         for (int t = 0; t < tokens; t++) {
@@ -117,9 +148,9 @@ final class LowLatencyDispatch {
                 flow.sent(r, number, options(), sent[r], 0, mask);
             }
         }
-        LowLatencyHandleImpl handle = new LowLatencyHandleImpl(mode, number, fresh, weights.isPresent());
-        routing = handle.retain();
-        return handle;
+        LowLatencyHandleImpl made = new LowLatencyHandleImpl(mode, number, fresh, weights.isPresent());
+        made.retain();
+        handle = made;
     }
 
     /** Number of rows that are stored in the memory of mapped ranks. */
@@ -190,14 +221,15 @@ final class LowLatencyDispatch {
     }
 
     /** Receives; the bank is free for the second-next dispatch afterwards. */
-    void receive(LowLatencyHandleImpl handle, Deadline deadline) {
-        long number = handle.number();
+    private void receive(Deadline deadline) {
+        LowLatencyHandleImpl sent = handle();
+        long number = sent.number();
         try {
             Mask mask = state.waits().mask();
             long[] waited = mode.waited();
             int[] next = mode.next();
             int[] before = mode.sourceFirst();
-            Expansion expansion = new Expansion(number, Objects.requireNonNull(routing));
+            Expansion expansion = new Expansion(number, sent.routing());
             // About as many selections come here as go from here.
             mode.copies().begin((long) tokens * topK * wireRow);
             for (int source = 0; source < state.ranks(); source++) {
@@ -213,7 +245,7 @@ final class LowLatencyDispatch {
                 }
             }
             expansion.local.putInts(expansion.base(COUNTS), next, 0, next.length);
-            handle.received();
+            sent.received();
             statistics.ifPresent(s -> {
                 for (int e = 0; e < next.length; e++) {
                     s.putInt(4L * e, s.getInt(4L * e) + next[e]);
@@ -225,7 +257,7 @@ final class LowLatencyDispatch {
                 }
             });
         } finally {
-            handle.release();
+            sent.release();
             flow.release(number);
         }
     }
@@ -302,35 +334,5 @@ final class LowLatencyDispatch {
                 scaleMemory.putByte(scalesBase + row * format.scaleCount() + s, (byte) exponent);
             }
         }
-    }
-
-    /** The packed rows of a bank or the caller's tensor. */
-    Tensor rowTensor(long number) {
-        return request.out()
-                .orElseGet(() -> tensor(number, ROWS, format.rowType(), state.localExperts(), expertRows, hidden));
-    }
-
-    /** The scales of a bank or the caller's tensor. */
-    Optional<Tensor> scaleTensor(long number) {
-        if (!format.fp8()) {
-            return Optional.empty();
-        }
-        return Optional.of(request.outScales()
-                .orElseGet(() -> tensor(
-                        number, SCALES, format.scaleType(), state.localExperts(), expertRows, format.scaleCount())));
-    }
-
-    Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims) {
-        HostState.Region bank = state.bank(number);
-        DeviceMemory memory = bank.memory();
-        return new HostState.Region(memory, bank.access()).tensor(state.layout().offset(region), type, dims);
-    }
-
-    HostState state() {
-        return state;
-    }
-
-    long expertRows() {
-        return expertRows;
     }
 }

@@ -2,12 +2,14 @@ package org.ep4j.engine.host;
 
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyHandle;
+import org.ep4j.engine.buffer.EngineHandle;
 
-/** Handle of a low-latency dispatch that has been sent. */
-final class LowLatencyHandleImpl extends RecyclableHandle<LowLatencyRouting> implements LowLatencyHandle {
-    private final LowLatency owner;
+/**
+ * Handle of a low-latency dispatch that has been sent. A later dispatch takes its routing once it is closed
+ * and no operation uses it.
+ */
+final class LowLatencyHandleImpl extends EngineHandle<LowLatency, LowLatencyRouting> implements LowLatencyHandle {
     private final long number;
-    private final int tokens;
     private final boolean weighted;
     private volatile boolean received;
 
@@ -19,15 +21,14 @@ final class LowLatencyHandleImpl extends RecyclableHandle<LowLatencyRouting> imp
      * @param weighted true if the dispatch carries weights
      */
     LowLatencyHandleImpl(LowLatency owner, long number, LowLatencyRouting routing, boolean weighted) {
-        super(routing, owner.routings());
-        this.owner = owner;
+        super(owner, routing, routing.sent().tokens());
         this.number = number;
         this.weighted = weighted;
-        tokens = routing.sent().tokens();
     }
 
-    LowLatency owner() {
-        return owner;
+    @Override
+    protected void free() {
+        owner().routings().add(routing());
     }
 
     long number() {
@@ -48,10 +49,5 @@ final class LowLatencyHandleImpl extends RecyclableHandle<LowLatencyRouting> imp
             throw new EpStateException(
                     "the dispatch of this handle has not been received; call receive() of its result");
         }
-    }
-
-    @Override
-    public int tokens() {
-        return tokens;
     }
 }

@@ -47,6 +47,8 @@ public final class Waits {
     /** Longest sleep, after which the deadline, losses, recoveries, interrupts and the closing of the buffer are checked. */
     public static final Duration LONGEST_SLEEP = Duration.ofMillis(2);
 
+    private static final Duration LONGEST = Duration.ofDays(1);
+
     /** Counters that tell that a rank has begun an operation; each rank begins them in the same order. */
     private static final Counter[] BEGINNINGS = {Counter.HT_ENTER, Counter.LL_DISPATCH, Counter.LL_COMBINE};
 
@@ -428,7 +430,7 @@ public final class Waits {
 
     /** Longer than any operation takes that still ends, for waits behind which a kernel has a deadline of its own. */
     public Duration longest() {
-        return Duration.ofDays(1);
+        return LONGEST;
     }
 
     /** Who a rank is and how it is reached, for messages. */

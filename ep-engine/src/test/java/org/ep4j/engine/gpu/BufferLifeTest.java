@@ -153,7 +153,7 @@ final class BufferLifeTest {
     }
 
     private static long memory(DispatchResult result) {
-        return ((HighThroughputHandle) result.handle()).memory().address();
+        return ((HighThroughputHandle) result.handle()).routing().address();
     }
 
     @Test

@@ -338,7 +338,7 @@ final class GraphReplayTest {
     }
 
     private static long memory(DispatchResult result) {
-        return ((HighThroughputHandle) result.handle()).memory().address();
+        return ((HighThroughputHandle) result.handle()).routing().address();
     }
 
     @Test

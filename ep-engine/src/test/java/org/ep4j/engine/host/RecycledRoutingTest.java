@@ -4,14 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import org.ep4j.EpStateException;
+import org.ep4j.engine.buffer.EngineHandle;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("verify")
-class RecyclableHandleTest {
-    private static final class Handle extends RecyclableHandle<Object> {
+class RecycledRoutingTest {
+    private static final class Handle extends EngineHandle<FreeList<Object>, Object> {
         Handle(Object routing, FreeList<Object> free) {
-            super(routing, free);
+            super(free, routing, 0);
+        }
+
+        @Override
+        protected void free() {
+            owner().add(routing());
         }
     }
 

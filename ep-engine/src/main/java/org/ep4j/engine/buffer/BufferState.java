@@ -1,0 +1,42 @@
+package org.ep4j.engine.buffer;
+
+import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpShape;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.sync.Waits;
+
+/** Sizes and memory of a buffer, as results read them. */
+public interface BufferState {
+    EpShape shape();
+
+    int ranks();
+
+    int localExperts();
+
+    Waits waits();
+
+    /** Layout of the memory that other ranks read and write. */
+    BufferLayout symmetricLayout();
+
+    /** A high-throughput result. */
+    Tensor tensor(LocalLayout.HighThroughput region, DataType type, long... dims);
+
+    /**
+     * A low-latency result.
+     *
+     * @param number of the operation; its parity is the bank
+     */
+    Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims);
+
+    /** A tensor in a part of {@code memory} of exactly its size. */
+    static Tensor tensor(DeviceMemory memory, long offset, DataType type, long... dims) {
+        long bytes = type.bytes();
+        for (long dim : dims) {
+            bytes *= dim;
+        }
+        return Tensor.of(memory.slice(offset, bytes), type, dims);
+    }
+}

@@ -1,0 +1,195 @@
+package org.ep4j.engine.buffer;
+
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPANDED;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPANDED_SCALES;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPERT_OFFSETS;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.ROWS_PER_EXPERT;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.ROWS_PER_SOURCE;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SCALES;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SOURCE_RANKS;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SOURCE_TOKENS;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_IDS;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_WEIGHTS;
+
+import java.util.Optional;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
+import org.ep4j.DispatchHandle;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpEvent;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.engine.sync.Validity;
+
+/** Results of high-throughput operations. */
+public final class HighThroughputResults {
+    private HighThroughputResults() {}
+
+    /** A dispatch as its result reads it. */
+    public interface DispatchSource extends Source {
+        DispatchHandle handle();
+
+        /** Type of the ids that were sent with the routing. */
+        DataType idType();
+
+        /** This rank's symmetric memory when the dispatch ran: its rows do not move with the buffer. */
+        DeviceMemory symmetric();
+
+        /** Selections of each local expert, rounded up to the alignment, once the counts are there. */
+        int[] tokensPerExpert();
+    }
+
+    /**
+     * A dispatch that is queued, or done. What is sized by the counts waits for them; in the worst case nothing waits, so
+     * that work on the same stream can be queued behind it.
+     *
+     * @param source the operation
+     * @param validity of the buffer's dispatches
+     * @param state of the buffer
+     * @param request of the operation
+     * @param worstRows most rows that could arrive
+     * @param event its end
+     */
+    public record Dispatch(
+            DispatchSource source,
+            Validity validity,
+            BufferState state,
+            DispatchRequest request,
+            long worstRows,
+            EpEvent event)
+            implements DispatchResult {
+        private boolean byExpert() {
+            return request.layout() == RowLayout.BY_EXPERT;
+        }
+
+        private int topK() {
+            return state.shape().topK();
+        }
+
+        private void awaitCounts() {
+            event.await(state.waits().longest());
+        }
+
+        @Override
+        public DispatchHandle handle() {
+            source.await();
+            return source.handle();
+        }
+
+        @Override
+        public long rows() {
+            source.check(validity);
+            if (!request.exactCounts()) {
+                return worstRows;
+            }
+            awaitCounts();
+            return source.handle().rows();
+        }
+
+        @Override
+        public Tensor x() {
+            long rows = rows();
+            DataType type = request.x().type();
+            int hidden = state.shape().hidden();
+            if (request.out().isPresent()) {
+                return Tensor.of(request.out().get().memory(), type, rows, hidden);
+            }
+            return byExpert()
+                    ? state.tensor(EXPANDED, type, rows, hidden)
+                    : BufferState.tensor(
+                            source.symmetric(), state.symmetricLayout().rows(), type, rows, hidden);
+        }
+
+        @Override
+        public Optional<Tensor> scales() {
+            long rows = rows();
+            return request.scales().isPresent()
+                    ? Optional.of(state.tensor(
+                            byExpert() ? EXPANDED_SCALES : SCALES,
+                            DataType.FP32,
+                            rows,
+                            state.shape().scales()))
+                    : Optional.empty();
+        }
+
+        @Override
+        public Optional<Tensor> topkIds() {
+            long rows = rows();
+            return byExpert() ? Optional.empty() : Optional.of(state.tensor(TOPK_IDS, source.idType(), rows, topK()));
+        }
+
+        @Override
+        public Optional<Tensor> topkWeights() {
+            long rows = rows();
+            if (request.topkWeights().isEmpty()) {
+                return Optional.empty();
+            }
+            return Optional.of(
+                    byExpert()
+                            ? state.tensor(TOPK_WEIGHTS, DataType.FP32, rows)
+                            : state.tensor(TOPK_WEIGHTS, DataType.FP32, rows, topK()));
+        }
+
+        @Override
+        public Tensor sourceRanks() {
+            return state.tensor(SOURCE_RANKS, DataType.INT32, rows());
+        }
+
+        @Override
+        public Tensor sourceTokens() {
+            return state.tensor(SOURCE_TOKENS, DataType.INT32, rows());
+        }
+
+        @Override
+        public Tensor rowsPerSource() {
+            source.check(validity);
+            return state.tensor(ROWS_PER_SOURCE, DataType.INT32, state.ranks());
+        }
+
+        @Override
+        public Tensor rowsPerExpert() {
+            source.check(validity);
+            return state.tensor(ROWS_PER_EXPERT, DataType.INT32, state.localExperts());
+        }
+
+        @Override
+        public Tensor expertOffsets() {
+            source.check(validity);
+            return state.tensor(EXPERT_OFFSETS, DataType.INT64, state.localExperts() + 1L);
+        }
+
+        @Override
+        public int[] tokensPerExpert() {
+            source.check(validity);
+            awaitCounts();
+            return source.tokensPerExpert();
+        }
+    }
+
+    /**
+     * A combine that is queued, or done.
+     *
+     * @param source the operation
+     * @param validity of the buffer's combines
+     * @param outTensor the combined rows
+     * @param weightsTensor weight of each selection
+     * @param event its end
+     */
+    public record Combine(
+            Source source, Validity validity, Tensor outTensor, Optional<Tensor> weightsTensor, EpEvent event)
+            implements CombineResult {
+        @Override
+        public Tensor out() {
+            source.check(validity);
+            return outTensor;
+        }
+
+        @Override
+        public Optional<Tensor> weights() {
+            source.check(validity);
+            return weightsTensor;
+        }
+    }
+}
