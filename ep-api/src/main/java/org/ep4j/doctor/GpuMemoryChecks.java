@@ -6,7 +6,7 @@ import java.util.stream.Stream;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.read.AmdPeerMemory;
+import org.ep4j.topology.read.KfdNodes;
 import org.ep4j.topology.read.NvidiaPeerMemory;
 
 /** Whether NICs can read and write GPU memory. */
@@ -63,7 +63,7 @@ final class GpuMemoryChecks implements Examination {
     }
 
     private static Check amd(DoctorInput input, DoctorCode code) {
-        Optional<String> client = AmdPeerMemory.of(input.files()).client();
+        Optional<String> client = KfdNodes.peerMemoryClient(input.files());
         if (client.isPresent()) {
             return code.pass("by the peer interface of amdgpu (" + client.get() + ")");
         }

@@ -2,13 +2,19 @@ package org.ep4j.doctor;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.KfdLink;
+import org.ep4j.topology.read.KfdNode;
+import org.ep4j.topology.read.KfdNodes;
 
 /** What is between devices on PCIe: atomics, IOMMU, ACS. */
 final class PciChecks implements Examination {
@@ -33,7 +39,7 @@ final class PciChecks implements Examination {
             return DoctorCode.PCIE_ATOMICS.notApplicable(
                     "neither AMD GPU nor Broadcom NIC: nothing needs PCIe atomics");
         }
-        List<String> missing = new ArrayList<>(gpus.isEmpty() ? List.of() : KfdLinks.withoutAtomics(input.files()));
+        List<String> missing = new ArrayList<>(gpus.isEmpty() ? List.of() : withoutAtomics(input.files()));
         List<String> unread = new ArrayList<>();
         for (Nic nic : nics) {
             Optional<Integer> control = nic.address()
@@ -59,6 +65,20 @@ final class PciChecks implements Examination {
                 ? DoctorCode.PCIE_ATOMICS.pass("nothing lacks them")
                 : DoctorCode.PCIE_ATOMICS.notRun(
                         "PCI configuration of " + String.join(", ", unread) + " cannot be read", "run doctor as root");
+    }
+
+    /** Direct links from a GPU to a processor that do not carry atomics of 64 bits. */
+    private static List<String> withoutAtomics(FileTree files) {
+        Map<Integer, KfdNode> nodes = KfdNodes.read(files);
+        Predicate<KfdLink> toProcessor = link -> Optional.ofNullable(nodes.get(link.to()))
+                .filter(to -> !to.gpu())
+                .isPresent();
+        return nodes.values().stream()
+                .filter(KfdNode::gpu)
+                .flatMap(node -> node.links().stream()
+                        .filter(toProcessor.and(link -> link.direct() && !link.atomics64()))
+                        .map(link -> "KFD node " + node.number() + " has no atomics of 64 bits to node " + link.to()))
+                .toList();
     }
 
     private static Check iommu(DoctorInput input) {

@@ -36,7 +36,7 @@ final class ReadingChecks implements Examination {
 
     private static Check machine(DoctorInput input) {
         List<String> warnings = input.topology().warnings().stream()
-                .filter(warning -> !GpuLinks.untold(warning))
+                .filter(warning -> !GpuChecks.untold(warning))
                 .toList();
         return warnings.isEmpty()
                 ? DoctorCode.MACHINE_READ.pass(input.topology().gpus().size() + " GPUs, "

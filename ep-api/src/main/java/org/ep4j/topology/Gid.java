@@ -1,5 +1,7 @@
 package org.ep4j.topology;
 
+import java.util.Optional;
+
 /**
  * One entry of a port's table of global ids.
  *
@@ -15,5 +17,15 @@ public record Gid(int index, String address, String type, String netdev, String 
     /** An entry of this process's network namespace, on an unknown network. */
     public Gid(int index, String address, String type, String netdev) {
         this(index, address, type, netdev, "", false);
+    }
+
+    /** Writes an IPv6 or IPv4 address as {@link #address} has it; empty if it is none, or that of a free entry. */
+    public static Optional<String> expand(String text) {
+        return GidAddress.ofInet(text).map(GidAddress::full);
+    }
+
+    /** The IPv4 address that it stands for; empty if it stands for none. */
+    public Optional<String> ipv4() {
+        return GidAddress.parse(address).filter(GidAddress::ipv4Mapped).map(GidAddress::toString);
     }
 }

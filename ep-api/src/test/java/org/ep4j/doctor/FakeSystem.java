@@ -147,18 +147,12 @@ final class FakeSystem {
 
     /** A GPU without GPU links on a switch. */
     Gpu gpuOn(int place, int number, GpuVendor vendor, String architecture, String clique) {
-        Gpu gpu = new Gpu(
-                0,
-                number,
-                "GPU" + number,
-                Optional.of(gpuAddress(number)),
-                PciId.UNKNOWN,
-                vendor,
-                architecture,
-                "",
-                0,
-                Optional.empty(),
-                clique);
+        Gpu gpu = Gpu.builder(0, number, vendor)
+                .address(Optional.of(gpuAddress(number)))
+                .architecture(architecture)
+                .numa(0)
+                .clique(clique)
+                .build();
         machine.add(gpu).link(pciSwitch(place), gpu, new Link(LinkType.PCI, 48, 1));
         return gpu;
     }

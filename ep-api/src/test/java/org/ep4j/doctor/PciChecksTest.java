@@ -110,6 +110,20 @@ final class PciChecksTest {
         assertThat(system.check(DoctorCode.PCIE_ATOMICS).status()).isEqualTo(status);
     }
 
+    @Test
+    void onlyDirectKfdLinksAreReported() {
+        FakeSystem system = FakeSystem.amd(root, "gfx942", NicFamily.IONIC);
+        String nodes = "/sys/class/kfd/kfd/topology/nodes/";
+        system.file(nodes + "0/properties", "cpu_cores_count 64\nsimd_count 0")
+                .file(nodes + "1/properties", "cpu_cores_count 64\nsimd_count 0")
+                .file(nodes + "2/properties", "cpu_cores_count 0\nsimd_count 1216")
+                .file(nodes + "2/io_links/0/properties", "type 2\nnode_from 2\nnode_to 0\nflags 13")
+                .file(nodes + "2/p2p_links/0/properties", "type 2\nnode_from 2\nnode_to 1\nflags 13");
+        assertThat(system.check(DoctorCode.PCIE_ATOMICS).detail())
+                .contains("KFD node 2 has no atomics of 64 bits to node 0")
+                .doesNotContain("to node 1");
+    }
+
     @ParameterizedTest
     @CsvSource({"0x40, PASS", "0x00, WARN"})
     void aBroadcomNicThatMayNotRequestAtomicsIsAWarning(String control, Status status) {

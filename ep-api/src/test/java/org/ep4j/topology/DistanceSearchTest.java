@@ -200,8 +200,7 @@ class DistanceSearchTest {
     }
 
     private static Gpu gpu(int index) {
-        return new Gpu(
-                0, index, "GPU" + index, Optional.empty(), NO_ID, GpuVendor.NVIDIA, "", "", 0, Optional.empty(), "");
+        return Gpu.builder(0, index, GpuVendor.NVIDIA).numa(0).build();
     }
 
     private static Nic nic(String name, int numa) {

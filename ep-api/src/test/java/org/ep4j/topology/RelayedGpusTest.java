@@ -24,8 +24,7 @@ class RelayedGpusTest {
         NumaNode node = new NumaNode(host, 0, Processor.UNKNOWN);
         builder.add(node);
         for (int i = 0; i < count; i++) {
-            Gpu gpu = new Gpu(
-                    host, i, "GPU" + i, Optional.empty(), PciId.UNKNOWN, vendor, "", "", 0, Optional.empty(), "");
+            Gpu gpu = Gpu.builder(host, i, vendor).numa(0).build();
             gpus.add(gpu);
             builder.add(gpu).link(node, gpu, new Link(LinkType.PCI, 24, 1));
         }

@@ -11,7 +11,6 @@ import org.ep4j.topology.Locality;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.FileTree;
-import org.ep4j.topology.read.ImexChannels;
 import org.ep4j.topology.read.LinuxTopology;
 import org.ep4j.topology.read.Topologies;
 
@@ -127,10 +126,11 @@ record Surroundings(Locality locality, String domain) {
 
     /** Without a channel nothing is shared beyond the host, whatever NVLinks reach. */
     private static String domain(Gpu gpu, FileTree files) {
-        if (!gpu.clique().isEmpty() && ImexChannels.of(files).isEmpty()) {
+        if (!gpu.clique().isEmpty() && files.list(LinuxTopology.IMEX_CHANNELS).isEmpty()) {
             LOG.log(
                     System.Logger.Level.DEBUG,
-                    () -> gpu.name() + " belongs to NVLink domain " + gpu.clique() + ", but " + ImexChannels.FOLDER
+                    () -> gpu.name() + " belongs to NVLink domain " + gpu.clique() + ", but "
+                            + LinuxTopology.IMEX_CHANNELS
                             + " has no channel, so the plan uses NVLink only within the host");
             return "";
         }

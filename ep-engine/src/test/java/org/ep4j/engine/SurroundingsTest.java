@@ -164,18 +164,12 @@ final class SurroundingsTest {
         Topology.Builder builder = Topology.builder("test");
         int host = builder.host("");
         for (int i = 0; i < 2; i++) {
-            builder.add(new Gpu(
-                    host,
-                    i,
-                    "GPU" + i,
-                    Optional.of(new PciAddress(0, 0x10 + i, 0, 0)),
-                    PciId.UNKNOWN,
-                    GpuVendor.NVIDIA,
-                    "sm_100",
-                    "",
-                    0,
-                    Optional.empty(),
-                    "cluster/7"));
+            builder.add(Gpu.builder(host, i, GpuVendor.NVIDIA)
+                    .address(Optional.of(new PciAddress(0, 0x10 + i, 0, 0)))
+                    .architecture("sm_100")
+                    .numa(0)
+                    .clique("cluster/7")
+                    .build());
         }
         builder.add(new Nic(
                 host,

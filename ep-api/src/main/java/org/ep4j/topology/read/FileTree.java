@@ -56,6 +56,6 @@ public interface FileTree {
      * @param tree what is in that folder
      */
     static FileTree under(String folder, FileTree tree) {
-        return new PrefixTree(folder, tree);
+        return RebasedTree.under(folder, tree);
     }
 }

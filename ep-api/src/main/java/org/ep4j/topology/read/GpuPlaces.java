@@ -144,21 +144,15 @@ final class GpuPlaces {
 
     /** The GPU as part of a machine. */
     static Gpu gpu(SysFiles sys, PciTree pci, Found found, int host, int index) {
-        GpuVendor vendor = vendor(found.id().vendor());
-        return new Gpu(
-                host,
-                index,
-                "GPU" + index,
-                found.place().address(),
-                found.id(),
-                vendor,
-                "",
-                vendor == GpuVendor.NVIDIA
-                        ? nvidiaModel(sys, found.place())
-                        : sys.text(found.place().device() + "/product_name"),
-                pci.numa(found.place()),
-                vendor == GpuVendor.NVIDIA ? NvidiaPeerMemory.of(sys.tree()).gpuDirect() : Optional.empty(),
-                "");
+        Gpu.Builder gpu = Gpu.builder(host, index, found.vendor())
+                .address(found.place().address())
+                .id(found.id())
+                .numa(pci.numa(found.place()));
+        return found.vendor() == GpuVendor.NVIDIA
+                ? gpu.model(nvidiaModel(sys, found.place()))
+                        .gpuDirect(NvidiaPeerMemory.of(sys.tree()).gpuDirect())
+                        .build()
+                : gpu.model(sys.text(found.place().device() + "/product_name")).build();
     }
 
     private static String nvidiaModel(SysFiles sys, PciTree.Place place) {

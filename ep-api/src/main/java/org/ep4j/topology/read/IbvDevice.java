@@ -202,7 +202,7 @@ record IbvDevice(
         String type = Optional.ofNullable(gid.group(3)).orElse("");
         String named = type.equals("RoCE v1") || type.equals("IB") ? "IB/RoCE v1" : type;
         int index = Integer.parseInt(gid.group(1));
-        return GidText.expand(gid.group(2)).map(address -> new Gid(index, address, named, ""));
+        return Gid.expand(gid.group(2)).map(address -> new Gid(index, address, named, ""));
     }
 
     /** Hexadecimal with {@code 0x}, decimal without. */

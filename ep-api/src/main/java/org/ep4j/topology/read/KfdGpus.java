@@ -81,21 +81,15 @@ final class KfdGpus {
     private void add(KfdNode node, int index, String card) {
         Optional<PciAddress> address = node.address();
         Optional<PciTree.Place> place = address.flatMap(at -> pci.place(at).or(() -> pci.place(at.card())));
-        Gpu gpu = new Gpu(
-                host,
-                index,
-                "GPU" + index,
-                address,
-                place.map(at -> sys.id(at.device()))
-                        .orElseGet(
-                                () -> new PciId((int) node.get("vendor_id"), (int) node.get("device_id"), -1, -1, -1)),
-                GpuVendor.AMD,
-                node.architecture(),
-                place.map(at -> sys.text(at.device() + "/product_name")).orElse(""),
-                place.map(pci::numa).filter(number -> number >= 0).orElseGet(() -> nearest(node)),
-                Optional.empty(),
-                "",
-                card);
+        PciId reported = new PciId((int) node.get("vendor_id"), (int) node.get("device_id"), -1, -1, -1);
+        Gpu gpu = Gpu.builder(host, index, GpuVendor.AMD)
+                .address(address)
+                .id(place.map(at -> sys.id(at.device())).orElse(reported))
+                .architecture(node.architecture())
+                .model(place.map(at -> sys.text(at.device() + "/product_name")).orElse(""))
+                .numa(place.map(pci::numa).filter(number -> number >= 0).orElseGet(() -> nearest(node)))
+                .card(card)
+                .build();
         gpus.put(node.number(), gpu);
         if (place.isPresent()) {
             pci.attach(gpu, place.get());

@@ -4,14 +4,31 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
-/** Reads the nodes of AMD's compute driver, KFD. */
+/** Reads what AMD's compute driver, KFD, shows: mostly its nodes. */
 public final class KfdNodes {
     /** Folder in which the kernel describes the nodes. */
     public static final String FOLDER = "/sys/class/kfd/kfd/topology";
 
+    private static final String DIRECT = "/io_links";
+
+    /** The places that RCCL looks at (net_ib.cc): the folder moved with kernels. */
+    private static final List<String> PEER_CLIENTS = List.of(
+            "/sys/kernel/mm/memory_peers/amdkfd", "/sys/kernel/memory_peers/amdkfd", "/sys/memory_peers/amdkfd");
+
     private KfdNodes() {}
+
+    /**
+     * Folder in which the driver shows itself as a client of the kernel's peer memory interface, which NIC drivers such
+     * as MLNX_OFED add. Empty if it is no client, so that NICs cannot use addresses of AMD GPUs' memory.
+     */
+    public static Optional<String> peerMemoryClient(FileTree tree) {
+        return PEER_CLIENTS.stream()
+                .filter(place -> tree.exists(place + "/version"))
+                .findFirst();
+    }
 
     /** Reads the nodes, by number; nodes of GPUs that a container may not use cannot be read, and are missing. */
     public static Map<Integer, KfdNode> read(FileTree tree) {
@@ -29,13 +46,14 @@ public final class KfdNodes {
 
     private static List<KfdLink> links(FileTree tree, String folder) {
         List<KfdLink> links = new ArrayList<>();
-        for (String kind : List.of("/io_links", "/p2p_links")) {
+        for (String kind : List.of(DIRECT, "/p2p_links")) {
             for (String name : tree.list(folder + kind)) {
                 Map<String, Long> link = properties(tree, folder + kind + "/" + name);
                 long to = link.getOrDefault("node_to", -1L);
                 if (to >= 0 && to <= Integer.MAX_VALUE) {
                     links.add(new KfdLink(
                             (int) to,
+                            kind.equals(DIRECT),
                             link.getOrDefault("type", 0L),
                             link.getOrDefault("weight", 0L),
                             link.getOrDefault("min_bandwidth", 0L),

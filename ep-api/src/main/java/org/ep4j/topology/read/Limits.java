@@ -2,7 +2,7 @@ package org.ep4j.topology.read;
 
 /**
  * Limits for files that describe a machine, since such files come from other people. A description beyond one of them
- * is refused before memory is taken for it; 64 MiB of heap are enough for that. The largest NVLink domain has 576 GPUs.
+ * is refused before memory is taken for it, or the value beyond it counts as unknown; 64 MiB of heap are enough for that. The largest NVLink domain has 576 GPUs.
  */
 public final class Limits {
     /** Largest number of bytes of a file with text. A matrix of 1,024 columns has 6 million. */
@@ -49,6 +49,18 @@ public final class Limits {
 
     /** The highest number of a NUMA node; Linux is built for 1,024 at most. */
     public static final int NUMA_NUMBER = 1023;
+
+    /** Gigatransfers a second of a lane of PCIe 7; none is faster. */
+    static final double PCIE_TRANSFERS = 128;
+
+    /** Largest number of lanes of a PCIe link. */
+    static final int PCIE_LANES = 32;
+
+    /** Largest number of links of one kind that join a GPU and another part. */
+    static final int GPU_LINKS = 1024;
+
+    /** Largest bandwidth of the links that join two parts, in megabytes a second. */
+    static final int LINK_MEGABYTES = 10_000_000;
 
     /** Largest number of characters of a name; Linux has 255 for a file and 64 for a device of verbs. */
     public static final int NAME = 255;

@@ -14,6 +14,12 @@ import org.ep4j.topology.Topology;
  * missing is no error: a container without {@code /sys} is a machine without devices.
  */
 public final class LinuxTopology {
+    /**
+     * Folder with the channels of NVIDIA's IMEX service that a process may use. Through them GPUs of one NVLink domain
+     * share memory beyond their host; a process without a channel cannot share (NVIDIA's IMEX documentation).
+     */
+    public static final String IMEX_CHANNELS = "/dev/nvidia-caps-imex-channels";
+
     private LinuxTopology() {}
 
     /**

@@ -25,11 +25,9 @@ final class NcclGpuLinks {
     /** What NCCL writes where the other end cannot be seen: in VMs, and with the switch trays of NVLink 5. */
     private static final String HIDDEN = "fffffff:";
 
-    private static final int MOST = 1024;
-
     private final Topology.Builder topology;
     private final List<Placed> gpus;
-    private final Map<NcclTree.Slot, Gpu> bySlot = new HashMap<>();
+    private final Map<NcclTopology.Slot, Gpu> bySlot = new HashMap<>();
     private final Map<Gpu, Map<Gpu, Integer>> direct = new LinkedHashMap<>();
 
     /** A numbered GPU and what the file says of it. */
@@ -40,7 +38,7 @@ final class NcclGpuLinks {
         this.gpus = gpus;
         for (Placed placed : gpus) {
             bySlot.putIfAbsent(
-                    new NcclTree.Slot(placed.gpu().host(), placed.found().address()), placed.gpu());
+                    new NcclTopology.Slot(placed.gpu().host(), placed.found().address()), placed.gpu());
         }
     }
 
@@ -74,7 +72,7 @@ final class NcclGpuLinks {
     }
 
     private void nvlink(Placed placed, XmlElement link, GpuSwitch shared) {
-        int count = link.number("count", 0, MOST, 0);
+        int count = link.number("count", 0, Limits.GPU_LINKS, 0);
         if (count > 0 && toSwitch(link)) {
             topology.add(shared).link(placed.gpu(), shared, new Link(LinkType.NVLINK, count * rate(placed), count));
         } else if (count > 0 && link.value("tclass").startsWith(PROCESSOR_CLASS)) {
@@ -86,10 +84,10 @@ final class NcclGpuLinks {
     }
 
     private void peer(Placed placed, XmlElement link) {
-        int count = link.number("count", 0, MOST, 0);
+        int count = link.number("count", 0, Limits.GPU_LINKS, 0);
         Optional<Gpu> target = PciAddress.parse(link.value("target"))
                 .flatMap(address -> Optional.ofNullable(
-                        bySlot.get(new NcclTree.Slot(placed.gpu().host(), address))));
+                        bySlot.get(new NcclTopology.Slot(placed.gpu().host(), address))));
         if (count == 0) {
             topology.warn("line " + link.line() + ": " + placed.gpu().name() + " has a <" + link.name()
                     + "> with count " + Faults.quote(link.value("count")) + ", which is no link");

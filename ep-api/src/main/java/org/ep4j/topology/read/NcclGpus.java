@@ -54,9 +54,7 @@ final class NcclGpus {
     record Found(XmlElement pci, XmlElement gpu, PciAddress address, NcclSeat seat) {}
 
     void add(XmlElement pci, XmlElement gpu, PciAddress address, NcclSeat seat) {
-        if (all.size() >= Limits.GPUS) {
-            throw gpu.wrong("more than " + Limits.GPUS + " GPUs");
-        }
+        gpu.limit(all.size() + 1, Limits.GPUS, "GPUs");
         all.add(new Found(pci, gpu, address, seat));
     }
 
@@ -67,7 +65,7 @@ final class NcclGpus {
                         .distinct()
                         .count()
                 > 1;
-        Map<NcclTree.Slot, Long> cards =
+        Map<NcclTopology.Slot, Long> cards =
                 all.stream().collect(Collectors.groupingBy(NcclGpus::card, Collectors.counting()));
         Map<Integer, List<Found>> hosts = new TreeMap<>();
         all.forEach(found -> hosts.computeIfAbsent(found.seat().host(), k -> new ArrayList<>())
@@ -76,9 +74,11 @@ final class NcclGpus {
         hosts.values()
                 .forEach(host -> numbered(host).forEach((index, found) -> {
                     boolean inClique = fused && NcclGpuLinks.usesSwitch(found.gpu());
-                    Gpu whole = gpu(found, index, inClique ? CLIQUE : "");
-                    boolean divided = whole.vendor() == GpuVendor.AMD && cards.getOrDefault(card(found), 1L) > 1;
-                    Gpu gpu = divided ? whole.partitionOf(card(found).address().toString()) : whole;
+                    boolean divided = vendor(found) == GpuVendor.AMD && cards.getOrDefault(card(found), 1L) > 1;
+                    Gpu gpu = gpu(found, index)
+                            .clique(inClique ? CLIQUE : "")
+                            .card(divided ? card(found).address().toString() : "")
+                            .build();
                     topology.add(gpu).link(found.seat().parent(), gpu, NcclSeat.link(found.pci()));
                     coherent(found, gpu);
                     placed.add(new NcclGpuLinks.Placed(gpu, found));
@@ -87,8 +87,8 @@ final class NcclGpus {
     }
 
     /** Partitions of an AMD GPU are functions of its PCI device. */
-    private static NcclTree.Slot card(Found found) {
-        return new NcclTree.Slot(found.seat().host(), found.address().card());
+    private static NcclTopology.Slot card(Found found) {
+        return new NcclTopology.Slot(found.seat().host(), found.address().card());
     }
 
     private static Map<Integer, Found> numbered(List<Found> host) {
@@ -104,35 +104,30 @@ final class NcclGpus {
 
     private void coherent(Found found, Gpu gpu) {
         for (XmlElement link : found.gpu().children("c2c")) {
-            int count = link.number("count", 1, 1024, 1);
-            double each = link.number("bw", 1, 10_000_000, 0) / 1000.0;
+            int count = link.number("count", 1, Limits.GPU_LINKS, 1);
+            double each = link.number("bw", 1, Limits.LINK_MEGABYTES, 0) / 1000.0;
             topology.link(gpu, found.seat().node(), new Link(LinkType.C2C, each * count, count));
         }
     }
 
-    private Gpu gpu(Found found, int index, String clique) {
+    private Gpu.Builder gpu(Found found, int index) {
         PciId id = NcclSeat.id(found.pci());
-        GpuVendor vendor = vendor(found.gpu(), id);
+        GpuVendor vendor = vendor(found);
         OptionalInt direct = found.gpu().number("gdr");
-        return new Gpu(
-                found.seat().host(),
-                index,
-                "GPU" + index,
-                Optional.of(found.address()),
-                id,
-                vendor,
-                architecture(found.gpu(), id, vendor),
-                "",
-                found.seat().node().number(),
-                direct.isPresent() ? Optional.of(direct.getAsInt() != 0) : Optional.empty(),
-                clique);
+        return Gpu.builder(found.seat().host(), index, vendor)
+                .address(Optional.of(found.address()))
+                .id(id)
+                .architecture(architecture(found.gpu(), id, vendor))
+                .numa(found.seat().node().number())
+                .gpuDirect(direct.isPresent() ? Optional.of(direct.getAsInt() != 0) : Optional.empty());
     }
 
-    private GpuVendor vendor(XmlElement gpu, PciId id) {
+    private GpuVendor vendor(Found found) {
+        PciId id = NcclSeat.id(found.pci());
         if (id.vendor() >= 0) {
             return GpuArchitectures.vendor(id);
         }
-        return rccl || gpu.attribute("gcn").isPresent() ? GpuVendor.AMD : GpuVendor.NVIDIA;
+        return rccl || found.gpu().attribute("gcn").isPresent() ? GpuVendor.AMD : GpuVendor.NVIDIA;
     }
 
     /** RCCL writes the number of compute units into {@code sm}, and the architecture into {@code gcn}. */

@@ -162,9 +162,7 @@ final class NcclNics {
 
     private void place(Card card, XmlElement net, String name, NicFamily family, List<NicPort> ports) {
         placed++;
-        if (placed > Limits.NICS) {
-            throw net.wrong("more than " + Limits.NICS + " NICs");
-        }
+        net.limit(placed, Limits.NICS, "NICs");
         NcclSeat seat = card.seat();
         String guid = net.value("guid");
         int same = names.merge(seat.host() + " " + name, 1, Integer::sum);

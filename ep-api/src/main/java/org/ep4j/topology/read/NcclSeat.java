@@ -24,7 +24,7 @@ record NcclSeat(NumaNode node, Part parent) {
 
     /** The link of a {@code pci} element to what is above it. */
     static Link link(XmlElement pci) {
-        double rate = PcieRate.gigabytesPerSecond(
+        double rate = NcclValues.pcieRate(
                 pci.value("link_speed"), pci.number("link_width").orElse(0));
         return new Link(LinkType.PCI, rate, 1);
     }

@@ -2,6 +2,7 @@ package org.ep4j.topology.read;
 
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -30,7 +31,7 @@ final class NumaNodes {
     NumaNodes(FileTree tree, Topology.Builder builder, int host) {
         this.builder = builder;
         this.host = host;
-        processor = Processors.read(tree);
+        processor = processor(tree);
         for (String name : tree.list("/sys/devices/system/node")) {
             String list =
                     tree.text("/sys/devices/system/node/" + name + "/cpulist").orElse("");
@@ -40,6 +41,50 @@ final class NumaNodes {
                 list(number);
             }
         }
+    }
+
+    /** Links every node with every other; topology files do not give these links. */
+    static void connect(Topology.Builder topology, List<NumaNode> nodes) {
+        for (int i = 0; i < nodes.size(); i++) {
+            for (int j = i + 1; j < nodes.size(); j++) {
+                topology.link(nodes.get(i), nodes.get(j), link(nodes.get(i)));
+            }
+        }
+    }
+
+    /** The link of a node to another one of its host. */
+    static Link link(NumaNode node) {
+        return new Link(LinkType.CPU, LinkBandwidths.processors(node.processor()), 1);
+    }
+
+    /** The kind of the first processor in {@code /proc/cpuinfo}; those of one machine are of one kind. */
+    private static Processor processor(FileTree tree) {
+        Map<String, String> first = new HashMap<>();
+        for (String line : tree.text("/proc/cpuinfo").orElse("").lines().toList()) {
+            int colon = line.indexOf(':');
+            if (colon > 0) {
+                first.putIfAbsent(
+                        line.substring(0, colon).strip(),
+                        line.substring(colon + 1).strip());
+            }
+        }
+        if (first.containsKey("vendor_id")) {
+            return new Processor(
+                    "x86_64",
+                    first.getOrDefault("vendor_id", ""),
+                    NcclValues.family(number(first.getOrDefault("cpu family", ""))),
+                    number(first.getOrDefault("model", "")));
+        }
+        if (first.containsKey("CPU implementer")) {
+            return new Processor("arm64", "", -1, -1);
+        }
+        return first.getOrDefault("cpu", "").startsWith("POWER")
+                ? new Processor("ppc64", "", -1, -1)
+                : Processor.UNKNOWN;
+    }
+
+    private static int number(String text) {
+        return text.matches("\\d{1,5}") ? Integer.parseInt(text) : -1;
     }
 
     /** Numbers in a list such as {@code 0-47,96,98-143}; 0 where it is none. */
@@ -90,9 +135,7 @@ final class NumaNodes {
         }
         NumaNode node = new NumaNode(host, number, processor, processors.getOrDefault(number, 0));
         builder.add(node);
-        nodes.values()
-                .forEach(other ->
-                        builder.link(node, other, new Link(LinkType.CPU, LinkBandwidths.processors(processor), 1)));
+        nodes.values().forEach(other -> builder.link(node, other, link(node)));
         nodes.put(number, node);
         return node;
     }

@@ -72,7 +72,11 @@ final class NvidiaSmiTopology {
         for (String column : matrix.columns()) {
             if (Matrix.gpu(column)) {
                 int numa = matrix.numa(column);
-                parts.put(column, gpu(column, gpus++, numa));
+                Gpu gpu = Gpu.builder(host, gpus++, GpuVendor.NVIDIA)
+                        .name(column)
+                        .numa(numa)
+                        .build();
+                parts.put(column, gpu);
                 if (numa >= 0 && nodes.add(numa)) {
                     builder.add(new NumaNode(host, numa, Processor.UNKNOWN));
                 }
@@ -103,21 +107,6 @@ final class NvidiaSmiTopology {
             throw Faults.in(source, "the matrix has no column " + Faults.quote(column));
         }
         return part;
-    }
-
-    private Gpu gpu(String name, int index, int numa) {
-        return new Gpu(
-                host,
-                index,
-                name,
-                Optional.empty(),
-                PciId.UNKNOWN,
-                GpuVendor.NVIDIA,
-                "",
-                "",
-                numa,
-                Optional.empty(),
-                "");
     }
 
     private Nic nic(String column, Optional<Matcher> entry, Set<String> names) {

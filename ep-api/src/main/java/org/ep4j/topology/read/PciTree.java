@@ -135,11 +135,11 @@ final class PciTree {
         double lane = sys.leading(function + "/max_link_speed");
         int lanes = (int) sys.leading(function + "/max_link_width");
         // Functions that are no PCIe devices, such as virtual ones, say 0, "Unknown" or 255 lanes.
-        if (lane > PcieRate.FASTEST) {
+        if (lane > Limits.PCIE_TRANSFERS) {
             builder.warn("the max_link_speed of " + SysFiles.last(function) + " is " + lane
-                    + " GT/s; no link is faster than " + PcieRate.FASTEST + ", so it counts as unknown");
+                    + " GT/s; no link is faster than " + Limits.PCIE_TRANSFERS + ", so it counts as unknown");
         }
-        return lane <= 0 || lane > PcieRate.FASTEST || lanes <= 0 || lanes > 32
+        return lane <= 0 || lane > Limits.PCIE_TRANSFERS || lanes <= 0 || lanes > Limits.PCIE_LANES
                 ? Double.MAX_VALUE
                 : LinkBandwidths.pci(lane, lanes);
     }

@@ -107,19 +107,13 @@ final class Plausible {
     }
 
     private Gpu gpu(Gpu gpu) {
-        return new Gpu(
-                gpu.host(),
-                gpu.index(),
-                name(gpu.name(), "a GPU"),
-                gpu.address(),
-                gpu.id(),
-                gpu.vendor(),
-                name(gpu.architecture(), "the architecture of a GPU"),
-                name(gpu.model(), "the model of a GPU"),
-                gpu.numa(),
-                gpu.gpuDirect(),
-                name(gpu.clique(), "the clique of a GPU"),
-                name(gpu.card(), "the card of a GPU"));
+        return gpu.toBuilder()
+                .name(name(gpu.name(), "a GPU"))
+                .architecture(name(gpu.architecture(), "the architecture of a GPU"))
+                .model(name(gpu.model(), "the model of a GPU"))
+                .clique(name(gpu.clique(), "the clique of a GPU"))
+                .card(name(gpu.card(), "the card of a GPU"))
+                .build();
     }
 
     private Nic nic(Nic nic) {

@@ -45,7 +45,7 @@ final class ProviderTree {
     private static final String VARIABLE = "NCCL_TOPO_FILE";
 
     /** The rate that a link has where the file does not say. */
-    private static final double UNTOLD = PcieRate.gigabytesPerSecond("", 0);
+    private static final double UNTOLD = LinkBandwidths.pci(0, 0);
 
     private final Topology machine;
     private final Topology described;
@@ -92,7 +92,7 @@ final class ProviderTree {
         }
         try {
             // The rates of the machine itself are used.
-            return new ProviderTree(machine, NcclXml.readWithoutRates(file, text.get())).merged(name);
+            return new ProviderTree(machine, NcclTopology.readWithoutRates(file, text.get())).merged(name);
         } catch (TopologyException e) {
             return warned(machine, List.of("the PCI tree of " + name + " is not used: " + e.getMessage()));
         }
@@ -270,8 +270,7 @@ final class ProviderTree {
         for (int i = 0; i < nodes.size(); i++) {
             for (int j = 0; j < i; j++) {
                 if (machine.links(nodes.get(i), nodes.get(j)).isEmpty()) {
-                    double rate = LinkBandwidths.processors(nodes.get(j).processor());
-                    builder.link(nodes.get(i), nodes.get(j), new Link(LinkType.CPU, rate, 1));
+                    builder.link(nodes.get(i), nodes.get(j), NumaNodes.link(nodes.get(j)));
                 }
             }
         }

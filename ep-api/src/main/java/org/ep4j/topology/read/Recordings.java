@@ -62,7 +62,7 @@ final class Recordings {
                 throw Faults.in(source, "there are several recordings of machines, in " + shown(found) + "; name one");
             }
             if (!found.isEmpty()) {
-                FileTree tree = found.get(0).isEmpty() ? files : new SubTree(found.get(0), files);
+                FileTree tree = found.get(0).isEmpty() ? files : RebasedTree.of(found.get(0), files);
                 return tree.exists("/sys") ? tree : FileTree.under(KfdNodes.FOLDER, tree);
             }
             List<String> next = new ArrayList<>();

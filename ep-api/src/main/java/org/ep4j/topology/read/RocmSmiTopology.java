@@ -20,7 +20,6 @@ import org.ep4j.topology.LinkType;
 import org.ep4j.topology.NumaNode;
 import org.ep4j.topology.PathType;
 import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
 
@@ -161,19 +160,12 @@ final class RocmSmiTopology {
         Map<String, String> cards = cards(types.names());
         for (String name : types.names()) {
             int node = numa.getOrDefault(Integer.parseInt(name.substring(3)), -1);
-            gpus.add(new Gpu(
-                    host,
-                    gpus.size(),
-                    name,
-                    Optional.ofNullable(buses.get(name)),
-                    PciId.UNKNOWN,
-                    GpuVendor.AMD,
-                    "",
-                    "",
-                    node,
-                    Optional.empty(),
-                    "",
-                    cards.getOrDefault(name, "")));
+            gpus.add(Gpu.builder(host, gpus.size(), GpuVendor.AMD)
+                    .name(name)
+                    .address(Optional.ofNullable(buses.get(name)))
+                    .numa(node)
+                    .card(cards.getOrDefault(name, ""))
+                    .build());
             if (node >= 0 && nodes.add(node)) {
                 builder.add(new NumaNode(host, node, Processor.UNKNOWN));
             }

@@ -136,10 +136,10 @@ public final class Topologies {
     private static Topology xml(String source, String content) {
         String name = firstElement(content);
         if (name.equals("system")) {
-            return NcclXml.read(source, content);
+            return NcclTopology.read(source, content);
         }
         if (name.equals("topology")) {
-            return HwlocXml.read(source, content);
+            return HwlocTopology.read(source, content);
         }
         throw Faults.in(
                 source,

@@ -139,7 +139,7 @@ final class VerbsPorts {
                 .sorted()
                 .forEach(index -> sys.tree()
                         .text(folder + "/gids/" + index)
-                        .flatMap(GidText::expand)
+                        .flatMap(Gid::expand)
                         .ifPresent(address -> gids.add(new Gid(
                                 index,
                                 address,
@@ -169,18 +169,18 @@ final class VerbsPorts {
             return false;
         }
         return interfaces.isElsewhere(gid.netdev(), pci, function)
-                || GidText.ipv4(gid.address()).filter(interfaces::isForeign).isPresent();
+                || gid.ipv4().filter(interfaces::isForeign).isPresent();
     }
 
     /** Whether it is an IPv6 address of another namespace; link-local GIDs need not be addresses of their interface. */
     private boolean hasForeignIpv6(Gid gid) {
         String digits = gid.address().replace(":", "");
-        return GidText.ipv4(gid.address()).isEmpty() && !digits.startsWith("fe8") && interfaces.isForeignIpv6(digits);
+        return gid.ipv4().isEmpty() && !digits.startsWith("fe8") && interfaces.isForeignIpv6(digits);
     }
 
     /** The network of an entry; the routing table that is read has IPv4 routes of this namespace only. */
     private String network(Gid gid, boolean elsewhere) {
-        return elsewhere || GidText.ipv4(gid.address()).isEmpty() ? "" : interfaces.network(gid.netdev());
+        return elsewhere || gid.ipv4().isEmpty() ? "" : interfaces.network(gid.netdev());
     }
 
     /** Interface of a port by its number; the table of GIDs names it only while the interface is up. */

@@ -56,6 +56,13 @@ record XmlElement(
                 : otherwise;
     }
 
+    /** Refuses a file that has more of something than is read. */
+    void limit(int found, int most, String what) {
+        if (found > most) {
+            throw wrong("more than " + most + " " + what);
+        }
+    }
+
     /** Says that the file cannot be understood here. */
     TopologyException wrong(String reason) {
         return Faults.at(source, line, reason);

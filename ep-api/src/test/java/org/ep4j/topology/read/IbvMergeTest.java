@@ -150,18 +150,10 @@ class IbvMergeTest {
         Topology.Builder machine = Topology.builder("test");
         int host = machine.host("");
         NumaNode node = new NumaNode(host, 0, Processor.UNKNOWN);
-        Gpu gpu = new Gpu(
-                host,
-                0,
-                "GPU0",
-                Optional.empty(),
-                PciId.UNKNOWN,
-                GpuVendor.NVIDIA,
-                "sm_90",
-                "",
-                0,
-                Optional.empty(),
-                "");
+        Gpu gpu = Gpu.builder(host, 0, GpuVendor.NVIDIA)
+                .architecture("sm_90")
+                .numa(0)
+                .build();
         machine.add(node).add(gpu).link(node, gpu, new Link(LinkType.PCI, 48, 1));
         for (Nic nic : nics) {
             machine.add(nic).link(node, nic, new Link(LinkType.PCI, 48, 1));

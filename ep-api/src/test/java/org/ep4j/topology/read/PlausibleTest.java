@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.function.UnaryOperator;
+import org.ep4j.topology.Gid;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
@@ -110,8 +111,8 @@ final class PlausibleTest {
 
     @Test
     void anAddressWithAZoneIsNoGid() {
-        assertThat(GidText.expand("fe80::1")).contains("fe80:0000:0000:0000:0000:0000:0000:0001");
-        assertThat(GidText.expand("fe80::1%none")).isEmpty();
+        assertThat(Gid.expand("fe80::1")).contains("fe80:0000:0000:0000:0000:0000:0000:0001");
+        assertThat(Gid.expand("fe80::1%none")).isEmpty();
     }
 
     @Test

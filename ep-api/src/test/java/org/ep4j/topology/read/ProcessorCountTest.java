@@ -24,22 +24,22 @@ final class ProcessorCountTest {
 
     @Test
     void theSetsOfNodesAreCountedAndDividedBetweenGpus() {
-        Topology machine = NcclXml.read("two", TWO_GPUS);
+        Topology machine = NcclTopology.read("two", TWO_GPUS);
         assertThat(machine.numaNodes()).extracting(NumaNode::processors).containsExactly(48, 16);
         assertThat(Locality.of(machine, machine.gpus().get(1)).processors()).isEqualTo(32);
     }
 
     @Test
     void withoutSetsTheNumberIsUnknown() {
-        Topology machine = NcclXml.read("two", TWO_GPUS.replaceAll(" affinity=\"[^\"]*\"", ""));
+        Topology machine = NcclTopology.read("two", TWO_GPUS.replaceAll(" affinity=\"[^\"]*\"", ""));
         assertThat(Locality.of(machine, machine.gpus().get(0)).processors()).isZero();
     }
 
     @Test
     void aProcessMayBeKeptToFewer() {
         Locality place = Locality.of(
-                NcclXml.read("two", TWO_GPUS),
-                NcclXml.read("two", TWO_GPUS).gpus().get(0));
+                NcclTopology.read("two", TWO_GPUS),
+                NcclTopology.read("two", TWO_GPUS).gpus().get(0));
         assertThat(place.within(4).processors()).isEqualTo(4);
         assertThat(place.within(400).processors()).isEqualTo(32);
         assertThat(Locality.UNKNOWN.within(4).processors()).isEqualTo(4);

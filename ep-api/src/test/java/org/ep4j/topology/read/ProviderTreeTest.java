@@ -75,7 +75,7 @@ final class ProviderTreeTest {
 
         placed(machine);
         assertThat(machine.warnings()).isEmpty();
-        assertThat(NcclXml.read("file", file).warnings()).isNotEmpty();
+        assertThat(NcclTopology.read("file", file).warnings()).isNotEmpty();
     }
 
     @Test

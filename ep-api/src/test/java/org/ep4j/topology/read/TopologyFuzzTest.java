@@ -71,7 +71,7 @@ class TopologyFuzzTest {
     private static boolean readAndUse(String text, boolean hwloc) {
         Topology topology;
         try {
-            topology = hwloc ? HwlocXml.read("damaged.xml", text) : NcclXml.read("damaged.xml", text);
+            topology = hwloc ? HwlocTopology.read("damaged.xml", text) : NcclTopology.read("damaged.xml", text);
         } catch (TopologyException e) {
             assertThat(e).hasMessageMatching("(?s)damaged\\.xml, line [0-9]+: .+");
             return false;

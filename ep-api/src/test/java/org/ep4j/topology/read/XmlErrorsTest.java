@@ -91,7 +91,7 @@ class XmlErrorsTest {
     void anUnknownDtdIsPassedOver() {
         String text = "<!DOCTYPE system SYSTEM 'http://nowhere.invalid/system.dtd'>\n"
                 + "<system version='1'><cpu numaid='0'/></system>";
-        assertThat(NcclXml.read("m.xml", text).numaNodes()).hasSize(1);
+        assertThat(NcclTopology.read("m.xml", text).numaNodes()).hasSize(1);
     }
 
     @Test
@@ -135,13 +135,13 @@ class XmlErrorsTest {
     }
 
     private static AbstractThrowableAssert<?, ? extends Throwable> nccl(String text) {
-        return assertThatThrownBy(() -> NcclXml.read("m.xml", text))
+        return assertThatThrownBy(() -> NcclTopology.read("m.xml", text))
                 .isInstanceOf(TopologyException.class)
                 .hasMessageStartingWith("m.xml, line ");
     }
 
     private static AbstractThrowableAssert<?, ? extends Throwable> hwloc(String text) {
-        return assertThatThrownBy(() -> HwlocXml.read("m.xml", text))
+        return assertThatThrownBy(() -> HwlocTopology.read("m.xml", text))
                 .isInstanceOf(TopologyException.class)
                 .hasMessageStartingWith("m.xml, line ");
     }

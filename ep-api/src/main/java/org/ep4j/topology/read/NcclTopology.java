@@ -13,9 +13,14 @@ import org.ep4j.topology.PciId;
 import org.ep4j.topology.PciSwitch;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyException;
 
-/** Goes through the tree of a NCCL topology and adds what it finds. Used once. */
-final class NcclTree {
+/**
+ * Reads what NCCL and RCCL write with {@code NCCL_TOPO_DUMP_FILE} and take with {@code NCCL_TOPO_FILE}: the syntax of
+ * {@code graph/xml.cc}. Templates of cloud providers hold PCI devices and neither {@code gpu} nor {@code net} elements; their
+ * GPUs and NICs are told by class code.
+ */
+final class NcclTopology {
     /** Base classes of PCI devices. Instinct modules are processing accelerators (12). */
     private static final int NETWORK = 0x02;
 
@@ -34,12 +39,7 @@ final class NcclTree {
     private final NcclGpus gpus;
     private final NcclNics nics;
 
-    /**
-     * Begins at the root of a file.
-     *
-     * @param rates whether speeds of NICs are used, so that those which cannot be read are warned of
-     */
-    NcclTree(XmlElement system, boolean rates) {
+    private NcclTopology(XmlElement system, boolean rates) {
         this.system = system;
         topology = Topology.builder(system.source());
         gpusByClass = !contains(system, "gpu");
@@ -53,12 +53,47 @@ final class NcclTree {
 
     private record Seen(PciSwitch part, Part parent, int line) {}
 
-    Topology topology() {
+    /**
+     * Reads a text.
+     *
+     * @throws TopologyException if it is no such file, or broken, with line and reason
+     */
+    static Topology read(String source, String text) {
+        return read(source, text, true);
+    }
+
+    /**
+     * Reads a text whose speeds of NICs are not used, so that those which cannot be read are not warned of.
+     *
+     * @throws TopologyException if it is no such file, or broken, with line and reason
+     */
+    static Topology readWithoutRates(String source, String text) {
+        return read(source, text, false);
+    }
+
+    private static Topology read(String source, String text, boolean rates) {
+        XmlElement system = XmlFile.read(source, text);
+        if (!system.name().equals("system")) {
+            throw system.wrong("the root element is " + Faults.quote(system.name())
+                    + "; a topology of NCCL or RCCL begins with <system>, one of hwloc with <topology>");
+        }
+        String version = system.value("version");
+        if (!version.equals("1") && !version.equals("2")) {
+            throw system.wrong("the version of the topology is " + Faults.quote(version)
+                    + "; known versions are 1 (NCCL) and 2 (RCCL)");
+        }
+        if (system.children("cpu").isEmpty()) {
+            throw system.wrong("there is no <cpu> in <system>, so the file describes no machine");
+        }
+        return new NcclTopology(system, rates).build();
+    }
+
+    private Topology build() {
         NcclValues.check(system, topology);
         for (XmlElement cpu : system.children("cpu")) {
             cpu(cpu);
         }
-        nodes.values().forEach(host -> ProcessorLinks.connect(topology, List.copyOf(host.values())));
+        nodes.values().forEach(host -> NumaNodes.connect(topology, List.copyOf(host.values())));
         shortcuts();
         gpus.finish();
         nics.finish();
@@ -75,9 +110,7 @@ final class NcclTree {
         NumaNode node = onHost.computeIfAbsent(
                 number,
                 any -> new NumaNode(host, number, processor(cpu), new HwlocBitmap(cpu.value("affinity")).size()));
-        if (nodes.values().stream().mapToInt(Map::size).sum() > Limits.NUMA_NODES) {
-            throw cpu.wrong("more than " + Limits.NUMA_NODES + " NUMA nodes");
-        }
+        cpu.limit(nodes.values().stream().mapToInt(Map::size).sum(), Limits.NUMA_NODES, "NUMA nodes");
         topology.add(node);
         children(cpu, new NcclSeat(node, node));
     }

@@ -7,7 +7,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 @Tag("verify")
-class PcieRateTest {
+class NcclValuesTest {
     @ParameterizedTest
     @CsvSource({
         "2.5 GT/s PCIe, 16, 3",
@@ -23,7 +23,7 @@ class PcieRateTest {
         "16 GT/s, 99999, 24",
         "16 GT/s, -3, 24"
     })
-    void readsEverySpellingByItsNumber(String speed, int lanes, double expected) {
-        assertThat(PcieRate.gigabytesPerSecond(speed, lanes)).isEqualTo(expected);
+    void readsEverySpellingOfAPcieRateByItsNumber(String speed, int lanes, double expected) {
+        assertThat(NcclValues.pcieRate(speed, lanes)).isEqualTo(expected);
     }
 }

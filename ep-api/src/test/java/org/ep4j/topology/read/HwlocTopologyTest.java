@@ -23,10 +23,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 @Tag("verify")
-class HwlocXmlTest {
-    private final Topology first = HwlocXml.read("first", TopologyFuzzTest.own("hwloc-1.xml"));
-    private final Topology second = HwlocXml.read("second", TopologyFuzzTest.own("hwloc-2.xml"));
-    private final Topology third = HwlocXml.read("third", TopologyFuzzTest.own("hwloc-3.xml"));
+class HwlocTopologyTest {
+    private final Topology first = HwlocTopology.read("first", TopologyFuzzTest.own("hwloc-1.xml"));
+    private final Topology second = HwlocTopology.read("second", TopologyFuzzTest.own("hwloc-2.xml"));
+    private final Topology third = HwlocTopology.read("third", TopologyFuzzTest.own("hwloc-3.xml"));
 
     @Test
     void oneSwitchApartIsPix() {
@@ -116,7 +116,7 @@ class HwlocXmlTest {
 
     @Test
     void xgmiNeighboursAreOneHopApart() {
-        Topology machine = HwlocXml.read(
+        Topology machine = HwlocTopology.read(
                 "xgmi",
                 machine(
                         gpu("01", 1, "") + gpu("02", 2, "") + gpu("03", 3, ""),
@@ -130,7 +130,7 @@ class HwlocXmlTest {
     @Test
     void gpusOfOneHiveAreJoinedThoughNoMatrixSaysHow() {
         String hive = "<info name='XGMIHiveID' value='%s'/>";
-        Topology machine = HwlocXml.read(
+        Topology machine = HwlocTopology.read(
                 "hives",
                 machine(
                         gpu("01", 1, hive.formatted("a"))
@@ -157,7 +157,7 @@ class HwlocXmlTest {
     void cardsForRdmaWithoutVerbsAreNamedByTheirPlace() {
         String cassini = "<object type='PCIDev' pci_busid='0000:09:00.0' pci_type='0200 [17db:0501] [17db:0000] 02'>"
                 + "<object type='OSDev' name='hsi0' osdev_type='2'/></object>";
-        Topology machine = HwlocXml.read("cxi", machine(cassini, ""));
+        Topology machine = HwlocTopology.read("cxi", machine(cassini, ""));
         assertThat(machine.nics()).extracting(Nic::name).containsExactly("nic@0000:09:00.0");
         assertThat(machine.nics()).extracting(Nic::family).containsExactly(NicFamily.CXI);
     }
@@ -174,7 +174,7 @@ class HwlocXmlTest {
         String shared = "<object type='Bridge' bridge_type='0-1' bridge_pci='0002:[00-01]'>"
                 + "<object type='PCIDev' pci_busid='0002:00:01.0' pci_type='0207 [15b3:101b] [15b3:0006] 00'>"
                 + "<object type='OSDev' name='shared0' osdev_type='3'/></object></object>";
-        Topology machine = HwlocXml.read(
+        Topology machine = HwlocTopology.read(
                 "shared", text.replaceFirst("<object type=\"Package\"", shared + "<object type=\"Package\""));
         assertThat(type(machine, "nvml0", "shared0")).isEqualTo(PathType.NODE);
         assertThat(nic(machine, "shared0").numa()).isEqualTo(-1);
@@ -183,7 +183,7 @@ class HwlocXmlTest {
 
     @Test
     void aMachineWithoutNumaNodesIsOneUnknownNode() {
-        assertThat(HwlocXml.read("plain", machine(gpu("01", 1, ""), "")).numaNodes())
+        assertThat(HwlocTopology.read("plain", machine(gpu("01", 1, ""), "")).numaNodes())
                 .singleElement()
                 .satisfies(node -> assertThat(node.number()).isEqualTo(-1));
     }

@@ -26,11 +26,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
-class NcclXmlTest {
-    private final Topology hopper = NcclXml.read("hopper", TopologyFuzzTest.own("nccl-hopper.xml"));
-    private final Topology blackwell = NcclXml.read("blackwell", TopologyFuzzTest.own("nccl-blackwell-two-hosts.xml"));
-    private final Topology instinct = NcclXml.read("instinct", TopologyFuzzTest.own("nccl-instinct.xml"));
-    private final Topology template = NcclXml.read("template", TopologyFuzzTest.own("nccl-template.xml"));
+class NcclTopologyTest {
+    private final Topology hopper = NcclTopology.read("hopper", TopologyFuzzTest.own("nccl-hopper.xml"));
+    private final Topology blackwell =
+            NcclTopology.read("blackwell", TopologyFuzzTest.own("nccl-blackwell-two-hosts.xml"));
+    private final Topology instinct = NcclTopology.read("instinct", TopologyFuzzTest.own("nccl-instinct.xml"));
+    private final Topology template = NcclTopology.read("template", TopologyFuzzTest.own("nccl-template.xml"));
 
     @Test
     void twoLevelsOfOneBroadcomSwitchAreOneSwitchApart() {
@@ -45,10 +46,10 @@ class NcclXmlTest {
                 "<cpu numaid='0'><pci busid='0000:10:00.0' class='0x060400'><pci busid='0000:11:00.0' class='0x030200'>"
                         + "<gpu dev='0'/></pci>" + dataDirect("0000:12:00.0", "mlx5_0_dma") + "</pci></cpu>";
         String own = "<cpu numaid='1'>" + dataDirect("0000:03:00.0", "mlx5_0") + "</cpu>";
-        Topology alone = NcclXml.read("alone", "<system version='1'>" + gpu + "</system>");
+        Topology alone = NcclTopology.read("alone", "<system version='1'>" + gpu + "</system>");
         assertThat(alone.nics()).extracting(Nic::name).containsExactly("mlx5_0");
         for (String both : List.of(gpu + own, own + gpu)) {
-            Topology machine = NcclXml.read("both", "<system version='1'>" + both + "</system>");
+            Topology machine = NcclTopology.read("both", "<system version='1'>" + both + "</system>");
             assertThat(machine.nics()).singleElement().satisfies(nic -> {
                 assertThat(nic.name()).isEqualTo("mlx5_0");
                 assertThat(nic.address().orElseThrow()).hasToString("0000:03:00.0");
@@ -72,7 +73,7 @@ class NcclXmlTest {
     void boardsWithSubsystemIdsOfTheirMakerKeepTheirSwitches() {
         String text = TopologyFuzzTest.own("nccl-hopper.xml")
                 .replace("subsystem_vendor=\"0x1000\"", "subsystem_vendor=\"0x15d9\"");
-        Topology oem = NcclXml.read("oem", text);
+        Topology oem = NcclTopology.read("oem", text);
         assertThat(type(oem, gpu(oem, 0), "mlx5_0")).isEqualTo(PathType.PXB);
     }
 
@@ -84,7 +85,7 @@ class NcclXmlTest {
             xml.append(i > 1 ? "" : "<pcilink target='0000:20:00.0'/><pcilink target='0000:30:00.0'/>");
             xml.append("<pci busid='0000:" + i + "1:00.0' class='0x030200'><gpu dev='" + i + "'/></pci></pci>");
         }
-        Topology linked = NcclXml.read("linked", xml + "</cpu></system>");
+        Topology linked = NcclTopology.read("linked", xml + "</cpu></system>");
         assertThat(type(linked, gpu(linked, 0), gpu(linked, 1))).isEqualTo(PathType.PXB);
         assertThat(type(linked, gpu(linked, 0), gpu(linked, 2))).isEqualTo(PathType.PXB);
     }
@@ -97,7 +98,7 @@ class NcclXmlTest {
 
     @Test
     void familiesOfCardsWithoutIdsAreTakenFromTheNamesOfTheirDevices() {
-        Topology aws = NcclXml.read(
+        Topology aws = NcclTopology.read(
                 "aws",
                 "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:50:00.0\" class=\"0x020000\"><nic>"
                         + "<net name=\"rdmap79s0\" dev=\"0\" speed=\"100000\" port=\"1\"/></nic></pci></cpu></system>");
@@ -127,7 +128,7 @@ class NcclXmlTest {
     void interfacesOfSocketsCountOnlyWhereThereIsNoRdma() {
         assertThat(nic(hopper, "eno1").family()).isEqualTo(NicFamily.ETHERNET);
         assertThat(hopper.nearestNics(gpu(hopper, 1))).containsExactly(nic(hopper, "mlx5_2"));
-        Topology sockets = NcclXml.read(
+        Topology sockets = NcclTopology.read(
                 "sockets",
                 cpu(card("0000:01:00.0", "", net("eth0", "port='0' speed='10000'")) + gpu("0000:02:00.0", "")));
         assertThat(sockets.nearestNics(gpu(sockets, 0))).hasSize(1);
@@ -140,7 +141,7 @@ class NcclXmlTest {
         String near = gpu("0000:02:00.0", "") + "<nic>" + net(name, "port='0' speed='10000'") + "</nic>";
         String far = "<cpu numaid='1'>" + card("0000:81:00.0", "", net("eno1", "port='0' speed='1000'")) + "</cpu>";
         Topology both =
-                NcclXml.read("both", "<system version='1'><cpu numaid='0'>" + near + "</cpu>" + far + "</system>");
+                NcclTopology.read("both", "<system version='1'><cpu numaid='0'>" + near + "</cpu>" + far + "</system>");
         assertThat(both.nics()).extracting(Nic::name).containsExactly(name, "eno1");
         assertThat(both.nearestNics(gpu(both, 0))).containsExactly(nic(both, "eno1"));
         assertThat(Locality.of(both, gpu(both, 0)).nics())
@@ -150,14 +151,14 @@ class NcclXmlTest {
                 .extracting(NicReach::name)
                 .containsExactly("eno1");
 
-        Topology alone = NcclXml.read("alone", cpu(near));
+        Topology alone = NcclTopology.read("alone", cpu(near));
         assertThat(alone.nearestNics(gpu(alone, 0))).isEmpty();
         assertThat(Locality.of(alone, gpu(alone, 0)).nics()).isEmpty();
     }
 
     @Test
     void anRdmaDeviceIsANicWhateverItsName() {
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "renamed",
                 cpu(gpu("0000:02:00.0", "")
                         + card("0000:01:00.0", "vendor='0x15b3' device='0x1021'", net("tunnel0", "port='1'"))));
@@ -168,7 +169,7 @@ class NcclXmlTest {
 
     @Test
     void aNetWithoutAPortIsRdmaWhereIdsOrTheNameSaySo() {
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "portless",
                 cpu(card("0000:01:00.0", "vendor='0x15b3' device='0x1021'", net("rocep1s0", "speed='200000'"))
                         + card("0000:02:00.0", "vendor='0x14e4' device='0x1760'", net("fast0", "speed='200000'"))
@@ -189,7 +190,7 @@ class NcclXmlTest {
                 + net("mlx5_3+mlx5_4", "port='1' speed=''")
                 + net("mlx5_5", "port='1' speed='400000'")
                 + net("", "port='1'");
-        Topology machine = NcclXml.read("rates", cpu(card("0000:01:00.0", "", nets)));
+        Topology machine = NcclTopology.read("rates", cpu(card("0000:01:00.0", "", nets)));
         assertThat(machine.warnings())
                 .containsExactly(NcclNics.UNRATED
                         + "nic@0000:01:00.0 (line 3: none), mlx5_0 (line 3: none), mlx5_1 (line 3: \"fast\"),"
@@ -202,20 +203,20 @@ class NcclXmlTest {
                 .mapToObj(i -> net("mlx5_" + i, "port='1'"))
                 .collect(Collectors.joining());
         List<String> warnings =
-                NcclXml.read("many", cpu(card("0000:01:00.0", "", many))).warnings();
+                NcclTopology.read("many", cpu(card("0000:01:00.0", "", many))).warnings();
         assertThat(warnings).hasSizeGreaterThan(1).allMatch(warning -> warning.contains(" of 64: "));
         assertThat(String.join(" ", warnings))
                 .contains(
                         IntStream.range(0, 64).mapToObj(i -> "mlx5_" + i + " (").toList());
 
         String unused = "<nic>" + net("veth1", "port='0'") + net("docker0", "port='0' speed='-1'") + "</nic>";
-        assertThat(NcclXml.read("virtual", cpu(unused)).warnings()).isEmpty();
+        assertThat(NcclTopology.read("virtual", cpu(unused)).warnings()).isEmpty();
     }
 
     @Test
     void aSpeedInKilobitsOfJoinedDevicesIsWarnedOfOnce() {
-        Topology joined =
-                NcclXml.read("joined", cpu(card("0000:01:00.0", "", net("cxi0+cxi1", "port='1' speed='400000000'"))));
+        Topology joined = NcclTopology.read(
+                "joined", cpu(card("0000:01:00.0", "", net("cxi0+cxi1", "port='1' speed='400000000'"))));
         assertThat(joined.warnings()).singleElement().asString().contains("kb/s");
         assertThat(joined.nics()).extracting(Nic::gigabitsPerSecond).containsExactly(200.0, 200.0);
     }
@@ -233,7 +234,7 @@ class NcclXmlTest {
 
     @Test
     void twoPortsOfOneDeviceStayOneDevice() {
-        Topology dual = NcclXml.read(
+        Topology dual = NcclTopology.read(
                 "dual",
                 cpu(card(
                         "0000:01:00.0",
@@ -246,15 +247,15 @@ class NcclXmlTest {
 
     @Test
     void devicesThatNcclJoinedAreTakenApart() {
-        Topology joined =
-                NcclXml.read("joined", cpu(card("0000:01:00.0", "", net("mlx5_0+mlx5_1", "port='1' speed='400000'"))));
+        Topology joined = NcclTopology.read(
+                "joined", cpu(card("0000:01:00.0", "", net("mlx5_0+mlx5_1", "port='1' speed='400000'"))));
         assertThat(joined.nics()).extracting(Nic::name).containsExactly("mlx5_0", "mlx5_1");
         assertThat(joined.nics()).extracting(Nic::gigabitsPerSecond).containsExactly(200.0, 200.0);
     }
 
     @Test
     void blankNamesOfJoinedDevicesAreNoDevices() {
-        Topology joined = NcclXml.read(
+        Topology joined = NcclTopology.read(
                 "joined",
                 cpu(card("0000:01:00.0", "", net("mlx5_0+ ++mlx5_1+", "port='1' speed='400000'"))
                         + card("0000:02:00.0", "", net("+", "port='1'"))));
@@ -264,7 +265,7 @@ class NcclXmlTest {
 
     @Test
     void renamedNicsAreKnownByTheirIdsAndThoseWithoutIdsByTheirNames() {
-        Topology renamed = NcclXml.read(
+        Topology renamed = NcclTopology.read(
                 "renamed",
                 cpu(card("0000:01:00.0", "vendor='0x14e4' device='0x1760'", net("mlx5_0", "port='1'"))
                         + card("0000:02:00.0", "", net("mlx5_1", "port='1'"))
@@ -277,7 +278,7 @@ class NcclXmlTest {
     @Test
     void nicsOfWhichOnlyTheirClassIsKnownAreSupposedToBePlainEthernet() {
         String bare = "<pci busid='0000:04:00.0' class='0x020000'/>";
-        Topology machine = NcclXml.read("bare", cpu(gpu("0000:01:00.0", "") + bare));
+        Topology machine = NcclTopology.read("bare", cpu(gpu("0000:01:00.0", "") + bare));
         assertThat(machine.nics()).extracting(Nic::family).containsExactly(NicFamily.ETHERNET);
         assertThat(machine.assumptions())
                 .singleElement()
@@ -300,7 +301,7 @@ class NcclXmlTest {
 
     @Test
     void nicsThatSayThatTheyAreSocketsAreNoSupposition() {
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "sockets",
                 cpu(card("0000:01:00.0", "", net("eth0", "port='0'"))
                         + card("0000:02:00.0", "vendor='0x1d0f' device='0xec20'", net("eth1", ""))));
@@ -311,7 +312,7 @@ class NcclXmlTest {
     @Test
     void devicesOfTheNvlinkSwitchesCarryNoTrafficOfApplications() {
         String ids = "vendor='0x15b3' device='0x1021' subsystem_vendor='0x15b3' subsystem_device='0x0087'";
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "hgx", cpu(gpu("0000:02:00.0", "") + card("0000:01:00.0", ids, net("mlx5_0", "port='1'"))));
         assertThat(machine.nics().get(0).compute()).isFalse();
         assertThat(machine.nearestNics(gpu(machine, 0))).isEmpty();
@@ -383,7 +384,7 @@ class NcclXmlTest {
 
     @Test
     void aTemplateWithoutClassesIsAMachineWithoutGpus() {
-        Topology bare = NcclXml.read("bare", cpu("<pci busid='0000:00:16.0'/><pci busid='0000:00:17.0'/>"));
+        Topology bare = NcclTopology.read("bare", cpu("<pci busid='0000:00:16.0'/><pci busid='0000:00:17.0'/>"));
         assertThat(bare.gpus()).isEmpty();
         assertThat(bare.nics()).isEmpty();
         assertThat(bare.numaNodes()).hasSize(1);
@@ -391,14 +392,14 @@ class NcclXmlTest {
 
     @Test
     void classesCountForNothingOnceTheFileNamesGpus() {
-        Topology machine =
-                NcclXml.read("mixed", cpu(gpu("0000:01:00.0", "") + "<pci busid='0000:02:00.0' class='0x030200'/>"));
+        Topology machine = NcclTopology.read(
+                "mixed", cpu(gpu("0000:01:00.0", "") + "<pci busid='0000:02:00.0' class='0x030200'/>"));
         assertThat(machine.gpus()).hasSize(1);
     }
 
     @Test
     void whatIsInsideAnElementDecidesWithoutAClass() {
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "classless",
                 cpu("<pci busid='0000:01:00.0'><gpu dev='0' rank='0'/></pci>"
                         + "<pci busid='0000:02:00.0'><nic><net name='mlx5_0' dev='0' port='1'/></nic></pci>"));
@@ -408,7 +409,7 @@ class NcclXmlTest {
 
     @Test
     void deviceNumbersNameTheGpusOfAHostAlsoWithGaps() {
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "numbers",
                 cpu(gpu("0000:01:00.0", "dev='6' rank='0'")
                         + gpu("0000:02:00.0", "dev='4' rank='1'")
@@ -420,15 +421,15 @@ class NcclXmlTest {
     @Test
     void ranksNumberTheGpusWhereDeviceNumbersRepeatOrAreMissing() {
         for (String second : List.of("dev='0' rank='0'", "rank='0'", "dev='-1' rank='0'")) {
-            Topology machine =
-                    NcclXml.read("ranks", cpu(gpu("0000:01:00.0", "dev='0' rank='1'") + gpu("0000:02:00.0", second)));
+            Topology machine = NcclTopology.read(
+                    "ranks", cpu(gpu("0000:01:00.0", "dev='0' rank='1'") + gpu("0000:02:00.0", second)));
             assertThat(numbers(machine)).as(second).containsExactly("GPU0 0 0000:02:00.0", "GPU1 1 0000:01:00.0");
         }
     }
 
     @Test
     void busIdsNumberTheGpusWithoutDeviceNumbersAndRanks() {
-        Topology machine = NcclXml.read("buses", cpu(gpu("0000:02:00.0", "") + gpu("0000:01:00.0", "")));
+        Topology machine = NcclTopology.read("buses", cpu(gpu("0000:02:00.0", "") + gpu("0000:01:00.0", "")));
         assertThat(numbers(machine)).containsExactly("GPU0 0 0000:01:00.0", "GPU1 1 0000:02:00.0");
     }
 
@@ -440,7 +441,7 @@ class NcclXmlTest {
                     + gpu("0000:01:00.0", "dev='1' rank='" + 2 * host + "'")
                     + gpu("0000:02:00.0", "dev='0' rank='" + (2 * host + 1) + "'") + "</cpu>");
         }
-        Topology machine = NcclXml.read("hosts", "<system version='1'>" + hosts + "</system>");
+        Topology machine = NcclTopology.read("hosts", "<system version='1'>" + hosts + "</system>");
         assertThat(numbers(machine))
                 .containsExactly(
                         "GPU0 0 0000:02:00.0", "GPU1 1 0000:01:00.0", "GPU0 0 0000:02:00.0", "GPU1 1 0000:01:00.0");
@@ -455,14 +456,14 @@ class NcclXmlTest {
     @Test
     void aMissingNumaNodeIsUnknownAndWarnedOf() {
         Topology machine =
-                NcclXml.read("vm", "<system version='1'><cpu>" + gpu("0000:01:00.0", "") + "</cpu></system>");
+                NcclTopology.read("vm", "<system version='1'><cpu>" + gpu("0000:01:00.0", "") + "</cpu></system>");
         assertThat(gpu(machine, 0).numa()).isEqualTo(-1);
         assertThat(machine.warnings()).singleElement().asString().contains("line 1", "numaid");
     }
 
     @Test
     void linksThatLeadNowhereAreLeftOutWithAWarning() {
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "self",
                 cpu(gpu(
                                 "0000:01:00.0",
@@ -476,7 +477,7 @@ class NcclXmlTest {
 
     @Test
     void aLinkThatOneSideDoesNotNameIsThere() {
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "half",
                 cpu(gpu("0000:01:00.0", "sm='80'")
                         + gpu(
@@ -489,14 +490,14 @@ class NcclXmlTest {
     @Test
     void nvlinkToTheProcessorIsAWayToTheOtherGpuOfIt() {
         String link = "<nvlink target='0000:00:00.0' count='3' tclass='0x068001'/>";
-        Topology power =
-                NcclXml.read("power", cpu(gpu("0000:01:00.0", "sm='70'", link) + gpu("0000:02:00.0", "sm='70'", link)));
+        Topology power = NcclTopology.read(
+                "power", cpu(gpu("0000:01:00.0", "sm='70'", link) + gpu("0000:02:00.0", "sm='70'", link)));
         assertThat(type(power, gpu(power, 0), gpu(power, 1))).isEqualTo(PathType.NVL);
     }
 
     @Test
     void virtualFunctionsAreCardsOfTheirOwn() {
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "vfs",
                 cpu(card("0101:00:00.0", "device='0x101e'", net("mlx5_0", "port='1' guid='0x1'"))
                         + card("0102:00:00.0", "device='0x101e'", net("mlx5_1", "port='1' guid='0x1'"))));
@@ -506,7 +507,7 @@ class NcclXmlTest {
     @Test
     void pathsOfOneSwitchInSeveralElementsAreOneSwitch() {
         String half = "<pci busid='0000:c5:00.0' class='0x060400'>%s</pci>";
-        Topology machine = NcclXml.read(
+        Topology machine = NcclTopology.read(
                 "split",
                 cpu(half.formatted(gpu("0000:01:00.0", ""))
                         + half.formatted(card("0000:02:00.0", "", net("mlx5_0", "port='1'")))));
