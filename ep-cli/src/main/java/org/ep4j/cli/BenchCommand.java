@@ -11,17 +11,16 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.RowLayout;
 import org.ep4j.cli.gpu.GpuOperation;
 import org.ep4j.cli.gpu.GpuSpec;
-import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.cli.report.BenchPlot;
+import org.ep4j.cli.report.BenchPlots;
 import org.ep4j.cli.report.BenchReport;
+import org.ep4j.cli.report.BenchReport.Environment;
 import org.ep4j.cli.report.FigureTable;
 import org.ep4j.cli.report.Figures;
 import org.ep4j.cli.report.GpuFigures;
 import org.ep4j.cli.report.GpuReport;
-import org.ep4j.cli.report.GpuTable;
 import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
 import org.ep4j.cli.report.SentLines;
@@ -175,39 +174,25 @@ final class BenchCommand implements Callable<Integer> {
         check();
         json.ifPresent(TextFile::checkFolder);
         plot.ifPresent(TextFile::checkFolder);
-        if (launched.isEmpty() && shape.device.onHost()) {
-            RoomForRanks.check(work(""));
+        seed = seed.or(() -> Optional.of(System.nanoTime()));
+        boolean onHost = shape.device.onHost();
+        if (launched.isEmpty() && onHost) {
+            RoomForRanks.check(hostWork(""));
         }
         PrintWriter out = spec.commandLine().getOut();
         HostFacts host = HostFacts.here();
-        if (!shape.device.onHost()) {
-            return Work.withBarrierFile(launched, file -> onGpus(out, host, file, launched));
-        }
-        WorkSpec[] used = new WorkSpec[1];
+        return Work.withBarrierFile(
+                launched, file -> onHost ? onHost(out, host, file, launched) : onGpus(out, host, file, launched));
+    }
+
+    private int onHost(PrintWriter out, HostFacts host, String barrierFile, Optional<LaunchedRanks> launched) {
+        WorkSpec work = hostWork(barrierFile);
         Work.Outcome outcome;
         try (ProgressView progress = ProgressView.of("bench", out)) {
-            Work work = new Work(
-                    new PrefixedOutput(spec.commandLine()),
-                    message -> {
-                        if (message instanceof RankMessage.Progress p) {
-                            progress.step(p.done(), p.total(), p.what());
-                        }
-                    },
-                    launched);
-            outcome = Work.withBarrierFile(launched, file -> {
-                used[0] = work(file);
-                return work.run(used[0]);
-            });
+            outcome = new Work(new PrefixedOutput(spec.commandLine()), progress::step, launched).run(work);
         }
         BenchReport report = BenchReport.of(
-                host,
-                Versions.ep4j(),
-                outcome.joined().backends(),
-                originalArguments(),
-                Work.jvmOptions(launched),
-                used[0],
-                outcome.figures(),
-                outcome.sent());
+                environment(host, outcome.joined().backends(), launched), work, outcome.figures(), outcome.sent());
         show(out, report);
         if (host.busy()) {
             out.print(Wrapped.line(String.format(
@@ -217,17 +202,24 @@ final class BenchCommand implements Callable<Integer> {
                     host.cores())));
         }
         json.ifPresent(report::write);
-        plot.ifPresent(file -> BenchPlot.write(report, file));
+        plot.ifPresent(file -> BenchPlots.times(report, file));
         return ExitCodes.of(outcome.figures());
     }
 
-    private List<String> originalArguments() {
-        return List.copyOf(spec.root().commandLine().getParseResult().originalArgs());
+    private Environment environment(HostFacts host, List<String> backends, Optional<LaunchedRanks> launched) {
+        return BenchReport.environment(
+                host,
+                Versions.ep4j(),
+                backends,
+                List.copyOf(spec.root().commandLine().getParseResult().originalArgs()),
+                Work.jvmOptions(launched),
+                shape.device.name());
     }
 
     private int onGpus(PrintWriter out, HostFacts host, String barrierFile, Optional<LaunchedRanks> launched) {
-        long chosenSeed = seed.orElseGet(System::nanoTime);
         List<GpuOperation> operations = gpu.chosen(traffic.mode);
+        List<Integer> highThroughputTokens = gpu.tokens(Mode.HT, tokens);
+        List<Integer> lowLatencyTokens = gpu.tokens(Mode.LL, traffic.lowLatencyTokens);
         List<GpuSpec> specs = new ArrayList<>();
         for (int sms : gpu.sms.isEmpty() ? List.of(0) : gpu.sms) {
             // Low latency does not depend on it.
@@ -235,36 +227,29 @@ final class BenchCommand implements Callable<Integer> {
                     ? operations
                     : operations.stream().filter(o -> o.mode() == Mode.HT).toList();
             if (!of.isEmpty()) {
+                WorkSpec comparison = work(
+                        GpuSpec.compared(of, highThroughputTokens, lowLatencyTokens),
+                        RowLayout.BY_RANK,
+                        0,
+                        1,
+                        validate && specs.isEmpty(),
+                        false,
+                        barrierFile.isEmpty() ? "" : barrierFile + "-" + specs.size());
                 specs.add(new GpuSpec(
-                        ranks,
-                        shape.device.given,
-                        shape.backend,
-                        shape.model.hidden,
-                        shape.model.topK,
-                        shape.model.experts,
-                        skew,
-                        gpu.tokens(Mode.HT, tokens),
-                        gpu.tokens(Mode.LL, traffic.lowLatencyTokens),
+                        comparison,
+                        highThroughputTokens,
+                        lowLatencyTokens,
                         sms,
                         gpu.lowLatencySms,
                         of,
                         warmup,
-                        iterations,
-                        validate && specs.isEmpty(),
-                        chosenSeed,
-                        barrierFile.isEmpty() ? "" : barrierFile + "-" + specs.size()));
+                        iterations));
             }
         }
         List<GpuReport.Run> runs = new GpuBench(spec.commandLine(), gpu.ranksAs, launched).run(specs);
         GpuReport report = new GpuReport(
                 GpuReport.FORMAT,
-                BenchReport.environment(
-                        host,
-                        Versions.ep4j(),
-                        runs.get(0).backends(),
-                        originalArguments(),
-                        Work.jvmOptions(launched),
-                        shape.device.name()),
+                environment(host, runs.get(0).backends(), launched),
                 ranks,
                 gpu.ranksAs.name().toLowerCase(Locale.ROOT),
                 shape.model.hidden,
@@ -273,7 +258,7 @@ final class BenchCommand implements Callable<Integer> {
                 skew,
                 warmup,
                 iterations,
-                chosenSeed,
+                seed.orElseThrow(),
                 runs);
         show(out, report);
         json.ifPresent(report::write);
@@ -291,7 +276,7 @@ final class BenchCommand implements Callable<Integer> {
                         + " multiprocessors; hidden " + report.hidden() + ", top-" + report.topK() + " of "
                         + report.experts() + " experts; " + iterations + " rounds after " + warmup));
         out.println();
-        out.print(GpuTable.of(report));
+        out.print(FigureTable.gpuBench(report));
         out.println();
         out.print(Wrapped.of("", GPU_LEGEND));
         out.println(String.format(
@@ -327,7 +312,7 @@ final class BenchCommand implements Callable<Integer> {
         }
     }
 
-    private WorkSpec work(String barrierFile) {
+    private WorkSpec hostWork(String barrierFile) {
         List<Part> parts = new ArrayList<>();
         if (traffic.mode != TrafficOptions.Modes.LL) {
             parts.add(new Part(Mode.HT, tokens, traffic.dtype, true));
@@ -335,6 +320,18 @@ final class BenchCommand implements Callable<Integer> {
         if (traffic.mode != TrafficOptions.Modes.HT) {
             parts.add(new Part(Mode.LL, traffic.lowLatencyTokens, traffic.dtype, true));
         }
+        RowLayout rows = layout == LayoutChoice.BY_RANK ? RowLayout.BY_RANK : RowLayout.BY_EXPERT;
+        return work(parts, rows, warmup, iterations, validate, true, barrierFile);
+    }
+
+    private WorkSpec work(
+            List<Part> parts,
+            RowLayout rows,
+            int uncounted,
+            int counted,
+            boolean compared,
+            boolean ceilings,
+            String barrierFile) {
         return new WorkSpec(
                 ranks,
                 shape.device.given,
@@ -344,13 +341,13 @@ final class BenchCommand implements Callable<Integer> {
                 shape.model.experts,
                 parts,
                 skew,
-                layout == LayoutChoice.BY_RANK ? RowLayout.BY_RANK : RowLayout.BY_EXPERT,
-                warmup,
-                iterations,
-                validate,
+                rows,
+                uncounted,
+                counted,
+                compared,
                 1,
-                true,
-                seed.orElseGet(System::nanoTime),
+                ceilings,
+                seed.orElseThrow(),
                 barrierFile);
     }
 
@@ -358,7 +355,8 @@ final class BenchCommand implements Callable<Integer> {
         out.println();
         out.print(Wrapped.of(
                 "",
-                report.environment().cpu() + ", " + report.environment().cores() + " cores; " + report.ranks()
+                report.environment().machine().cpu() + ", "
+                        + report.environment().machine().cores() + " cores; " + report.ranks()
                         + " ranks over "
                         + String.join(", ", report.environment().backends()) + "; hidden "
                         + report.hidden() + ", top-" + report.topK() + " of " + report.experts() + " experts, "

@@ -6,7 +6,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.ep4j.RowLayout;
-import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
@@ -99,14 +98,7 @@ final class DemoCommand implements Callable<Integer> {
         out.flush();
         Work.Outcome outcome;
         try (ProgressView progress = ProgressView.of("demo", out)) {
-            Work work = new Work(
-                    new PrefixedOutput(spec.commandLine()),
-                    message -> {
-                        if (message instanceof RankMessage.Progress p) {
-                            progress.step(p.done(), p.total(), p.what());
-                        }
-                    },
-                    launched);
+            Work work = new Work(new PrefixedOutput(spec.commandLine()), progress::step, launched);
             outcome = Work.withBarrierFile(launched, file -> work.run(work(file)));
         }
         return report(out, outcome, (System.nanoTime() - start) / 1e9);

@@ -1,9 +1,6 @@
 package org.ep4j.cli;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -57,25 +54,25 @@ final class GpuBench {
     }
 
     private List<List<RankMessage>> processes(GpuSpec spec, ProgressView progress) {
-        Work work = new Work(new PrefixedOutput(line), message -> step(progress, message), launched);
+        Work work = new Work(new PrefixedOutput(line), progress::step, launched);
         try {
-            return work.run(spec.ranks(), List.of(RankCommand.NAME, RankCommand.GPU, spec.encode()));
+            return work.run(spec.work().ranks(), List.of(RankCommand.NAME, RankCommand.GPU, spec.encode()));
         } finally {
             remove(spec);
         }
     }
 
     private static List<List<RankMessage>> threads(GpuSpec spec, ProgressView progress) {
-        List<Bootstrap> bootstraps = Bootstraps.inProcess(spec.ranks());
+        List<Bootstrap> bootstraps = Bootstraps.inProcess(spec.work().ranks());
         List<List<RankMessage>> said = new ArrayList<>();
         List<Future<?>> ends = new ArrayList<>();
-        ExecutorService threads = Executors.newFixedThreadPool(spec.ranks(), task -> {
+        ExecutorService threads = Executors.newFixedThreadPool(spec.work().ranks(), task -> {
             Thread thread = new Thread(task, "ep-rank");
             thread.setDaemon(true);
             return thread;
         });
         try {
-            for (int rank = 0; rank < spec.ranks(); rank++) {
+            for (int rank = 0; rank < spec.work().ranks(); rank++) {
                 List<RankMessage> mine = Collections.synchronizedList(new ArrayList<>());
                 said.add(mine);
                 Bootstrap bootstrap = bootstraps.get(rank);
@@ -83,7 +80,7 @@ final class GpuBench {
                 ends.add(threads.submit(() -> new GpuRank(spec, message -> {
                             mine.add(message);
                             if (first) {
-                                step(progress, message);
+                                progress.step(message);
                             }
                         })
                         .run(bootstrap)));
@@ -112,21 +109,11 @@ final class GpuBench {
         }
     }
 
-    private static void step(ProgressView progress, RankMessage message) {
-        if (message instanceof RankMessage.Progress p) {
-            progress.step(p.done(), p.total(), p.what());
-        }
-    }
-
     private static void remove(GpuSpec spec) {
-        if (spec.barrierFile().isEmpty()) {
-            return;
-        }
-        try {
-            Files.deleteIfExists(Path.of(spec.barrierFile()));
-            Files.deleteIfExists(Path.of(spec.barrierFile() + "-gpu"));
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
+        String file = spec.work().barrierFile();
+        if (!file.isEmpty()) {
+            Work.remove(Path.of(file));
+            Work.remove(Path.of(file + "-gpu"));
         }
     }
 }

@@ -7,7 +7,7 @@ import java.util.Optional;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.gpu.GpuOperation;
 import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.cli.report.GpuPlots;
+import org.ep4j.cli.report.BenchPlots;
 import org.ep4j.cli.report.GpuReport;
 import picocli.CommandLine.Option;
 
@@ -94,8 +94,8 @@ final class GpuBenchOptions {
     }
 
     void draw(GpuReport report) {
-        plotSweep.ifPresent(file -> GpuPlots.sweep(report, file));
-        plotSms.ifPresent(file -> GpuPlots.sms(report, file));
+        plotSweep.ifPresent(file -> BenchPlots.sweep(report, file));
+        plotSms.ifPresent(file -> BenchPlots.sms(report, file));
     }
 
     /** Refuses what cannot be measured. */

@@ -21,13 +21,10 @@ import org.ep4j.cli.launch.LaunchSpec;
 import org.ep4j.cli.launch.LocalRanks;
 import org.ep4j.cli.launch.RankExit;
 import org.ep4j.cli.launch.RankOutput;
-import org.ep4j.cli.rank.Operations;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankMessage.Failed;
 import org.ep4j.cli.rank.RankMessage.Joined;
-import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Sent;
-import org.ep4j.cli.rank.RankMessage.Validated;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.report.Figures;
 
@@ -97,7 +94,7 @@ final class Work {
         }
     }
 
-    private static void remove(Path file) {
+    static void remove(Path file) {
         try {
             Files.deleteIfExists(file);
         } catch (IOException e) {
@@ -111,8 +108,9 @@ final class Work {
      * @throws RankFailedException when one failed, with what it said
      */
     Outcome run(WorkSpec spec) {
-        run(spec.ranks(), List.of(RankCommand.NAME, spec.encode()));
-        return outcome(spec);
+        List<List<RankMessage>> said = run(spec.ranks(), List.of(RankCommand.NAME, spec.encode()));
+        return new Outcome(
+                RankMessage.all(said, Joined.class).get(0), Figures.of(said), RankMessage.all(said, Sent.class));
     }
 
     /**
@@ -123,13 +121,7 @@ final class Work {
      */
     List<List<RankMessage>> run(int count, List<String> arguments) {
         if (launched.isPresent()) {
-            List<List<RankMessage>> said = launched.get().run(arguments.subList(1, arguments.size()), listener);
-            synchronized (received) {
-                for (int rank = 0; rank < said.size(); rank++) {
-                    received.put(rank, said.get(rank));
-                }
-            }
-            return said;
+            return launched.get().run(arguments.subList(1, arguments.size()), listener);
         }
         LaunchSpec launch = new LaunchSpec(
                 count,
@@ -198,50 +190,5 @@ final class Work {
                     exit.describe() + why.map(f -> ": " + f.message()).orElse("; its output is above"),
                     why.map(Failed::exitCode).orElse(ExitCodes.RANK_FAILED));
         }
-    }
-
-    private Outcome outcome(WorkSpec spec) {
-        synchronized (received) {
-            Map<String, List<Samples>> samples = new LinkedHashMap<>();
-            Map<String, List<Validated>> validated = new LinkedHashMap<>();
-            List<Joined> joined = new ArrayList<>();
-            List<Sent> sent = new ArrayList<>();
-            for (int rank = 0; rank < spec.ranks(); rank++) {
-                for (RankMessage message : received.getOrDefault(rank, List.of())) {
-                    if (message instanceof Samples s) {
-                        samples.computeIfAbsent(s.operation(), o -> new ArrayList<>())
-                                .add(s);
-                    } else if (message instanceof Validated v) {
-                        validated
-                                .computeIfAbsent(v.operation(), o -> new ArrayList<>())
-                                .add(v);
-                    } else if (message instanceof Joined j) {
-                        joined.add(j);
-                    } else if (message instanceof Sent s) {
-                        sent.add(s);
-                    }
-                }
-            }
-            List<Figures> figures = new ArrayList<>();
-            samples.forEach((operation, ranks) -> {
-                if (!operation.contains(Operations.CEILING)) {
-                    figures.add(Figures.of(
-                            ranks, ceilings(operation, samples), validated.getOrDefault(operation, List.of())));
-                }
-            });
-            return new Outcome(joined.get(0), figures, sent);
-        }
-    }
-
-    /** Measurements of an operation's ceiling by the way in which rows were stored. */
-    private static Map<String, List<Samples>> ceilings(String operation, Map<String, List<Samples>> samples) {
-        String prefix = operation + Operations.CEILING;
-        Map<String, List<Samples>> ways = new LinkedHashMap<>();
-        samples.forEach((name, ranks) -> {
-            if (name.startsWith(prefix)) {
-                ways.put(name.substring(prefix.length()), ranks);
-            }
-        });
-        return ways;
     }
 }

@@ -164,27 +164,18 @@ final class WritesCommand implements Callable<Integer> {
                 repeats,
                 warmup,
                 receiverWaits);
-        List<RankMessage> said;
+        List<List<RankMessage>> said;
         try (ProgressView progress = ProgressView.of("writes", out)) {
-            Work ranksAtWork = new Work(
-                    new PrefixedOutput(spec.commandLine()),
-                    message -> {
-                        if (message instanceof RankMessage.Progress p) {
-                            progress.step(p.done(), p.total(), p.what());
-                        }
-                    },
-                    launched);
-            said = ranksAtWork.run(ranks, List.of(RankCommand.NAME, RankCommand.WRITES, work.encode())).stream()
-                    .flatMap(List::stream)
-                    .toList();
+            Work ranksAtWork = new Work(new PrefixedOutput(spec.commandLine()), progress::step, launched);
+            said = ranksAtWork.run(ranks, List.of(RankCommand.NAME, RankCommand.WRITES, work.encode()));
         }
-        RankMessage.Path path = of(said, RankMessage.Path.class).get(0);
+        RankMessage.Path path = RankMessage.all(said, RankMessage.Path.class).get(0);
         WriteReport report = WriteReport.of(
                 path,
                 work,
-                of(said, RankMessage.Writes.class),
-                of(said, RankMessage.Sent.class),
-                of(said, RankMessage.Validated.class).stream()
+                RankMessage.all(said, RankMessage.Writes.class),
+                RankMessage.all(said, RankMessage.Sent.class),
+                RankMessage.all(said, RankMessage.Validated.class).stream()
                         .map(RankMessage.Validated::problem)
                         .filter(problem -> !problem.isEmpty())
                         .toList());
@@ -199,10 +190,6 @@ final class WritesCommand implements Callable<Integer> {
                         Work.jvmOptions(launched),
                         Device.HOST.toString()))));
         return report.problems().isEmpty() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
-    }
-
-    private static <T> List<T> of(List<RankMessage> said, Class<T> type) {
-        return said.stream().filter(type::isInstance).map(type::cast).toList();
     }
 
     private void show(PrintWriter out, WriteReport report) {

@@ -65,7 +65,7 @@ final class GpuCeilings {
     }
 
     private int aligned(Rows rows) {
-        return Math.toIntExact((rows.bytes(spec.hidden()) + 15) / 16 * 16);
+        return Math.toIntExact((rows.bytes(spec.work().hidden()) + 15) / 16 * 16);
     }
 
     /** Received in a round on average, own rows included. */
@@ -85,8 +85,8 @@ final class GpuCeilings {
             long to = v.dispatched() - (wire ? v.own() : 0);
             long from = v.returned() - (wire ? v.own() : 0);
             long selected = v.selections() - (wire ? v.ownSelections() : 0);
-            long rowBytes = operation.rows().bytes(spec.hidden());
-            long fp8Bytes = Rows.FP8.bytes(spec.hidden());
+            long rowBytes = operation.rows().bytes(spec.work().hidden());
+            long fp8Bytes = Rows.FP8.bytes(spec.work().hidden());
             sum += switch (operation.traffic()) {
                 case TO_RANKS -> to * rowBytes;
                 case FROM_RANKS -> from * rowBytes;

@@ -6,14 +6,13 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.stream.IntStream;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpDevice;
 import org.ep4j.Tensor;
 import org.ep4j.tck.oracle.Arena;
-import org.ep4j.tck.oracle.Routing;
 import org.ep4j.tck.oracle.Workload;
-import org.ep4j.tck.oracle.Workloads;
 
 /** Random inputs of one rank for one number of tokens: several sets, taken in turn. Freed together. */
 final class GpuInputs implements AutoCloseable {
@@ -79,7 +78,7 @@ final class GpuInputs implements AutoCloseable {
         this.rank = rank;
         this.tokens = tokens;
         for (int i = 0; i < SETS; i++) {
-            sets.add(set(spec.seed() + 1_000_003L * i + tokens, capacity));
+            sets.add(set(spec.work().workload(i, tokens), capacity));
         }
     }
 
@@ -93,30 +92,27 @@ final class GpuInputs implements AutoCloseable {
 
     /** Room for a result, {@code [T, H]} BF16. */
     Tensor result() {
-        return arena.allocate(DataType.BF16, tokens, spec.hidden());
+        return arena.allocate(DataType.BF16, tokens, spec.work().hidden());
     }
 
-    private Set set(long seed, long capacity) {
-        Workload workload = Workloads.of(spec.ranks(), spec.hidden(), spec.experts(), spec.topK())
-                .tokens(tokens)
-                .seed(seed)
-                .routing(spec.skew() == 0 ? Routing.UNIFORM : Routing.zipf(spec.skew()))
-                .build();
-        SplittableRandom random = new SplittableRandom(seed * 31 + rank);
-        Tensor x = arena.allocate(DataType.BF16, tokens, spec.hidden());
+    private Set set(Workload workload, long capacity) {
+        int hidden = spec.work().hidden();
+        int topK = spec.work().topK();
+        SplittableRandom random = new SplittableRandom(workload.seed() * 31 + rank);
+        Tensor x = arena.allocate(DataType.BF16, tokens, hidden);
         fill(device, x.memory(), random);
-        Tensor fp8 = arena.allocate(DataType.FP8_E4M3, tokens, spec.hidden());
+        Tensor fp8 = arena.allocate(DataType.FP8_E4M3, tokens, hidden);
         fill(device, fp8.memory(), random);
-        Tensor scales = arena.allocate(DataType.FP32, tokens, (spec.hidden() + 127) / 128);
+        Tensor scales = arena.allocate(DataType.FP32, tokens, (hidden + 127) / 128);
         fill(device, scales.memory(), random);
         return new Set(
                 x,
                 fp8,
                 scales,
-                arena.longs(workload.ids(rank), tokens, spec.topK()),
-                arena.floats(workload.weights(rank), tokens, spec.topK()),
+                arena.longs(workload.ids(rank), tokens, topK),
+                arena.floats(workload.weights(rank), tokens, topK),
                 places(workload, spec.targets(), true, capacity),
-                places(workload, spec.topK(), false, capacity),
+                places(workload, topK, false, capacity),
                 volumes(workload));
     }
 
@@ -135,24 +131,18 @@ final class GpuInputs implements AutoCloseable {
 
     /** Rows of all ranks get places one behind the other: ordered by source rank, source token, place. */
     private Places places(Workload workload, int width, boolean once, long capacity) {
-        long[] next = new long[spec.ranks()];
+        long[] next = new long[workload.ranks()];
         int[] ranks = new int[tokens * width];
         int[] rows = new int[tokens * width];
         Arrays.fill(ranks, -1);
         for (int source = 0; source <= rank; source++) {
             for (int token = 0; token < tokens; token++) {
-                boolean[] seen = new boolean[spec.ranks()];
-                int used = 0;
-                for (int k = 0; k < spec.topK(); k++) {
-                    int expert = workload.expert(source, token, k);
-                    int target = expert < 0 ? -1 : workload.rankOf(expert);
-                    if (target < 0 || (once && seen[target])) {
-                        continue;
-                    }
-                    seen[target] = true;
+                IntStream all = targets(workload, source, token);
+                int used = token * width;
+                for (int target : (once ? all.distinct() : all).toArray()) {
                     if (source == rank) {
-                        ranks[token * width + used] = target;
-                        rows[token * width + used] = (int) (next[target] % capacity);
+                        ranks[used] = target;
+                        rows[used] = (int) (next[target] % capacity);
                         used++;
                     }
                     next[target]++;
@@ -168,26 +158,29 @@ final class GpuInputs implements AutoCloseable {
         long returned = 0;
         long selections = 0;
         long ownSelections = 0;
-        for (int source = 0; source < spec.ranks(); source++) {
+        for (int source = 0; source < workload.ranks(); source++) {
             for (int token = 0; token < tokens; token++) {
-                boolean[] seen = new boolean[spec.ranks()];
-                for (int k = 0; k < spec.topK(); k++) {
-                    int expert = workload.expert(source, token, k);
-                    int target = expert < 0 ? -1 : workload.rankOf(expert);
-                    if (target < 0) {
-                        continue;
-                    }
-                    boolean first = !seen[target];
-                    seen[target] = true;
-                    dispatched += first && target == rank ? 1 : 0;
-                    own += first && target == rank && source == rank ? 1 : 0;
-                    returned += first && source == rank ? 1 : 0;
-                    selections += source == rank ? 1 : 0;
-                    ownSelections += source == rank && target == rank ? 1 : 0;
+                int[] targets = targets(workload, source, token).toArray();
+                long here =
+                        Arrays.stream(targets).filter(target -> target == rank).count();
+                dispatched += here > 0 ? 1 : 0;
+                if (source == rank) {
+                    own += here > 0 ? 1 : 0;
+                    returned += Arrays.stream(targets).distinct().count();
+                    selections += targets.length;
+                    ownSelections += here;
                 }
             }
         }
         return new Volumes(dispatched, own, returned, selections, ownSelections);
+    }
+
+    /** The rank of each selection of a token. */
+    private static IntStream targets(Workload workload, int source, int token) {
+        return IntStream.range(0, workload.topK())
+                .map(k -> workload.expert(source, token, k))
+                .filter(expert -> expert >= 0)
+                .map(workload::rankOf);
     }
 
     @Override

@@ -20,7 +20,6 @@ import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.jspecify.annotations.Nullable;
 
 /** The operations as they are measured: asynchronous, in the worst case, on one stream. One thread. */
 final class GpuOperations {
@@ -33,11 +32,12 @@ final class GpuOperations {
     private boolean combineInputsFilled;
 
     interface Measured {
-        /** What comes before it in a round and does not count. */
-        default void prepare(int round) {}
+        /** Does what comes before it in a round and does not count. */
+        Call prepare(int round);
+    }
 
-        /** Queues it. */
-        EpEvent run(int round);
+    interface Call {
+        EpEvent queue();
     }
 
     GpuOperations(EpBuffer buffer, EpDevice device, GpuInputs inputs, long stream) {
@@ -55,16 +55,16 @@ final class GpuOperations {
         }
         return switch (operation) {
             case HT_DISPATCH_BF16, HT_DISPATCH_FP8 ->
-                round -> dispatch(operation, round).event();
+                round -> () -> dispatch(operation, round).event();
             case HT_DISPATCH_BF16_CACHED, HT_DISPATCH_FP8_CACHED -> cached(operation);
             case HT_COMBINE -> combine();
             case LL_DISPATCH_BF16 -> dispatch(WireFormat.BF16);
             case LL_DISPATCH_FP8 -> dispatch(WireFormat.FP8);
             case LL_DISPATCH_POW2 -> dispatch(WireFormat.FP8_POW2);
             case LL_DISPATCH_UE8M0 -> dispatch(WireFormat.FP8_UE8M0);
-            case LL_COMBINE -> new Combine(CombinePrecision.EXACT, false);
-            case LL_COMBINE_PARTIAL -> new Combine(CombinePrecision.RANK_PARTIAL, false);
-            case LL_COMBINE_LOG_FMT -> new Combine(CombinePrecision.EXACT, true);
+            case LL_COMBINE -> combine(CombinePrecision.EXACT, false);
+            case LL_COMBINE_PARTIAL -> combine(CombinePrecision.RANK_PARTIAL, false);
+            case LL_COMBINE_LOG_FMT -> combine(CombinePrecision.EXACT, true);
             case LL_BOTH -> both(CombinePrecision.EXACT);
             case LL_BOTH_PARTIAL -> both(CombinePrecision.RANK_PARTIAL);
         };
@@ -96,7 +96,7 @@ final class GpuOperations {
         for (int i = 0; i < GpuInputs.SETS; i++) {
             routings.add(dispatchAndKeep(operation, i).handle());
         }
-        return round -> {
+        return round -> () -> {
             GpuInputs.Set set = inputs.get(round);
             DispatchHandle handle = routings.get(round % GpuInputs.SETS);
             DispatchRequest.Builder builder = operation.rows() == GpuOperation.Rows.FP8
@@ -113,17 +113,9 @@ final class GpuOperations {
     private Measured combine() {
         Tensor input = buffer.combineInput();
         GpuInputs.fill(device, input.memory(), new SplittableRandom(11L));
-        return new Measured() {
-            private @Nullable DispatchResult dispatched;
-
-            @Override
-            public void prepare(int round) {
-                dispatched = dispatch(GpuOperation.HT_DISPATCH_BF16, round);
-            }
-
-            @Override
-            public EpEvent run(int round) {
-                DispatchResult from = java.util.Objects.requireNonNull(dispatched);
+        return round -> {
+            DispatchResult from = dispatch(GpuOperation.HT_DISPATCH_BF16, round);
+            return () -> {
                 Tensor rows = Tensor.of(
                         input.memory().slice(0, from.rows() * input.dim(1) * 2),
                         input.type(),
@@ -134,12 +126,12 @@ final class GpuOperations {
                                 .options(options)
                                 .build())
                         .event();
-            }
+            };
         };
     }
 
     private Measured dispatch(WireFormat format) {
-        return round -> {
+        return round -> () -> {
             GpuInputs.Set set = inputs.get(round);
             LowLatencyDispatchResult dispatched = buffer.dispatch(LowLatencyDispatchRequest.of(set.x(), set.ids())
                     .format(format)
@@ -159,7 +151,7 @@ final class GpuOperations {
         SplittableRandom random = new SplittableRandom(13);
         for (int i = 0; i < 2; i++) {
             GpuInputs.fill(device, buffer.lowLatencyCombineInput().memory(), random);
-            EpEvent combined = both(CombinePrecision.EXACT).run(0);
+            EpEvent combined = both(CombinePrecision.EXACT).prepare(0).queue();
             combined.await(java.time.Duration.ofMinutes(1));
         }
     }
@@ -190,29 +182,16 @@ final class GpuOperations {
         return buffer.combine(builder.build()).event();
     }
 
+    /** Dispatch and combine, one behind the other. */
     private Measured both(CombinePrecision precision) {
-        return round -> combine(round, handle(round), precision, false);
+        return round -> () -> combine(round, handle(round), precision, false);
     }
 
     /** A combine; the dispatch before it does not count. */
-    private final class Combine implements Measured {
-        private final CombinePrecision precision;
-        private final boolean logFmt;
-        private @Nullable LowLatencyHandle handle;
-
-        Combine(CombinePrecision precision, boolean logFmt) {
-            this.precision = precision;
-            this.logFmt = logFmt;
-        }
-
-        @Override
-        public void prepare(int round) {
-            handle = handle(round);
-        }
-
-        @Override
-        public EpEvent run(int round) {
-            return combine(round, java.util.Objects.requireNonNull(handle), precision, logFmt);
-        }
+    private Measured combine(CombinePrecision precision, boolean logFmt) {
+        return round -> {
+            LowLatencyHandle handle = handle(round);
+            return () -> combine(round, handle, precision, logFmt);
+        };
     }
 }

@@ -14,9 +14,9 @@ import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.rank.Meeting;
-import org.ep4j.cli.rank.OwnDevice;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankWork;
+import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
@@ -27,7 +27,6 @@ import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeRequest;
-import org.ep4j.tck.crew.RankDevice;
 
 /** One rank of a measurement on GPUs, from joining to its last message. */
 public final class GpuRank {
@@ -69,15 +68,11 @@ public final class GpuRank {
     }
 
     private EpConfig config(int localRank) {
-        String device = OwnDevice.of(spec.device(), EpConfig.load());
-        EpConfig.Builder builder = EpConfig.builder()
-                .set(EpKeys.DEVICE, RankDevice.of(device, localRank))
+        return spec.work()
+                .settings(localRank)
                 .set(EpKeys.SMS, Integer.toString(spec.sms()))
-                .set(EpKeys.LOW_LATENCY_SMS, Integer.toString(spec.lowLatencySms()));
-        if (!spec.backend().isEmpty()) {
-            builder.set(EpKeys.REQUIRE, spec.backend());
-        }
-        return builder.build();
+                .set(EpKeys.LOW_LATENCY_SMS, Integer.toString(spec.lowLatencySms()))
+                .build();
     }
 
     private void run(Bootstrap bootstrap, EpConfig config) {
@@ -86,8 +81,8 @@ public final class GpuRank {
             if (!(device instanceof GpuDevice gpu)) {
                 throw new EpUnavailableException(device.id() + " is not a GPU; name one with --device");
             }
-            if (spec.validate()) {
-                new RankWork(spec.validation(), this::passOn).run(group);
+            if (spec.work().validate()) {
+                new RankWork(spec.work(), this::passOn).run(group);
             }
             measure(group, gpu);
         }
@@ -101,14 +96,15 @@ public final class GpuRank {
     }
 
     private void measure(EpGroup group, GpuDevice gpu) {
+        WorkSpec work = spec.work();
         int most = Math.max(
-                spec.maxTokens(Mode.HT), (spec.maxTokens(Mode.LL) * spec.topK() + spec.ranks() - 1) / spec.ranks());
-        EpShape shape = EpShape.builder(spec.hidden(), spec.experts(), spec.topK())
+                spec.maxTokens(Mode.HT), (spec.maxTokens(Mode.LL) * work.topK() + work.ranks() - 1) / work.ranks());
+        EpShape shape = EpShape.builder(work.hidden(), work.experts(), work.topK())
                 .maxTokens(spec.maxTokens(Mode.HT))
                 .maxLowLatencyTokens(spec.maxTokens(Mode.LL))
                 .build();
         // With a little more than the rows, for the gate.
-        EpShape ceilings = EpShape.builder(spec.hidden(), spec.experts(), spec.topK())
+        EpShape ceilings = EpShape.builder(work.hidden(), work.experts(), work.topK())
                 .maxTokens(Math.max(most, spec.maxTokens(Mode.LL)) + 1)
                 .build();
         try (EpBuffer buffer = group.createBuffer(shape);
@@ -130,7 +126,8 @@ public final class GpuRank {
 
     private Meeting barrier(EpGroup group) {
         // Not the file of the comparison, which has been counted up.
-        return Meeting.of(spec.barrierFile().isEmpty() ? "" : spec.barrierFile() + "-gpu", group, MEETING);
+        String compared = spec.work().barrierFile();
+        return Meeting.of(compared.isEmpty() ? "" : compared + "-gpu", group, MEETING);
     }
 
     private static RankMessage.OnGpu facts(GpuDevice gpu, EpBuffer buffer) {
@@ -231,10 +228,9 @@ public final class GpuRank {
             boolean counts = batch >= batches / 2;
             long begin = System.nanoTime();
             for (int i = 0; i < BATCH; i++) {
-                int round = batch * BATCH + i;
-                work.prepare(round);
+                GpuOperations.Call call = work.prepare(batch * BATCH + i);
                 long start = System.nanoTime();
-                work.run(round);
+                call.queue();
                 if (counts) {
                     calls.add(System.nanoTime() - start);
                 }
@@ -261,14 +257,13 @@ public final class GpuRank {
         List<Long> ceiling = new ArrayList<>();
         List<Long> empty = new ArrayList<>();
         for (int round = 0; round < spec.warmup(); round++) {
-            asCall(work, round, meter);
+            meter.asCall(work.prepare(round)::queue);
             operations.release();
         }
         for (int round = 0; round < spec.iterations(); round++) {
-            calls.add(asCall(work, round, meter));
+            calls.add(meter.asCall(work.prepare(round)::queue));
             int set = round;
-            work.prepare(set);
-            onGpu.add(meter.onGpu(() -> work.run(set)));
+            onGpu.add(meter.onGpu(work.prepare(set)::queue));
             if (ceilings.areKnown()) {
                 ceiling.add(meter.onGpu(() -> ceilings.run(operation, set)));
             }
@@ -286,10 +281,5 @@ public final class GpuRank {
                 empty,
                 ceilings.logicalBytes(operation),
                 ceilings.wireBytes(operation));
-    }
-
-    private static long asCall(GpuOperations.Measured work, int round, GpuMeter meter) {
-        work.prepare(round);
-        return meter.asCall(() -> work.run(round));
     }
 }

@@ -1,20 +1,17 @@
 package org.ep4j.cli.gpu;
 
+import java.util.Collections;
 import java.util.List;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.cli.rank.WorkSpec.Wire;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What the ranks of one measurement on GPUs do; the same text for all of them.
  *
- * @param ranks number of ranks
- * @param device type of the device, with or without a number; empty for each rank's own setting
- * @param backend backend that alone may be used; empty for any
- * @param hidden H
- * @param topK K
- * @param experts E
- * @param skew exponent of the experts' popularity, 0 is uniform
+ * @param work ranks, model and routing; where it validates, its own rounds come first, which compare with the reference
  * @param tokens T on every rank, one after another, in high throughput
  * @param lowLatencyTokens likewise in low latency
  * @param sms {@code ep.gpu.sms}; 0 for the default
@@ -22,37 +19,23 @@ import tools.jackson.databind.json.JsonMapper;
  * @param operations what is measured
  * @param warmup rounds that do not count
  * @param iterations rounds that do
- * @param validate true to compare a round of every mode with the reference first
- * @param seed of data and routing
- * @param barrierFile file through which the ranks meet
  */
 public record GpuSpec(
-        int ranks,
-        String device,
-        String backend,
-        int hidden,
-        int topK,
-        int experts,
-        double skew,
+        WorkSpec work,
         List<Integer> tokens,
         List<Integer> lowLatencyTokens,
         int sms,
         int lowLatencySms,
         List<GpuOperation> operations,
         int warmup,
-        int iterations,
-        boolean validate,
-        long seed,
-        String barrierFile) {
+        int iterations) {
     public List<Integer> tokens(Mode mode) {
         return mode == Mode.HT ? tokens : lowLatencyTokens;
     }
 
     /** The most tokens of a mode; 0 when nothing of it is measured. */
     int maxTokens(Mode mode) {
-        return uses(mode)
-                ? tokens(mode).stream().mapToInt(Integer::intValue).max().orElse(0)
-                : 0;
+        return uses(mode) ? Collections.max(tokens(mode)) : 0;
     }
 
     boolean uses(Mode mode) {
@@ -61,36 +44,20 @@ public record GpuSpec(
 
     /** Places of a token on its way to ranks. */
     int targets() {
-        return Math.min(ranks, topK);
+        return Math.min(work.ranks(), work.topK());
     }
 
-    /** Rounds of demo's kind that compare everything with the reference; small, since the reference is slow. */
-    WorkSpec validation() {
-        List<WorkSpec.Part> parts = operations.stream()
-                .map(o -> new WorkSpec.Part(
+    /** Parts that compare what {@code operations} move with the reference; small, since the reference is slow. */
+    public static List<Part> compared(
+            List<GpuOperation> operations, List<Integer> tokens, List<Integer> lowLatencyTokens) {
+        return operations.stream()
+                .map(o -> new Part(
                         o.mode(),
-                        Math.min(256, maxTokens(o.mode())),
-                        o.rows() == GpuOperation.Rows.FP8 ? WorkSpec.Wire.FP8 : WorkSpec.Wire.BF16,
+                        Math.min(256, Collections.max(o.mode() == Mode.HT ? tokens : lowLatencyTokens)),
+                        o.rows() == GpuOperation.Rows.FP8 ? Wire.FP8 : Wire.BF16,
                         false))
                 .distinct()
                 .toList();
-        return new WorkSpec(
-                ranks,
-                device,
-                backend,
-                hidden,
-                topK,
-                experts,
-                parts,
-                skew,
-                org.ep4j.RowLayout.BY_RANK,
-                0,
-                1,
-                true,
-                1,
-                false,
-                seed,
-                barrierFile);
     }
 
     /** As text for a command line. */

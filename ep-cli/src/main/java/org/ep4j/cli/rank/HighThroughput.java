@@ -60,7 +60,7 @@ final class HighThroughput implements RankWork.Exchange {
 
     @Override
     public void prepare(int number) {
-        Workload workload = context.workload(number, part.tokens());
+        Workload workload = context.spec().workload(number, part.tokens());
         loader.load(workload);
         RowTable byRank = RowTable.of(workload, context.rank(), RowLayout.BY_RANK, 1, Set.of());
         RowTable table =
@@ -90,10 +90,10 @@ final class HighThroughput implements RankWork.Exchange {
     }
 
     private DispatchRequest request() {
-        DispatchRequest.Builder builder = part.wire() == Wire.FP8
-                ? DispatchRequest.of(loader.fp8(), loader.ids()).scales(loader.scales())
-                : DispatchRequest.of(loader.x(), loader.ids());
-        return builder.topkWeights(loader.weights()).layout(layout).build();
+        return loader.dispatch(part.wire())
+                .topkWeights(loader.weights())
+                .layout(layout)
+                .build();
     }
 
     private void combine(

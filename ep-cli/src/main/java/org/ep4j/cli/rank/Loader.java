@@ -3,7 +3,9 @@ package org.ep4j.cli.rank;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.ep4j.DataType;
+import org.ep4j.DispatchRequest;
 import org.ep4j.Tensor;
+import org.ep4j.cli.rank.WorkSpec.Wire;
 import org.ep4j.tck.oracle.Arena;
 import org.ep4j.tck.oracle.Workload;
 
@@ -36,15 +38,6 @@ final class Loader {
         return x;
     }
 
-    /** {@code [T, H]} FP8, with {@link #scales}. */
-    Tensor fp8() {
-        return fp8;
-    }
-
-    Tensor scales() {
-        return scales;
-    }
-
     /** {@code [T, K]} INT64. */
     Tensor ids() {
         return ids;
@@ -52,6 +45,11 @@ final class Loader {
 
     Tensor weights() {
         return weights;
+    }
+
+    /** Begins the high-throughput dispatch of these inputs. */
+    DispatchRequest.Builder dispatch(Wire wire) {
+        return wire == Wire.FP8 ? DispatchRequest.of(fp8, ids).scales(scales) : DispatchRequest.of(x, ids);
     }
 
     void load(Workload workload) {

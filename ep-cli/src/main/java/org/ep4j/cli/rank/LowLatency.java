@@ -53,7 +53,7 @@ final class LowLatency implements RankWork.Exchange {
 
     @Override
     public void prepare(int number) {
-        Workload workload = context.workload(number, part.tokens());
+        Workload workload = context.spec().workload(number, part.tokens());
         loader.load(workload);
         RowTable pairs = RowTable.of(workload, context.rank(), RowLayout.BY_RANK, 1, Set.of());
         prepared = Optional.of(new Prepared(workload, pairs, SlotTable.of(workload, context.rank(), Set.of())));
@@ -163,10 +163,8 @@ final class LowLatency implements RankWork.Exchange {
 
     /** What a caller without this mode would do: the other one's dispatch, grouped by expert, with exact counts. */
     private void throughOtherMode(Workload workload, Volume sent, boolean validate) {
-        DispatchRequest.Builder builder = part.wire() == Wire.FP8
-                ? DispatchRequest.of(loader.fp8(), loader.ids()).scales(loader.scales())
-                : DispatchRequest.of(loader.x(), loader.ids());
-        DispatchRequest request = builder.layout(RowLayout.BY_EXPERT).build();
+        DispatchRequest request =
+                loader.dispatch(part.wire()).layout(RowLayout.BY_EXPERT).build();
         DispatchResult dispatched = context.recorder()
                 .time(Operations.LL_BY_HT, sent, () -> context.buffer().dispatch(request));
         if (validate) {

@@ -12,10 +12,7 @@ import org.ep4j.EpGroup;
 import org.ep4j.Tensor;
 import org.ep4j.cli.rank.RankMessage.Validated;
 import org.ep4j.tck.oracle.Arena;
-import org.ep4j.tck.oracle.Routing;
 import org.ep4j.tck.oracle.Verifier;
-import org.ep4j.tck.oracle.Workload;
-import org.ep4j.tck.oracle.Workloads;
 
 /** What the exchanges of one rank share. Its allocations live until it is closed. */
 final class RankContext implements AutoCloseable {
@@ -82,15 +79,6 @@ final class RankContext implements AutoCloseable {
 
     Checks checks() {
         return checks;
-    }
-
-    /** Fresh inputs of all ranks. */
-    Workload workload(int round, int tokens) {
-        return Workloads.of(spec.ranks(), spec.hidden(), spec.experts(), spec.topK())
-                .tokens(tokens)
-                .seed(spec.seed() + 1_000_003L * round + tokens)
-                .routing(spec.skew() == 0 ? Routing.UNIFORM : Routing.zipf(spec.skew()))
-                .build();
     }
 
     /** Memory of this rank, outside the buffer. */

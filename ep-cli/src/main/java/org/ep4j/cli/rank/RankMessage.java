@@ -139,6 +139,15 @@ public sealed interface RankMessage {
         return MARK + getClass().getSimpleName() + " " + JsonMapper.shared().writeValueAsString(this);
     }
 
+    /** Messages of one type, in the order of the ranks. */
+    static <T extends RankMessage> List<T> all(List<List<RankMessage>> said, Class<T> type) {
+        return said.stream()
+                .flatMap(List::stream)
+                .filter(type::isInstance)
+                .map(type::cast)
+                .toList();
+    }
+
     /** Reads a line; empty when it is not a message. */
     static Optional<RankMessage> decode(String line) {
         int blank = line.indexOf(' ');

@@ -10,9 +10,7 @@ import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.config.EpConfig;
-import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Bootstrap;
-import org.ep4j.tck.crew.RankDevice;
 
 /** The work of one rank process, from joining to its last message. */
 public final class RankWork {
@@ -54,22 +52,14 @@ public final class RankWork {
 
     /** Joins with the given environment, runs every part and reports; differences from the reference, too. */
     public void run(Map<String, String> environment) {
-        EpConfig config = config(Integer.parseInt(environment.getOrDefault("LOCAL_RANK", "0")));
+        EpConfig config = spec.settings(Integer.parseInt(environment.getOrDefault("LOCAL_RANK", "0")))
+                .build();
         run(Bootstraps.fromEnvironment(environment, config), config);
     }
 
     /** Joins with a bootstrap of its own, as the {@code localRank}-th process of its host; runs every part and reports. */
     public void run(Bootstrap bootstrap, int localRank) {
-        run(bootstrap, config(localRank));
-    }
-
-    private EpConfig config(int localRank) {
-        String device = OwnDevice.of(spec.device(), EpConfig.load());
-        EpConfig.Builder builder = EpConfig.builder().set(EpKeys.DEVICE, RankDevice.of(device, localRank));
-        if (!spec.backend().isEmpty()) {
-            builder.set(EpKeys.REQUIRE, spec.backend());
-        }
-        return builder.build();
+        run(bootstrap, spec.settings(localRank).build());
     }
 
     private void run(Bootstrap bootstrap, EpConfig config) {

@@ -3,6 +3,12 @@ package org.ep4j.cli.rank;
 import java.util.List;
 import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.tck.crew.RankDevice;
+import org.ep4j.tck.oracle.Routing;
+import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.oracle.Workloads;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
@@ -81,6 +87,25 @@ public record WorkSpec(
                 .mapToInt(Part::tokens)
                 .max()
                 .orElse(0);
+    }
+
+    /** Fresh inputs of all ranks; {@code number} chooses data and routing. */
+    public Workload workload(int number, int tokens) {
+        return Workloads.of(ranks, hidden, experts, topK)
+                .tokens(tokens)
+                .seed(seed + 1_000_003L * number + tokens)
+                .routing(skew == 0 ? Routing.UNIFORM : Routing.zipf(skew))
+                .build();
+    }
+
+    /** Settings of the {@code localRank}-th process of its host. */
+    public EpConfig.Builder settings(int localRank) {
+        EpConfig.Builder settings =
+                EpConfig.builder().set(EpKeys.DEVICE, RankDevice.of(OwnDevice.of(device, EpConfig.load()), localRank));
+        if (!backend.isEmpty()) {
+            settings.set(EpKeys.REQUIRE, backend);
+        }
+        return settings;
     }
 
     /** Bytes of a row as a dispatch sends it: 2H, or H and one FP32 scale for each 128 channels. */

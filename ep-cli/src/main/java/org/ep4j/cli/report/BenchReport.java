@@ -1,5 +1,6 @@
 package org.ep4j.cli.report;
 
+import com.fasterxml.jackson.annotation.JsonUnwrapped;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -7,13 +8,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import org.ep4j.cli.rank.Operations;
-import org.ep4j.cli.rank.OwnDevice;
 import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.config.EpConfig;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * Everything that one bench found, as it stands in the JSON.
@@ -65,13 +62,7 @@ public record BenchReport(
      * @param commandLine arguments of ep
      * @param backends backends that the plan used
      * @param device device of every rank
-     * @param host name of the machine
-     * @param cpu model of its processor
-     * @param cores processors that the JVM may use
-     * @param memoryBytes main memory
-     * @param os operating system
-     * @param jdk Java version
-     * @param loadAverage processes that wanted to run in the minute before, on average; negative where it is unknown
+     * @param machine where; its facts stand among the others in the JSON
      * @param rankJvmOptions options of every rank's JVM
      */
     public record Environment(
@@ -80,26 +71,10 @@ public record BenchReport(
             List<String> commandLine,
             List<String> backends,
             String device,
-            String host,
-            String cpu,
-            int cores,
-            long memoryBytes,
-            String os,
-            String jdk,
-            double loadAverage,
+            @JsonUnwrapped HostFacts machine,
             List<String> rankJvmOptions) {}
 
-    public static BenchReport of(
-            HostFacts host,
-            String version,
-            List<String> backends,
-            List<String> commandLine,
-            List<String> rankJvmOptions,
-            WorkSpec spec,
-            List<Figures> figures,
-            List<Sent> sent) {
-        String device = OwnDevice.of(spec.device(), EpConfig.load());
-        Environment environment = environment(host, version, backends, commandLine, rankJvmOptions, device);
+    public static BenchReport of(Environment environment, WorkSpec spec, List<Figures> figures, List<Sent> sent) {
         return new BenchReport(
                 FORMAT,
                 environment,
@@ -134,22 +109,12 @@ public record BenchReport(
                 commandLine,
                 backends,
                 device,
-                host.host(),
-                host.cpu(),
-                host.cores(),
-                host.memoryBytes(),
-                host.os(),
-                host.jdk(),
-                host.loadAverage(),
+                host,
                 rankJvmOptions);
     }
 
     public void write(Path file) {
-        String text = JsonMapper.builder()
-                .enable(SerializationFeature.INDENT_OUTPUT)
-                .build()
-                .writeValueAsString(this);
-        TextFile.write(file, text);
+        TextFile.writeJson(file, this);
     }
 
     private static int tokens(WorkSpec spec, Mode mode) {

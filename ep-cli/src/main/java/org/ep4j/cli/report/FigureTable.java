@@ -1,11 +1,12 @@
 package org.ep4j.cli.report;
 
+import static org.ep4j.cli.report.TextTable.number;
+
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import org.ep4j.cli.rank.Operations;
 
-/** Figures as tables for people. */
+/** Figures of demo and bench as tables for people. */
 public final class FigureTable {
     private static final Map<String, String> LABELS = Map.of(
             Operations.HT_DISPATCH, "high-throughput dispatch",
@@ -65,6 +66,41 @@ public final class FigureTable {
         return table.toString();
     }
 
+    /** What a bench on GPUs shows. */
+    public static String gpuBench(GpuReport report) {
+        TextTable table = new TextTable(List.of(
+                "operation",
+                "tokens",
+                "SMs",
+                "MB",
+                "GPU",
+                "slowest",
+                "call",
+                "host",
+                "queued",
+                "GB/s",
+                "wire GB/s",
+                "ceiling",
+                "ratio"));
+        report.runs().stream()
+                .flatMap(run -> run.operations().stream())
+                .forEach(f -> table.row(List.of(
+                        f.operation(),
+                        Integer.toString(f.tokens()),
+                        Integer.toString(f.sms()),
+                        number("%.1f", f.logicalBytes() / 1e6),
+                        number("%.1f", f.gpuMicros()),
+                        number("%.1f", f.gpuSlowestMicros()),
+                        number("%.1f", f.callMicros()),
+                        number("%.1f", f.hostMicros()),
+                        number("%.1f", f.queuedMicros()),
+                        number("%.0f", f.logicalGigabytesPerSecond()),
+                        number("%.0f", f.wireGigabytesPerSecond()),
+                        number("%.1f", f.ceilingMicros()),
+                        number("%.2f", f.ratioToCeiling()))));
+        return table.toString();
+    }
+
     private static String brief(String operation) {
         return label(operation)
                 .replace("same tokens, high-throughput dispatch", "HT dispatch of LL tokens")
@@ -74,9 +110,5 @@ public final class FigureTable {
 
     private static String micros(double value) {
         return number(value < 1000 ? "%.1f" : "%.0f", value);
-    }
-
-    private static String number(String format, double value) {
-        return String.format(Locale.ROOT, format, value);
     }
 }

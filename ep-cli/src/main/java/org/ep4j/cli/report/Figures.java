@@ -1,11 +1,14 @@
 package org.ep4j.cli.report;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.HdrHistogram.Histogram;
+import java.util.stream.Collectors;
+import org.ep4j.cli.rank.Operations;
+import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Validated;
 
@@ -70,7 +73,39 @@ public record Figures(
     public record Percentile(double percent, double micros) {}
 
     /**
-     * Computes the figures.
+     * Puts together what the ranks said.
+     *
+     * @param said messages of every rank, in rank order
+     * @return figures in the order in which the operations were measured
+     */
+    public static List<Figures> of(List<List<RankMessage>> said) {
+        Map<String, List<Samples>> samples = RankMessage.all(said, Samples.class).stream()
+                .collect(Collectors.groupingBy(Samples::operation, LinkedHashMap::new, Collectors.toList()));
+        Map<String, List<Validated>> validated =
+                RankMessage.all(said, Validated.class).stream().collect(Collectors.groupingBy(Validated::operation));
+        List<Figures> figures = new ArrayList<>();
+        samples.forEach((operation, ranks) -> {
+            if (!operation.contains(Operations.CEILING)) {
+                figures.add(of(ranks, ceilings(operation, samples), validated.getOrDefault(operation, List.of())));
+            }
+        });
+        return figures;
+    }
+
+    /** Measurements of an operation's ceiling by the way in which rows were stored. */
+    private static Map<String, List<Samples>> ceilings(String operation, Map<String, List<Samples>> samples) {
+        String prefix = operation + Operations.CEILING;
+        Map<String, List<Samples>> ways = new LinkedHashMap<>();
+        samples.forEach((name, ranks) -> {
+            if (name.startsWith(prefix)) {
+                ways.put(name.substring(prefix.length()), ranks);
+            }
+        });
+        return ways;
+    }
+
+    /**
+     * Computes the figures of one operation.
      *
      * @param ranks samples of every rank, in rank order
      * @param ceilings samples of the ceiling in rank order, by the way in which rows were stored; empty when there are none
@@ -79,19 +114,15 @@ public record Figures(
     public static Figures of(List<Samples> ranks, Map<String, List<Samples>> ceilings, List<Validated> validated) {
         Samples first = ranks.get(0);
         List<Long> slowest = slowestOfEachRound(ranks);
-        Histogram histogram = histogram(slowest);
-        List<Double> medians = ranks.stream().map(r -> median(r.nanos()) / 1e3).toList();
+        List<Double> medians =
+                ranks.stream().map(r -> Quantiles.of(r.nanos(), 0.5) / 1e3).toList();
         int slowestRank = medians.indexOf(medians.stream().max(Double::compare).orElse(0.0));
         double rows = mean(ranks.stream().flatMap(r -> r.rows().stream()).toList());
         double own = mean(ranks.stream().flatMap(r -> r.ownRows().stream()).toList());
-        double median = median(slowest) / 1e3;
+        double median = Quantiles.of(slowest, 0.5) / 1e3;
         Map<String, Double> ways = new LinkedHashMap<>();
-        ceilings.forEach((way, samples) -> ways.put(way, median(slowestOfEachRound(samples)) / 1e3));
+        ceilings.forEach((way, samples) -> ways.put(way, Quantiles.of(slowestOfEachRound(samples), 0.5) / 1e3));
         Optional<Map.Entry<String, Double>> fastest = ways.entrySet().stream().min(Map.Entry.comparingByValue());
-        List<Percentile> percentiles = new ArrayList<>();
-        for (double percent : PERCENTILES) {
-            percentiles.add(new Percentile(percent, histogram.getValueAtPercentile(percent) / 1e3));
-        }
         return new Figures(
                 first.operation(),
                 slowest.size(),
@@ -100,9 +131,9 @@ public record Figures(
                 rows * first.rowBytes(),
                 (rows - own) * first.rowBytes(),
                 median,
-                histogram.getValueAtPercentile(99) / 1e3,
-                histogram.getMinValue() / 1e3,
-                histogram.getMaxValue() / 1e3,
+                micros(slowest, 99),
+                micros(slowest, 0),
+                micros(slowest, 100),
                 slowestRank,
                 medians.get(slowestRank),
                 rows * first.rowBytes() / (median * 1e3),
@@ -118,7 +149,9 @@ public record Figures(
                         .orElse(""),
                 medians,
                 slowest.stream().map(n -> n / 1e3).toList(),
-                percentiles);
+                Arrays.stream(PERCENTILES)
+                        .mapToObj(percent -> new Percentile(percent, micros(slowest, percent)))
+                        .toList());
     }
 
     /** True when nothing differed from the reference. */
@@ -127,31 +160,11 @@ public record Figures(
     }
 
     private static List<Long> slowestOfEachRound(List<Samples> ranks) {
-        List<Long> slowest = new ArrayList<>();
-        for (int round = 0; round < ranks.get(0).nanos().size(); round++) {
-            long most = 0;
-            for (Samples rank : ranks) {
-                most = Math.max(most, rank.nanos().get(round));
-            }
-            slowest.add(most);
-        }
-        return slowest;
+        return Quantiles.slowest(ranks.stream().map(Samples::nanos).toList());
     }
 
-    /** Three digits, up to ten minutes. */
-    private static Histogram histogram(List<Long> nanos) {
-        Histogram histogram = new Histogram(600_000_000_000L, 3);
-        nanos.forEach(histogram::recordValue);
-        return histogram;
-    }
-
-    private static double median(List<Long> values) {
-        List<Long> sorted = values.stream().sorted().toList();
-        int middle = sorted.size() / 2;
-        if (sorted.isEmpty()) {
-            return Double.NaN;
-        }
-        return sorted.size() % 2 == 1 ? sorted.get(middle) : (sorted.get(middle - 1) + sorted.get(middle)) / 2.0;
+    private static double micros(List<Long> nanos, double percent) {
+        return Quantiles.nearestRank(nanos, percent) / 1e3;
     }
 
     private static double mean(List<Long> values) {

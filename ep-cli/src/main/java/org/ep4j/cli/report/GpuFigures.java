@@ -1,9 +1,11 @@
 package org.ep4j.cli.report;
 
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.ep4j.EpException;
 import org.ep4j.cli.gpu.GpuSpec;
 import org.ep4j.cli.rank.RankMessage;
@@ -65,22 +67,10 @@ public record GpuFigures(
     public static GpuReport.Run run(GpuSpec spec, List<List<RankMessage>> said) {
         OnGpu gpu = first(said, OnGpu.class);
         Joined joined = first(said, Joined.class);
-        Map<String, List<GpuSamples>> samples = new LinkedHashMap<>();
-        List<String> problems = new ArrayList<>();
-        long elements = 0;
-        for (List<RankMessage> rank : said) {
-            for (RankMessage message : rank) {
-                if (message instanceof GpuSamples s) {
-                    samples.computeIfAbsent(s.operation() + " " + s.tokens(), k -> new ArrayList<>())
-                            .add(s);
-                } else if (message instanceof Validated v) {
-                    elements += v.elements();
-                    if (!v.problem().isEmpty()) {
-                        problems.add(v.operation() + ": " + v.problem());
-                    }
-                }
-            }
-        }
+        Map<String, List<GpuSamples>> samples = RankMessage.all(said, GpuSamples.class).stream()
+                .collect(Collectors.groupingBy(
+                        s -> s.operation() + " " + s.tokens(), LinkedHashMap::new, Collectors.toList()));
+        List<Validated> validated = RankMessage.all(said, Validated.class);
         List<GpuFigures> figures = samples.values().stream()
                 .map(ranks -> of(
                         ranks,
@@ -92,27 +82,26 @@ public record GpuFigures(
                 joined.backends(),
                 joined.symmetricBytes(),
                 joined.localBytes(),
-                elements,
-                problems,
+                validated.stream().mapToLong(Validated::elements).sum(),
+                validated.stream()
+                        .filter(v -> !v.problem().isEmpty())
+                        .map(v -> v.operation() + ": " + v.problem())
+                        .toList(),
                 figures);
     }
 
-    private static <T> T first(List<List<RankMessage>> said, Class<T> type) {
-        return said.get(0).stream()
-                .filter(type::isInstance)
-                .map(type::cast)
+    private static <T extends RankMessage> T first(List<List<RankMessage>> said, Class<T> type) {
+        return RankMessage.all(said.subList(0, 1), type).stream()
                 .findFirst()
                 .orElseThrow(() -> new EpException("rank 0 ended without a " + type.getSimpleName()));
     }
 
-    static GpuFigures of(List<GpuSamples> ranks, int sms) {
-        List<Double> gpu = slowest(ranks.stream().map(GpuSamples::gpuNanos).toList());
-        List<Double> call = slowest(ranks.stream().map(GpuSamples::callNanos).toList());
-        List<Double> ceiling =
-                slowest(ranks.stream().map(GpuSamples::ceilingNanos).toList());
-        List<Double> host = all(ranks.stream().map(GpuSamples::hostNanos).toList());
-        double slowest = quantile(gpu, 0.5);
-        double limit = quantile(ceiling, 0.5);
+    private static GpuFigures of(List<GpuSamples> ranks, int sms) {
+        List<Double> gpu = slowest(ranks, GpuSamples::gpuNanos);
+        List<Double> call = slowest(ranks, GpuSamples::callNanos);
+        List<Double> ceiling = slowest(ranks, GpuSamples::ceilingNanos);
+        double slowest = Quantiles.of(gpu, 0.5);
+        double limit = Quantiles.of(ceiling, 0.5);
         double logical =
                 ranks.stream().mapToDouble(GpuSamples::logicalBytes).average().orElse(0);
         double wire =
@@ -123,18 +112,18 @@ public record GpuFigures(
                 first.tokens(),
                 sms,
                 gpu.size(),
-                quantile(all(ranks.stream().map(GpuSamples::gpuNanos).toList()), 0.5),
+                quantile(ranks, GpuSamples::gpuNanos, 0.5),
                 slowest,
                 ranks.stream()
-                        .map(r -> quantile(all(List.of(r.gpuNanos())), 0.5))
+                        .map(r -> quantile(List.of(r), GpuSamples::gpuNanos, 0.5))
                         .toList(),
-                quantile(call, 0.5),
-                quantile(host, 0.5),
-                quantile(host, 0.9),
-                quantile(all(ranks.stream().map(GpuSamples::queuedNanos).toList()), 0.5),
+                Quantiles.of(call, 0.5),
+                quantile(ranks, GpuSamples::hostNanos, 0.5),
+                quantile(ranks, GpuSamples::hostNanos, 0.9),
+                quantile(ranks, GpuSamples::queuedNanos, 0.5),
                 limit,
                 slowest / limit,
-                quantile(all(ranks.stream().map(GpuSamples::emptyNanos).toList()), 0.5),
+                quantile(ranks, GpuSamples::emptyNanos, 0.5),
                 logical,
                 wire,
                 logical / (slowest * 1e3),
@@ -144,31 +133,15 @@ public record GpuFigures(
                 ceiling);
     }
 
-    private static List<Double> all(List<List<Long>> nanos) {
-        return nanos.stream().flatMap(List::stream).map(n -> n / 1e3).toList();
+    private static double quantile(List<GpuSamples> ranks, Function<GpuSamples, List<Long>> nanos, double share) {
+        return Quantiles.of(micros(ranks.stream().map(nanos).flatMap(List::stream)), share);
     }
 
-    /** Of every round the most that a rank took. */
-    private static List<Double> slowest(List<List<Long>> ranks) {
-        List<Double> rounds = new ArrayList<>();
-        for (int round = 0; round < ranks.get(0).size(); round++) {
-            long most = 0;
-            for (List<Long> rank : ranks) {
-                most = Math.max(most, rank.get(round));
-            }
-            rounds.add(most / 1e3);
-        }
-        return rounds;
+    private static List<Double> slowest(List<GpuSamples> ranks, Function<GpuSamples, List<Long>> nanos) {
+        return micros(Quantiles.slowest(ranks.stream().map(nanos).toList()).stream());
     }
 
-    private static double quantile(List<Double> values, double share) {
-        if (values.isEmpty()) {
-            return Double.NaN;
-        }
-        List<Double> sorted = values.stream().sorted().toList();
-        double place = share * (sorted.size() - 1);
-        int below = (int) place;
-        int above = Math.min(below + 1, sorted.size() - 1);
-        return sorted.get(below) + (place - below) * (sorted.get(above) - sorted.get(below));
+    private static List<Double> micros(Stream<Long> nanos) {
+        return nanos.map(n -> n / 1e3).toList();
     }
 }

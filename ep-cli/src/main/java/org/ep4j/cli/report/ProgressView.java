@@ -4,11 +4,19 @@ import java.io.PrintWriter;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
+import org.ep4j.cli.rank.RankMessage;
 
 /** Shows how far a job is: a bar on a terminal, a line now and then elsewhere. */
 public interface ProgressView extends AutoCloseable {
     /** Step {@code done} of {@code total} is done. */
     void step(int done, int total, String what);
+
+    /** Shows the step that a rank reports; other messages are not for people. */
+    default void step(RankMessage message) {
+        if (message instanceof RankMessage.Progress p) {
+            step(p.done(), p.total(), p.what());
+        }
+    }
 
     /** Something that should be known before the end. A bar leaves it to the report. */
     void note(String what);

@@ -2,6 +2,7 @@ package org.ep4j.cli.report;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /** A plain table: columns as wide as they need to be, numbers to the right. */
 public final class TextTable {
@@ -18,6 +19,11 @@ public final class TextTable {
         }
         rows.add(List.copyOf(cells));
         return this;
+    }
+
+    /** A number as a cell; a dash for NaN. */
+    static String number(String format, double value) {
+        return Double.isNaN(value) ? "-" : String.format(Locale.ROOT, format, value);
     }
 
     @Override

@@ -1,10 +1,11 @@
 package org.ep4j.cli.report;
 
+import static org.ep4j.cli.report.TextTable.number;
+
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Locale;
 import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.RankMessage.Writes;
 import org.ep4j.cli.rank.WriteSpec;
@@ -82,10 +83,6 @@ public record WriteReport(
                     number("%.2f", size.p99Micros())));
         }
         return table.toString();
-    }
-
-    private static String number(String format, double value) {
-        return String.format(Locale.ROOT, format, value);
     }
 
     /** Writes it as JSON, with where and how it was measured. */

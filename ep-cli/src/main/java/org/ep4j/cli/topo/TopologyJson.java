@@ -4,14 +4,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.Gid;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
-import org.ep4j.topology.Host;
 import org.ep4j.topology.HostBridge;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.Nic;
@@ -21,7 +21,6 @@ import org.ep4j.topology.Part;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.PciSwitch;
-import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
 import tools.jackson.databind.ObjectMapper;
 import tools.jackson.databind.SerializationFeature;
@@ -40,156 +39,103 @@ public final class TopologyJson {
 
     private TopologyJson() {}
 
-    record Document(
-            int format,
-            String source,
-            List<Host> hosts,
-            List<Numa> numaNodes,
-            List<Bridge> hostBridges,
-            List<Switch> pciSwitches,
-            List<Bridge> gpuSwitches,
-            List<GpuEntry> gpus,
-            List<NicEntry> nics,
-            List<LinkEntry> links,
-            List<DistanceEntry> distances,
-            List<String> assumptions,
-            List<String> warnings) {}
-
-    record Numa(String id, int host, int number, Processor processor) {}
-
-    record Bridge(String id, int host, String name) {}
-
-    record Switch(String id, int host, String address, Ids pci) {}
-
-    record Ids(String vendor, String device, String subVendor, String subDevice, String classCode) {}
-
-    record GpuEntry(
-            String id,
-            int host,
-            int index,
-            String name,
-            String address,
-            Ids pci,
-            String vendor,
-            String architecture,
-            String model,
-            int numa,
-            Optional<Boolean> gpuDirect,
-            String clique,
-            String card,
-            String nearestPath,
-            List<String> nearestNics) {}
-
-    record NicEntry(
-            String id,
-            int host,
-            String name,
-            String address,
-            Ids pci,
-            String family,
-            String driver,
-            String card,
-            int numa,
-            Optional<Boolean> gpuDirect,
-            boolean compute,
-            String guid,
-            boolean listed,
-            List<PortEntry> ports) {}
-
-    record PortEntry(
-            int number,
-            String state,
-            String linkLayer,
-            double gigabitsPerSecond,
-            int activeMtu,
-            int lid,
-            String netdev,
-            String network,
-            List<Gid> gids) {}
-
     record LinkEntry(String a, String b, String type, double gigabytesPerSecond, int count) {}
 
     record DistanceEntry(String from, String to, String type, double gigabytesPerSecond, int hops) {}
 
     public static String of(Topology topology) {
         Map<Gpu, Nearest> nearest = Nearest.of(topology);
-        Document document = new Document(
-                FORMAT,
-                topology.source(),
-                topology.hosts(),
-                topology.numaNodes().stream()
-                        .map(n -> new Numa(id(n), n.host(), n.number(), n.processor()))
-                        .toList(),
-                topology.only(HostBridge.class).stream()
-                        .map(b -> new Bridge(id(b), b.host(), b.name()))
-                        .toList(),
-                topology.only(PciSwitch.class).stream()
-                        .map(s -> new Switch(id(s), s.host(), s.address().toString(), ids(s.id())))
-                        .toList(),
-                topology.only(GpuSwitch.class).stream()
-                        .map(s -> new Bridge(id(s), s.host(), s.name()))
-                        .toList(),
-                topology.gpus().stream()
-                        .map(gpu -> gpu(gpu, Optional.ofNullable(nearest.get(gpu))))
-                        .toList(),
-                topology.nics().stream().map(TopologyJson::nic).toList(),
-                links(topology),
-                distances(topology),
-                topology.assumptions(),
-                warnings(topology));
+        Map<String, Object> document = fields(
+                "format", FORMAT,
+                "source", topology.source(),
+                "hosts", topology.hosts(),
+                "numaNodes", each(topology.numaNodes(), TopologyJson::numa),
+                "hostBridges", each(topology.only(HostBridge.class), bridge -> named(bridge, bridge.name())),
+                "pciSwitches", each(topology.only(PciSwitch.class), TopologyJson::pciSwitch),
+                "gpuSwitches", each(topology.only(GpuSwitch.class), bar -> named(bar, bar.name())),
+                "gpus", each(topology.gpus(), gpu -> gpu(gpu, Optional.ofNullable(nearest.get(gpu)))),
+                "nics", each(topology.nics(), TopologyJson::nic),
+                "links", links(topology),
+                "distances", distances(topology),
+                "assumptions", topology.assumptions(),
+                "warnings", warnings(topology));
         // As bytes it takes a third of the memory.
         return new String(JSON.writeValueAsBytes(document), StandardCharsets.UTF_8) + System.lineSeparator();
     }
 
-    private static GpuEntry gpu(Gpu gpu, Optional<Nearest> nearest) {
-        return new GpuEntry(
-                id(gpu),
-                gpu.host(),
-                gpu.index(),
-                gpu.name(),
-                gpu.address().map(PciAddress::toString).orElse(""),
-                ids(gpu.id()),
-                gpu.vendor().toString(),
-                gpu.architecture(),
-                gpu.model(),
-                gpu.numa(),
-                gpu.gpuDirect(),
-                gpu.clique(),
-                gpu.card(),
-                nearest.map(n -> n.type().toString()).orElse(""),
-                nearest.map(n -> n.nics().stream().map(TopologyJson::id).toList())
-                        .orElse(List.of()));
+    private static Map<String, Object> fields(Object... namesAndValues) {
+        Map<String, Object> fields = new LinkedHashMap<>();
+        for (int i = 0; i < namesAndValues.length; i += 2) {
+            fields.put((String) namesAndValues[i], namesAndValues[i + 1]);
+        }
+        return fields;
     }
 
-    private static NicEntry nic(Nic nic) {
-        return new NicEntry(
-                id(nic),
-                nic.host(),
-                nic.name(),
-                nic.address().map(PciAddress::toString).orElse(""),
-                ids(nic.id()),
-                nic.family().toString(),
-                nic.driver(),
-                nic.card(),
-                nic.numa(),
-                nic.gpuDirect(),
-                nic.compute(),
-                nic.guid(),
-                nic.listed(),
-                nic.ports().stream().map(TopologyJson::port).toList());
+    private static <T, R> List<R> each(List<T> all, Function<T, R> entry) {
+        return all.stream().map(entry).toList();
     }
 
-    private static PortEntry port(NicPort port) {
-        return new PortEntry(
-                port.number(),
-                port.state().toString(),
-                port.linkLayer().toString(),
-                port.gigabitsPerSecond(),
-                port.activeMtu(),
-                port.lid(),
-                port.netdev(),
-                port.network(),
-                port.gids());
+    private static Map<String, Object> numa(NumaNode node) {
+        return fields("id", id(node), "host", node.host(), "number", node.number(), "processor", node.processor());
+    }
+
+    private static Map<String, Object> named(Part part, String name) {
+        return fields("id", id(part), "host", part.host(), "name", name);
+    }
+
+    private static Map<String, Object> pciSwitch(PciSwitch part) {
+        return fields(
+                "id", id(part), "host", part.host(), "address", part.address().toString(), "pci", ids(part.id()));
+    }
+
+    private static Map<String, Object> gpu(Gpu gpu, Optional<Nearest> nearest) {
+        return fields(
+                "id", id(gpu),
+                "host", gpu.host(),
+                "index", gpu.index(),
+                "name", gpu.name(),
+                "address", gpu.address().map(PciAddress::toString).orElse(""),
+                "pci", ids(gpu.id()),
+                "vendor", gpu.vendor().toString(),
+                "architecture", gpu.architecture(),
+                "model", gpu.model(),
+                "numa", gpu.numa(),
+                "gpuDirect", gpu.gpuDirect(),
+                "clique", gpu.clique(),
+                "card", gpu.card(),
+                "nearestPath", nearest.map(n -> n.type().toString()).orElse(""),
+                "nearestNics", each(nearest.map(Nearest::nics).orElse(List.of()), TopologyJson::id));
+    }
+
+    private static Map<String, Object> nic(Nic nic) {
+        return fields(
+                "id", id(nic),
+                "host", nic.host(),
+                "name", nic.name(),
+                "address", nic.address().map(PciAddress::toString).orElse(""),
+                "pci", ids(nic.id()),
+                "family", nic.family().toString(),
+                "driver", nic.driver(),
+                "card", nic.card(),
+                "numa", nic.numa(),
+                "gpuDirect", nic.gpuDirect(),
+                "compute", nic.compute(),
+                "guid", nic.guid(),
+                "listed", nic.listed(),
+                "ports", each(nic.ports(), TopologyJson::port));
+    }
+
+    private static Map<String, Object> port(NicPort port) {
+        return fields(
+                "number", port.number(),
+                "state", port.state().toString(),
+                "linkLayer", port.linkLayer().toString(),
+                "gigabitsPerSecond", port.gigabitsPerSecond(),
+                "activeMtu", port.activeMtu(),
+                "lid", port.lid(),
+                "netdev", port.netdev(),
+                "network", port.network(),
+                "gids", port.gids());
     }
 
     private static List<LinkEntry> links(Topology topology) {
@@ -243,13 +189,13 @@ public final class TopologyJson {
         return all;
     }
 
-    private static Ids ids(PciId id) {
-        return new Ids(
-                hex(id.vendor(), 4),
-                hex(id.device(), 4),
-                hex(id.subVendor(), 4),
-                hex(id.subDevice(), 4),
-                hex(id.classCode(), 6));
+    private static Map<String, Object> ids(PciId id) {
+        return fields(
+                "vendor", hex(id.vendor(), 4),
+                "device", hex(id.device(), 4),
+                "subVendor", hex(id.subVendor(), 4),
+                "subDevice", hex(id.subDevice(), 4),
+                "classCode", hex(id.classCode(), 6));
     }
 
     private static String hex(int id, int digits) {

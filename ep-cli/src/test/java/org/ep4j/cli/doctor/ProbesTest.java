@@ -104,18 +104,11 @@ final class ProbesTest {
         List<Gpu> gpus = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
             PciSwitch above = new PciSwitch(0, new PciAddress(0, 1 + i, 0, 0), PciId.UNKNOWN);
-            Gpu gpu = new Gpu(
-                    0,
-                    i,
-                    "GPU" + i,
-                    Optional.of(new PciAddress(0, 0x10 + i, 0, 0)),
-                    PciId.UNKNOWN,
-                    GpuVendor.NVIDIA,
-                    "sm_90",
-                    "",
-                    0,
-                    Optional.empty(),
-                    "");
+            Gpu gpu = Gpu.builder(0, i, GpuVendor.NVIDIA)
+                    .address(Optional.of(new PciAddress(0, 0x10 + i, 0, 0)))
+                    .architecture("sm_90")
+                    .numa(0)
+                    .build();
             NicPort port =
                     new NicPort(1, NicPort.State.ACTIVE, NicPort.LinkLayer.INFINIBAND, 400, 4096, 7, "", List.of());
             Nic nic = new Nic(

@@ -17,10 +17,12 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
+import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.EmulatedGpus;
 import org.ep4j.cli.rank.SpinBarrier;
+import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBufferFacts;
@@ -48,24 +50,24 @@ final class CeilingTest {
     @CsvSource({"2, 64, 3, 16384", "3, 272, 4, 128", "4, 1024, 8, 512"})
     void everyRowArrivesAndEverySumIsRight(int ranks, int hidden, int topK, int piece) throws Exception {
         EmulatedGpus.require();
-        GpuSpec spec = new GpuSpec(
+        WorkSpec work = new WorkSpec(
                 ranks,
                 "cuda",
                 "",
                 hidden,
                 topK,
                 EXPERTS,
-                0,
-                List.of(TOKENS),
                 List.of(),
                 0,
+                RowLayout.BY_RANK,
                 0,
-                List.of(GpuOperation.values()),
-                0,
+                1,
+                false,
                 1,
                 false,
                 5,
                 folder.resolve("barrier").toString());
+        GpuSpec spec = new GpuSpec(work, List.of(TOKENS), List.of(), 0, 0, List.of(GpuOperation.values()), 0, 1);
         ExecutorService threads = Executors.newFixedThreadPool(ranks);
         try {
             List<Future<?>> ends = new ArrayList<>();
@@ -84,8 +86,9 @@ final class CeilingTest {
         EpConfig config = EpConfig.builder()
                 .set(EpKeys.DEVICE, "cuda:" + bootstrap.rank())
                 .build();
-        EpShape shape = EpShape.builder(spec.hidden(), spec.experts(), spec.topK())
-                .maxTokens(TOKENS * spec.topK())
+        WorkSpec work = spec.work();
+        EpShape shape = EpShape.builder(work.hidden(), work.experts(), work.topK())
+                .maxTokens(TOKENS * work.topK())
                 .build();
         try (EpGroup group = EpGroup.join(bootstrap, config);
                 EpBuffer buffer = group.createBuffer(shape);
@@ -94,13 +97,13 @@ final class CeilingTest {
                 GpuStream stream = ((GpuDevice) group.device()).createStream();
                 GpuMeter meter = new GpuMeter(
                         (GpuDevice) group.device(),
-                        SpinBarrier.open(Path.of(spec.barrierFile()), group.rank(), group.size(), LONG, Set::of),
+                        SpinBarrier.open(Path.of(work.barrierFile()), group.rank(), group.size(), LONG, Set::of),
                         ceiling,
                         stream);
                 Arena arena = new Arena(group.device())) {
             group.barrier(LONG);
             GpuInputs.Set set = inputs.get(1);
-            int rowBytes = 2 * spec.hidden();
+            int rowBytes = 2 * work.hidden();
             Tensor out = inputs.result();
             for (GpuInputs.Places places : List.of(set.toRanks(), set.selections())) {
                 assertThat(meter.onGpu(
@@ -109,7 +112,7 @@ final class CeilingTest {
                 group.barrier(LONG);
                 checkPushed(group, (GpuBufferFacts) buffer, buffer.combineInput(), set.x(), places, arena, rowBytes);
                 meter.onGpu(() -> ceiling.pull(out.address(), rowBytes, places, piece, 2, stream.handle()));
-                checkSums(group, set.x(), places, out, arena, spec.hidden());
+                checkSums(group, set.x(), places, out, arena, work.hidden());
                 group.barrier(LONG);
             }
         }

@@ -45,18 +45,11 @@ final class MachineSketch {
     }
 
     private static Gpu gpu(Hardware hardware, int host, int index) {
-        return new Gpu(
-                host,
-                index,
-                "GPU" + index,
-                Optional.empty(),
-                PciId.UNKNOWN,
-                hardware.vendor(),
-                hardware.architecture(),
-                "",
-                0,
-                Optional.of(true),
-                "");
+        return Gpu.builder(host, index, hardware.vendor())
+                .architecture(hardware.architecture())
+                .numa(0)
+                .gpuDirect(Optional.of(true))
+                .build();
     }
 
     private static void join(Topology.Builder builder, Hardware hardware, Gpu gpu, List<Gpu> others) {

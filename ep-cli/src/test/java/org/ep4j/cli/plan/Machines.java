@@ -85,18 +85,13 @@ final class Machines {
         List<Gpu> made = new ArrayList<>();
         for (int g = 0; g < gpus; g++) {
             PciSwitch pci = pciSwitch();
-            Gpu gpu = new Gpu(
-                    host,
-                    g,
-                    "GPU" + g,
-                    Optional.empty(),
-                    id,
-                    vendor,
-                    id.device() >= 0 ? "" : vendor == GpuVendor.AMD ? "gfx942" : "sm_90",
-                    "",
-                    0,
-                    Optional.of(true),
-                    clique);
+            Gpu gpu = Gpu.builder(host, g, vendor)
+                    .id(id)
+                    .architecture(id.device() >= 0 ? "" : vendor == GpuVendor.AMD ? "gfx942" : "sm_90")
+                    .numa(0)
+                    .gpuDirect(Optional.of(true))
+                    .clique(clique)
+                    .build();
             builder.add(gpu).link(gpu, pci, new Link(LinkType.PCI, 48, 1));
             if (joined == Joined.NVSWITCH) {
                 builder.add(nvswitch).link(gpu, nvswitch, new Link(LinkType.NVLINK, 370.8, 18));

@@ -73,11 +73,13 @@ final class BenchReportTest {
 
     private static BenchReport report() {
         return BenchReport.of(
-                HostFacts.here(),
-                "1.2.3",
-                List.of("host-shm"),
-                List.of("bench", "--ranks", "2"),
-                List.of("-Xmx1g"),
+                BenchReport.environment(
+                        HostFacts.here(),
+                        "1.2.3",
+                        List.of("host-shm"),
+                        List.of("bench", "--ranks", "2"),
+                        List.of("-Xmx1g"),
+                        "host"),
                 SPEC,
                 List.of(
                         figures(Operations.HT_DISPATCH, 9000, true),
@@ -161,7 +163,7 @@ final class BenchReportTest {
     @Test
     void thePlotIsAPngOfBothModesWithInkOnIt() throws Exception {
         Path file = folder.resolve("plot.png");
-        BenchPlot.write(report(), file);
+        BenchPlots.times(report(), file);
         BufferedImage image = ImageIO.read(file.toFile());
         assertThat(image.getHeight()).isGreaterThan(image.getWidth());
         assertThat(java.util.stream.IntStream.range(0, image.getHeight())
@@ -177,7 +179,7 @@ final class BenchReportTest {
         assertThatThrownBy(() -> report().write(file))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining(file.toString());
-        assertThatThrownBy(() -> BenchPlot.write(report(), file))
+        assertThatThrownBy(() -> BenchPlots.times(report(), file))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining(file.toString());
     }

@@ -4,9 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.LongStream;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Validated;
 import org.junit.jupiter.api.Tag;
@@ -98,5 +100,16 @@ final class FiguresTest {
         assertThat(figures.percentileMicros().stream().map(Figures.Percentile::micros))
                 .isSorted();
         assertThat(figures.percentileMicros().get(0).micros()).isCloseTo(figures.minMicros(), within(0.01));
+    }
+
+    @Test
+    void oneRoundInAHundredIsSlowerThanThe99thPercentile() {
+        List<Long> nanos =
+                LongStream.rangeClosed(1, 200).map(i -> 1_000 * i).boxed().toList();
+        List<Long> rows = Collections.nCopies(nanos.size(), 1L);
+        Figures figures = Figures.of(List.of(new Samples("op", nanos, rows, rows, 8)), Map.of(), List.of());
+        assertThat(figures.p99Micros()).isEqualTo(198.0);
+        assertThat(figures.percentileMicros())
+                .contains(new Figures.Percentile(50, 100.0), new Figures.Percentile(99.9, 200.0));
     }
 }

@@ -120,10 +120,8 @@ final class Machines {
     static Topology matrix() {
         Topology.Builder machine = Topology.builder("matrix");
         int host = machine.host("");
-        Gpu a = new Gpu(
-                host, 0, "GPU0", Optional.empty(), PciId.UNKNOWN, GpuVendor.NVIDIA, "", "", -1, Optional.empty(), "");
-        Gpu b = new Gpu(
-                host, 1, "GPU1", Optional.empty(), PciId.UNKNOWN, GpuVendor.NVIDIA, "", "", -1, Optional.empty(), "");
+        Gpu a = Gpu.builder(host, 0, GpuVendor.NVIDIA).build();
+        Gpu b = Gpu.builder(host, 1, GpuVendor.NVIDIA).build();
         Nic nic = new Nic(
                 host,
                 "<mlx5 & \"one\">\u0001",
@@ -160,18 +158,7 @@ final class Machines {
                 true,
                 List.of());
         for (int n = 0; n < 2; n++) {
-            Gpu gpu = new Gpu(
-                    host,
-                    n,
-                    "GPU" + n,
-                    Optional.empty(),
-                    PciId.UNKNOWN,
-                    GpuVendor.NVIDIA,
-                    "",
-                    "",
-                    n,
-                    Optional.empty(),
-                    "");
+            Gpu gpu = Gpu.builder(host, n, GpuVendor.NVIDIA).numa(n).build();
             machine.add(new NumaNode(host, n, Processor.UNKNOWN)).add(gpu).add(nic);
             machine.state(gpu, nic, new Distance(n == 0 ? PathType.NODE : PathType.SYS, 0, 0));
         }
@@ -227,18 +214,13 @@ final class Machines {
 
     private static Gpu gpu(int host, int index, PciAddress address, GpuVendor vendor, int numa) {
         String architecture = vendor == GpuVendor.AMD ? "gfx942" : "sm_90";
-        return new Gpu(
-                host,
-                index,
-                "GPU" + index,
-                Optional.of(address),
-                PciId.UNKNOWN,
-                vendor,
-                architecture,
-                "Model with a name too long for its box",
-                numa,
-                Optional.of(true),
-                "");
+        return Gpu.builder(host, index, vendor)
+                .address(Optional.of(address))
+                .architecture(architecture)
+                .model("Model with a name too long for its box")
+                .numa(numa)
+                .gpuDirect(Optional.of(true))
+                .build();
     }
 
     private static Nic nic(int host, String name, PciAddress address, int numa, double rate) {

@@ -13,19 +13,32 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Function;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.cli.rank.Operations;
 import org.knowm.xchart.BitmapEncoder;
+import org.knowm.xchart.CategoryChart;
+import org.knowm.xchart.CategoryChartBuilder;
+import org.knowm.xchart.CategorySeries;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYChartBuilder;
 import org.knowm.xchart.XYSeries;
+import org.knowm.xchart.internal.chartpart.IChart;
 import org.knowm.xchart.style.Styler;
 import org.knowm.xchart.style.lines.SeriesLines;
 import org.knowm.xchart.style.markers.SeriesMarkers;
 
-/** Lines over the number of tokens and over the number of multiprocessors. Needs no display. */
-public final class GpuPlots {
+/**
+ * Charts of benches as PNG files. Needs no display.
+ *
+ * <p>Every method throws {@link EpUnavailableException} when the file cannot be written, or when the machine has no fonts.
+ */
+public final class BenchPlots {
+    private static final int BARS_WIDTH = 900;
+    private static final int BARS_HEIGHT = 520;
     private static final int WIDTH = 1000;
     private static final int HEIGHT = 620;
     private static final String CEILING = ", ceiling";
+    private static final String ELSEWHERE = ", or draw on another machine: write the results with --json here, and read"
+            + " that file with --from there";
 
     /** Names of operations end in these where they differ little from the operation without. */
     private static final List<String> VARIANTS = List.of(".cached", "-pow2", "-ue8m0");
@@ -41,7 +54,57 @@ public final class GpuPlots {
             "fp8+combine.exact", new Color(0x000000),
             "fp8+combine.partial", new Color(0xCC79A7));
 
-    private GpuPlots() {}
+    private BenchPlots() {}
+
+    /** Bars of each operation's times on the host beside its ceiling; one chart a mode. */
+    public static void times(BenchReport report, Path file) {
+        System.setProperty("java.awt.headless", "true");
+        List<CategoryChart> charts = new ArrayList<>();
+        bars(charts, report, "ht", "High throughput, " + report.tokens() + " tokens a rank");
+        bars(charts, report, "ll", "Low latency, " + report.lowLatencyTokens() + " tokens a rank");
+        save(charts, file, "");
+    }
+
+    private static void bars(List<CategoryChart> charts, BenchReport report, String mode, String title) {
+        List<Figures> figures = report.operations().stream()
+                .filter(f -> f.operation().startsWith(mode + "."))
+                .toList();
+        if (figures.isEmpty()) {
+            return;
+        }
+        CategoryChart chart = new CategoryChartBuilder()
+                .width(BARS_WIDTH)
+                .height(BARS_HEIGHT)
+                .title(title)
+                .yAxisTitle("microseconds, slowest rank")
+                .build();
+        chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideS);
+        chart.getStyler().setPlotGridVerticalLinesVisible(false);
+        chart.getStyler().setLegendLayout(Styler.LegendLayout.Horizontal);
+        chart.getStyler().setChartBackgroundColor(Color.WHITE);
+        chart.getStyler().setYAxisDecimalPattern("#,###");
+        chart.getStyler().setXAxisLabelRotation(figures.size() > 3 ? 20 : 0);
+        chart.getStyler().setAvailableSpaceFill(0.7);
+        chart.getStyler().setYAxisMin(0.0);
+        List<String> names = figures.stream().map(f -> shortName(f.operation())).toList();
+        chart.addSeries(
+                "median", names, figures.stream().map(Figures::medianMicros).toList());
+        chart.addSeries("p99", names, figures.stream().map(Figures::p99Micros).toList());
+        if (figures.stream().anyMatch(f -> f.ceilingMicros().isPresent())) {
+            CategorySeries ceiling = chart.addSeries(
+                    "ceiling",
+                    names,
+                    figures.stream().map(f -> f.ceilingMicros().orElse(0.0)).toList());
+            ceiling.setFillColor(Color.GRAY);
+        }
+        charts.add(chart);
+    }
+
+    private static String shortName(String operation) {
+        return operation.equals(Operations.LL_BY_HT)
+                ? "dispatch, other mode"
+                : operation.substring(operation.indexOf('.') + 1).replace('.', ' ');
+    }
 
     /** Times on the GPU over tokens, both axes logarithmic. Variants that differ little from another line are left out. */
     public static void sweep(GpuReport report, Path file) {
@@ -60,9 +123,9 @@ public final class GpuPlots {
         chart.getStyler().setYAxisMax(Math.ceil(log2(most)));
         chart.getStyler().setXAxisTickMarkSpacingHint(45);
         chart.getStyler().setYAxisTickMarkSpacingHint(80);
-        chart.setCustomXAxisTickLabelsFormatter(GpuPlots::powerOfTwo);
-        chart.setCustomYAxisTickLabelsFormatter(GpuPlots::powerOfTwo);
-        save(chart, file);
+        chart.setCustomXAxisTickLabelsFormatter(BenchPlots::powerOfTwo);
+        chart.setCustomYAxisTickLabelsFormatter(BenchPlots::powerOfTwo);
+        save(List.of(chart), file, ELSEWHERE);
     }
 
     private static double log2(double value) {
@@ -93,7 +156,7 @@ public final class GpuPlots {
         chart.getStyler().setXAxisMin(0.0);
         chart.getStyler().setXAxisTickMarkSpacingHint(40);
         chart.getStyler().setYAxisTickMarkSpacingHint(40);
-        save(chart, file);
+        save(List.of(chart), file, ELSEWHERE);
     }
 
     private static XYChart chart(GpuReport report, String title, String x, String y) {
@@ -149,9 +212,14 @@ public final class GpuPlots {
         });
     }
 
-    private static void save(XYChart chart, Path file) {
+    /**
+     * Writes charts one below the other as PNG.
+     *
+     * @param elsewhere how to draw on another machine, for where this one has no fonts; may be empty
+     */
+    private static void save(List<? extends IChart> charts, Path file, String elsewhere) {
         try (OutputStream out = Files.newOutputStream(file)) {
-            BitmapEncoder.saveBitmap(List.of(chart), 1, 1, out, BitmapEncoder.BitmapFormat.PNG);
+            BitmapEncoder.saveBitmap(charts, charts.size(), 1, out, BitmapEncoder.BitmapFormat.PNG);
         } catch (IOException e) {
             throw new EpUnavailableException(
                     "cannot write " + file + ": " + e.getMessage() + "; name a file that can be written", e);
@@ -159,8 +227,7 @@ public final class GpuPlots {
             // So do Java's fonts say that the machine has none.
             throw new EpUnavailableException(
                     "cannot draw " + file + ": " + e + "; Java needs fonts to draw (Debian: apt-get install fontconfig"
-                            + " fonts-dejavu-core), or draw on another machine: write the results with --json here,"
-                            + " and read that file with --from there",
+                            + " fonts-dejavu-core)" + elsewhere,
                     e);
         }
     }
