@@ -5,6 +5,7 @@ module org.ep4j.engine {
     requires jdk.jfr;
     requires org.bytedeco.javacpp;
     requires transitive org.ep4j;
+    requires transitive org.ep4j.planner;
 
     exports org.ep4j.engine.collective;
     exports org.ep4j.engine.cuda;
@@ -17,18 +18,20 @@ module org.ep4j.engine {
     exports org.ep4j.engine.proxy;
     exports org.ep4j.engine.sync;
 
+    uses org.ep4j.spi.BootstrapProvider;
     uses org.ep4j.spi.DeviceProvider;
     uses org.ep4j.spi.EpBackendProvider;
 
     provides org.ep4j.spi.BootstrapProvider with
+            org.ep4j.engine.bootstrap.TcpBootstrapProvider,
             org.ep4j.engine.pmix.PmixBootstrapProvider;
-    provides org.ep4j.spi.EpRuntime with
-            org.ep4j.engine.EngineRuntime;
+    provides org.ep4j.EpEngine with
+            org.ep4j.engine.Engine;
     provides org.ep4j.spi.DeviceProvider with
             org.ep4j.engine.cuda.CudaDeviceProvider,
             org.ep4j.engine.hip.HipDeviceProvider,
             org.ep4j.engine.HostDeviceProvider;
-    provides org.ep4j.spi.TopologySource with
+    provides org.ep4j.topology.read.TopologySource with
             org.ep4j.engine.topology.HipSource,
             org.ep4j.engine.topology.NvmlSource;
 }

@@ -5,14 +5,17 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What a high-throughput combine brings back: {@code out[t] = bias0[t] + bias1[t] + sum of t's rows}.
+ * What a high-throughput combine brings back: {@code out[t] = bias0[t] + bias1[t] + sum of the rows of t}. The sum is
+ * unweighted: scale {@code x} first. {@code x}, {@code bias} and {@code out} must start at a multiple of 16 bytes.
  *
  * @param x {@code [rows, H]} BF16 in the row order of the handle; read in place where it lies in
  *     {@link EpBuffer#combineInput()}
  * @param handle routing of the dispatch
- * @param weights carried back and summed: {@code [rows, K]} FP32 in the by-rank layout, {@code [rows]} by expert
+ * @param weights returned unchanged to the token's rank, one for each selection ({@link CombineResult#weights}); they
+ *     do not scale {@code x}: {@code [rows, K]} FP32 in the by-rank layout, {@code [rows]} in the by-expert layout
  * @param bias none, one or two {@code [T, H]} BF16
- * @param precision how it adds up; the same for both in the by-rank layout, where rows are already one a rank
+ * @param precision how rows are summed. In the by-rank layout both values give the same result, since each rank returns
+ *     one row for a token
  * @param out {@code [T, H]} BF16 to put the result in
  * @param options how it runs
  */

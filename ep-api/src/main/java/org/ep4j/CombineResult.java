@@ -4,8 +4,8 @@ import java.util.Optional;
 
 /**
  * What a combine delivered. Tensors not given as {@code out} are valid until the next combine of the same mode begins on
- * the buffer; every accessor throws {@link EpStateException} after that. In host memory, accessors wait for the event; in
- * GPU memory they return at once, and a reader orders its work after the event.
+ * the buffer. After that all accessors but {@link #event} throw {@link EpStateException}. Host: accessors wait for the
+ * event. GPU: they return at once; order work that reads a tensor after the event.
  */
 public interface CombineResult {
     /** Event that completes when the tensors of this result may be read. */

@@ -7,7 +7,7 @@ import java.util.regex.Pattern;
  * Names one device of this machine, printed as {@code host:0} or {@code cuda:3}.
  *
  * @param type kind of device: {@code host}, {@code cuda} or {@code hip}
- * @param ordinal number of the device among those of its type that this process sees, from 0
+ * @param ordinal index among the devices of its type that this process sees, from 0
  */
 public record Device(String type, int ordinal) {
     // Before HOST, whose constructor needs it.

@@ -3,8 +3,8 @@ package org.ep4j;
 import java.util.Optional;
 
 /**
- * A range of memory on a device, by address. Without an owner, whoever allocated the memory keeps it alive for as long as
- * an operation or a result uses it.
+ * A range of memory on a device, by address. Without an owner, the caller keeps the memory allocated for as long as an
+ * operation or a result uses it.
  *
  * @param address first byte, as the device's programs see it; never 0 unless the range is empty
  * @param byteSize length in bytes

@@ -4,8 +4,8 @@ package org.ep4j;
  * Where a rank's tokens would go. Arrays belong to the caller.
  *
  * @param tokensPerRank {@code [R]}: tokens with at least one expert on the rank
- * @param tokensPerHost {@code [hosts]}: tokens with at least one expert on the host; hosts in the order of
- *     {@link org.ep4j.plan.EpPlan#hostIndex()}
+ * @param tokensPerHost {@code [hosts]}: tokens with at least one expert on the host; hosts as
+ *     {@link EpPlan#host} numbers them
  * @param selectionsPerExpert {@code [E]}: selections of the expert; a token that names it twice counts twice
  * @param tokenOnRank {@code [T][R]}: true when the token has an expert on the rank
  */

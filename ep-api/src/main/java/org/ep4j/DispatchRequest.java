@@ -3,17 +3,18 @@ package org.ep4j;
 import java.util.Optional;
 
 /**
- * What a high-throughput dispatch sends.
+ * What a high-throughput dispatch sends. {@code x} and {@code out} must start at a multiple of 16 bytes.
  *
- * @param x {@code [T, H]} BF16, or FP8_E4M3 or FP8_E4M3_FNUZ with scales; the same type on all ranks, and the rows arrive as
- *     it: nothing is converted
+ * @param x {@code [T, H]} BF16, or FP8_E4M3 or FP8_E4M3_FNUZ with scales; the same type on all ranks, and the rows
+ *     arrive in it: nothing is converted
  * @param scales {@code [T, S]} FP32 where {@code x} is FP8, one for each 128 channels; carried along unchanged
- * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none, no id twice in a row; empty with a cached handle
+ * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none; an id may repeat in a token's list, and every
+ *     occurrence is a selection. Empty with a cached handle
  * @param topkWeights {@code [T, K]} FP32, carried along
  * @param cached a handle of this buffer whose routing is used again, without a new exchange of counts
  * @param layout order of the rows
- * @param expertAlignment in the by-expert layout every expert's group starts at a multiple of this; in both, reported
- *     counts are rounded up to it
+ * @param expertAlignment in rows. By-expert layout: every expert's rows start at a multiple of this. Both layouts:
+ *     {@link DispatchResult#tokensPerExpert} is rounded up to it, {@link DispatchResult#rowsPerExpert} is not
  * @param zeroPadding true to zero the padding rows of the by-expert layout
  * @param exactCounts true to size the result by what arrived; false to give worst-case tensors, with counts only in
  *     device memory, so that nothing waits on the host

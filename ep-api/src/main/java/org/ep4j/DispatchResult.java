@@ -4,12 +4,12 @@ import java.util.Optional;
 
 /**
  * What a high-throughput dispatch delivered on this rank. Tensors lie in the buffer (unless {@code out} was given) and are
- * valid until the next high-throughput dispatch of the buffer begins, or the buffer is closed; every accessor throws
- * {@link EpStateException} after that.
+ * valid until the next high-throughput dispatch of the buffer begins, or the buffer is closed. After that all
+ * accessors but {@link #handle} and {@link #event} throw {@link EpStateException}.
  *
- * <p>Accessors of an asynchronous operation wait for the event in host memory. In GPU memory, {@link #tokensPerExpert} and, with
- * exact counts, {@link #rows} and the tensors whose first dimension it is wait for it; all others return at once, and a
- * reader orders its work after the event.
+ * <p>Host: accessors wait for {@link #event}. GPU: {@link #tokensPerExpert} waits for it. With exact counts so do
+ * {@link #rows} and the tensors of {@code rows} rows; everything else returns at once. Order work that reads a tensor
+ * after the event.
  */
 public interface DispatchResult {
     /** Handle with the routing of this dispatch, needed to combine. */

@@ -21,7 +21,7 @@ public final class EpArgumentException extends EpException {
 
     /** Creates the exception from name, value, limit and fix, with a cause. */
     public EpArgumentException(String name, Object value, String limit, String fix, @Nullable Throwable cause) {
-        super(name + " is " + value + ", must be " + limit + "; " + fix, cause);
+        super(name + " is " + value + ", must be " + limit + "; " + fix, Recourse.FIX_CALL, cause);
         this.name = name;
         this.value = String.valueOf(value);
         this.limit = limit;

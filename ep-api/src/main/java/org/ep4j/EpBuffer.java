@@ -5,11 +5,18 @@ import java.util.Set;
 
 /**
  * Memory and counters through which a group exchanges tokens, in both modes. All ranks call the operations in the same
- * order with the same options; a rank that calls another one is told ({@link EpMismatchException}).
+ * order with the same options, or operations end with {@link EpMismatchException}.
  *
  * <p>Operations of one buffer run one after another. A call returns when its operation is done, unless
  * {@link OpOptions#async()} asks for an event. Arguments are checked before anything is sent. Safe for use from several
  * threads, but the order of calls must still be the same on all ranks.
+ *
+ * <p>An operation waits at most {@link OpOptions#timeout()}, else {@code ep.timeout}; on a GPU the call may take twice
+ * that and 5 s. It throws {@link EpArgumentException} (nothing was sent), {@link EpStateException} (the mode was left
+ * out, buffer or handle is closed, or the thread was interrupted), {@link EpMismatchException}, {@link
+ * EpTimeoutException} and {@link EpPeerLostException}; a high-throughput dispatch also {@link EpOverflowException}.
+ * An asynchronous operation throws these from {@link EpEvent#await} of its event and from the accessors of its
+ * result, and on a GPU from the buffer's next operation if nobody awaited it.
  *
  * <p>Other ranks read and write part of a buffer's memory. No tensor of a request may lie there, except the {@code x} of a combine, see
  * {@link #combineInput()}. A tensor that an operation writes may not overlap another one of the same request, except the {@code out} of a
@@ -80,14 +87,16 @@ public interface EpBuffer extends AutoCloseable {
      * Masks a rank, so that operations from the next one on leave it out. All other ranks must do the same before their
      * next operation.
      *
-     * <p>A rank that has not finished the earlier operations may still write for them. If an operation that this rank has begun has not
-     * ended well, this call is a {@linkplain #recover recovery} without the rank, if the buffer can recover, and {@link #clearMask} cannot
-     * take it back.
-     * Otherwise the rank must begin no operation while it is masked.
+     * <p>If an operation that this rank began did not complete and the buffer can recover, this call is a {@link
+     * #recover} without {@code rank}: collective over the other ranks, at most {@code ep.timeout}, and {@link
+     * #clearMask} cannot undo it. Otherwise the call is local, and the masked rank must begin no operation.
      *
      * @throws EpArgumentException when {@code rank} is this one or not a rank
      * @throws EpNoMajorityException as {@link #recover}
-     * @throws EpStateException when the rank may still write to this rank's memory, and the buffer cannot move into other memory
+     * @throws EpTimeoutException when another rank does not take part, or an earlier call does not end
+     * @throws EpPeerLostException naming this rank when the others go on without it
+     * @throws EpStateException when the rank may still write to this rank's memory, and the buffer cannot move into
+     *     other memory
      */
     void mask(int rank);
 
@@ -96,10 +105,13 @@ public interface EpBuffer extends AutoCloseable {
      * needs rank 0. If it fails, the masks of this rank stay, unless its last step fails, a barrier after all ranks
      * have agreed: then they are cleared.
      *
-     * @throws EpPeerLostException when a masked rank or rank 0 is dead, or a masked rank has no part in the buffer's memory since a
-     *     recovery
+     * @param timeout longest time that the call may take
+     * @throws EpPeerLostException with {@link EpException.Recourse#FIX_CALL} when a masked rank is dead, cannot be
+     *     reached, or has no part in the buffer's memory since a recovery: operations go on with the mask; with {@link
+     *     EpException.Recourse#REJOIN} when another rank, such as rank 0, is lost or leaves
+     * @throws EpTimeoutException when a rank does not take part, with {@link EpException.Recourse#REJOIN}
      */
-    void clearMask(Duration deadline);
+    void clearMask(Duration timeout);
 
     /**
      * Recovers after a failed operation: the survivors agree on the lost ranks, mask these ranks, and continue with
@@ -116,15 +128,16 @@ public interface EpBuffer extends AutoCloseable {
      * {@link #lowLatencyCombineInput} again afterwards, and record graphs again. Results of operations before can be read until the
      * next recovery.
      *
+     * @param timeout longest time that the call may take
      * @throws EpPeerLostException naming this rank when the others go on without it
      * @throws EpNoMajorityException when too few ranks would continue; this call may be repeated
      * @throws EpTimeoutException when a rank that is alive does not take part; this call may be repeated
      * @throws EpUnavailableException when the buffer cannot move
      */
-    Recovery recover(Duration deadline);
+    Recovery recover(Duration timeout);
 
     /**
-     * Frees the buffer's memory on this rank; waits for an operation in flight on this rank (which has a deadline),
+     * Frees the buffer's memory on this rank; waits for an operation in flight on this rank (which has a timeout),
      * never for other ranks. A second call does nothing. Results and handles of the buffer are unusable afterwards. If
      * operations on a GPU are queued behind other work that does not end within 10 s, their memory stays, with a
      * warning in the log, until a later call or the end of the group.

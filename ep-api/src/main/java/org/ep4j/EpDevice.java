@@ -17,12 +17,18 @@ public interface EpDevice extends AutoCloseable {
 
     /**
      * Copies all remaining bytes of {@code source} to the start of {@code target}; returns when the copy is complete.
+     * Advances the buffer's position to its limit.
+     *
+     * @throws EpArgumentException when the memory is on another device, or shorter than the bytes
+     * @throws EpStateException if the memory is of an allocation or a buffer that is closed
      */
     void upload(ByteBuffer source, DeviceMemory target);
 
     /**
      * Copies {@code target.remaining()} bytes from the start of {@code source}; returns when the copy is complete.
+     * Advances the buffer's position to its limit.
      *
+     * @throws EpArgumentException when the memory is on another device, or shorter than the bytes
      * @throws EpStateException if the memory is of an allocation or a buffer that is closed
      */
     void download(DeviceMemory source, ByteBuffer target);
@@ -49,7 +55,10 @@ public interface EpDevice extends AutoCloseable {
      */
     EpEvent record(long stream);
 
-    /** Closes the device; allocations are freed by their own {@code close}. */
+    /**
+     * Closes the device; allocations are freed by their own {@code close}. The device of {@link EpGroup#device}
+     * belongs to the group: do not close it.
+     */
     @Override
     void close();
 }

@@ -8,18 +8,22 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** A point in time that other work can wait for. Safe for use from several threads. */
+/**
+ * Completion of asynchronous work: it happens once, with success or a failure. Safe for use from several threads.
+ */
 public interface EpEvent {
     /** Returns true if the event has completed, successfully or by failure. Does not block. */
     boolean isDone();
 
     /**
-     * Blocks the calling thread until the event has completed.
+     * Blocks the calling thread until the event has completed. A timeout does not stop the work; await again.
      *
-     * @throws EpTimeoutException when {@code deadline} passes first
-     * @throws EpException what the work behind the event failed with
+     * @param timeout longest time that the call may take
+     * @throws EpTimeoutException when {@code timeout} ends first
+     * @throws EpException what the work behind the event failed with; on the host also when the thread is
+     *     interrupted, and the interrupt flag stays set
      */
-    void await(Duration deadline);
+    void await(Duration timeout);
 
     /** Native event handle of the device ({@code CUevent}, {@code hipEvent_t}), or 0 where there is none. */
     default long nativeHandle() {
@@ -40,17 +44,15 @@ public interface EpEvent {
             }
 
             @Override
-            public void await(Duration deadline) {
+            public void await(Duration timeout) {
                 try {
-                    future.get(nanos(deadline), TimeUnit.NANOSECONDS);
+                    future.get(nanos(timeout), TimeUnit.NANOSECONDS);
                 } catch (TimeoutException e) {
                     throw new EpTimeoutException(
-                            "event not done after " + deadline
+                            "event not done after " + timeout
                                     + "; pass a longer deadline or check the work that completes it",
-                            "event",
-                            -1,
-                            1,
-                            0);
+                            EpFailure.builder("event", -1).expected(1).build(),
+                            EpException.Recourse.FIX_CALL);
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
                     throw new EpException("interrupted while waiting for an event", e);
@@ -65,12 +67,12 @@ public interface EpEvent {
                 }
             }
 
-            private static long nanos(Duration deadline) {
+            private static long nanos(Duration timeout) {
                 try {
-                    return deadline.toNanos();
+                    return timeout.toNanos();
                 } catch (ArithmeticException e) {
                     // Beyond 292 years.
-                    return deadline.isNegative() ? 0 : Long.MAX_VALUE;
+                    return timeout.isNegative() ? 0 : Long.MAX_VALUE;
                 }
             }
         };

@@ -6,13 +6,49 @@ import org.jspecify.annotations.Nullable;
 public class EpException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** Creates the exception with a message. */
-    public EpException(String message) {
-        super(message);
+    private final Recourse recourse;
+
+    /** What the caller can do about a failure. Later versions may add constants. */
+    public enum Recourse {
+        /** Correct the call, its arguments or the settings. */
+        FIX_CALL,
+        /** Call {@link EpBuffer#recover} on all ranks that still answer, then repeat what failed. */
+        RECOVER,
+        /** Close the group and join a new one, with a new bootstrap. A join that failed has closed its bootstrap. */
+        REJOIN,
+        /** End the process and start it again: its GPU, or a library that it uses, refuses all further work. */
+        RESTART_PROCESS,
+        /** Install or free what the message names, or raise its limit: the machine lacks it. */
+        INSTALL
     }
 
-    /** Creates the exception with a message and a cause. */
+    /** Creates the exception with a message; the recourse is {@link Recourse#FIX_CALL}. */
+    public EpException(String message) {
+        this(message, Recourse.FIX_CALL);
+    }
+
+    /**
+     * Creates the exception with a message and a cause; the recourse is the cause's if the cause is an EpException,
+     * else {@link Recourse#FIX_CALL}.
+     */
     public EpException(String message, @Nullable Throwable cause) {
+        this(message, cause instanceof EpException known ? known.recourse : Recourse.FIX_CALL, cause);
+    }
+
+    /** Creates the exception with a message and a recourse. A cause may be set later. */
+    public EpException(String message, Recourse recourse) {
+        super(message);
+        this.recourse = recourse;
+    }
+
+    /** Creates the exception with a message, a recourse and a cause. */
+    public EpException(String message, Recourse recourse, @Nullable Throwable cause) {
         super(message, cause);
+        this.recourse = recourse;
+    }
+
+    /** What the caller can do about this failure. */
+    public final Recourse recourse() {
+        return recourse;
     }
 }

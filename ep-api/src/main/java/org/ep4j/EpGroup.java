@@ -2,15 +2,7 @@ package org.ep4j;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.EpRuntime;
-import org.ep4j.spi.LinkTraffic;
-import org.ep4j.spi.TrafficSource;
 
 /**
  * This rank's membership in a set of ranks that exchange tokens. Joining probes the machine, agrees on a plan and opens
@@ -19,23 +11,33 @@ import org.ep4j.spi.TrafficSource;
  */
 public interface EpGroup extends AutoCloseable {
     /**
-     * Joins a group with the environment of a launcher ({@link Bootstraps#fromEnvironment}) and
-     * {@link EpConfig#load()}.
+     * Joins the group that the launcher's environment describes, with {@link EpConfig#load()}; see
+     * {@link #join(EpConfig)}.
      */
     static EpGroup join() {
-        EpConfig config = EpConfig.load();
-        return join(Bootstraps.fromEnvironment(System.getenv(), config), config);
+        return join(EpConfig.load());
     }
 
     /**
-     * Joins a group. Collective over the members of {@code bootstrap}, which the group closes at its end.
+     * Joins the group that the launcher's environment describes ({@link Bootstrap#fromEnvironment}); see
+     * {@link #join(Bootstrap, EpConfig)}.
+     */
+    static EpGroup join(EpConfig config) {
+        return join(Bootstrap.fromEnvironment(config), config);
+    }
+
+    /**
+     * Joins a group and takes over {@code bootstrap}: {@link #close} closes it, and so does a join that fails.
+     * Collective over its members; waits at most {@code ep.setup-timeout} for the others in each step.
      *
      * @throws EpConfigException for an unknown or malformed setting
      * @throws EpMismatchException when ranks have different settings where they must agree
      * @throws EpUnavailableException when a device, or a path between two ranks, is missing; with every reason
+     * @throws EpPeerLostException when a rank leaves or dies meanwhile, with {@link EpException.Recourse#REJOIN}
+     * @throws EpTimeoutException when a rank does not come, with {@link EpException.Recourse#REJOIN}
      */
     static EpGroup join(Bootstrap bootstrap, EpConfig config) {
-        return EpRuntime.installed().join(bootstrap, config);
+        return EpEngine.installed().join(bootstrap, config);
     }
 
     /** Rank of this member, from 0. */
@@ -56,8 +58,8 @@ public interface EpGroup extends AutoCloseable {
      */
     Set<Integer> lostRanks();
 
-    /** What this rank has sent over each backend that counts its traffic ({@link TrafficSource}), by backend id. */
-    Map<String, List<LinkTraffic>> traffic();
+    /** What this rank has sent over each backend that counts its traffic, by backend id and then by rank of the peer. */
+    List<EpTraffic> traffic();
 
     /**
      * Exact number of bytes that a buffer of this shape takes on this rank; computed without allocating anything.
@@ -68,21 +70,30 @@ public interface EpGroup extends AutoCloseable {
     BufferSize bufferSize(EpShape shape);
 
     /**
-     * Creates a buffer. Collective, with the same shape on all ranks; when it fails on one rank it fails on all.
+     * Creates a buffer. Collective, with the same shape on all ranks; when it fails on one rank it fails on all. Each
+     * step waits at most {@code ep.setup-timeout} for the other ranks.
      *
+     * @throws EpArgumentException when the shape does not fit the group
      * @throws EpMismatchException naming the ranks and the sizes that differ
      * @throws EpResourceException when a machine has too little memory for it
+     * @throws EpUnavailableException stopped by other ranks, with their reasons, or when the engine cannot use the
+     *     paths of the plan together
+     * @throws EpTimeoutException when a rank does not come, with {@link EpException.Recourse#REJOIN}
+     * @throws EpPeerLostException when a rank has left or is lost, with {@link EpException.Recourse#REJOIN}
+     * @throws EpStateException when the group is closed
      */
     EpBuffer createBuffer(EpShape shape);
 
     /**
      * Waits until all ranks that are not lost have called this method.
      *
-     * @throws EpTimeoutException when a rank does not come
+     * @param timeout longest time that the call may take
+     * @throws EpTimeoutException when a rank does not come, with {@link EpException.Recourse#REJOIN}: later barriers would
+     *     not be the same call on all ranks
      * @throws EpPeerLostException when a rank has left, or the rank is lost that carries the bootstrap (rank 0 of the TCP
-     *     rendezvous); operations of buffers go on without it all the same
+     *     rendezvous), with {@link EpException.Recourse#REJOIN}; operations of buffers go on without it all the same
      */
-    void barrier(Duration deadline);
+    void barrier(Duration timeout);
 
     /** Closes the buffers that are still open, the backends and the bootstrap; never waits for other ranks. */
     @Override

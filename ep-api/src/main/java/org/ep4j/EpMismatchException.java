@@ -13,6 +13,6 @@ public final class EpMismatchException extends EpException {
 
     /** Creates the exception with a message and a cause. */
     public EpMismatchException(String message, @Nullable Throwable cause) {
-        super(message, cause);
+        super(message, Recourse.FIX_CALL, cause);
     }
 }

@@ -3,8 +3,8 @@ package org.ep4j;
 /**
  * Failure because this rank and the ranks that answer it are no majority: they are at most half of the buffer's members
  * that are not proved dead. They cannot continue alone, because the other members may be alive and continue without
- * them. {@link EpBuffer#recover} can be called again, for example after the process of a rank that does not answer was
- * ended.
+ * them. The recourse is {@link EpException.Recourse#REJOIN}; before that, {@link EpBuffer#recover} may be called
+ * again after the process of a rank that does not answer was ended, or when that rank answers again.
  */
 public final class EpNoMajorityException extends EpException {
     private static final long serialVersionUID = 1L;
@@ -20,7 +20,7 @@ public final class EpNoMajorityException extends EpException {
      * @param members ranks that are not proved dead; more than half of them have to continue
      */
     public EpNoMajorityException(String message, int reached, int members) {
-        super(message);
+        super(message, Recourse.REJOIN);
         this.reached = reached;
         this.members = members;
     }

@@ -17,6 +17,6 @@ public final class EpOverflowException extends EpException {
 
     /** Creates the exception with a message and a cause. */
     public EpOverflowException(String message, @Nullable Throwable cause) {
-        super(message, cause);
+        super(message, Recourse.FIX_CALL, cause);
     }
 }

@@ -2,34 +2,36 @@ package org.ep4j;
 
 /**
  * Failure because a rank died or left the group while other ranks still needed it. {@link EpBuffer#recover} masks it
- * and aligns the survivors, which then go on.
+ * and aligns the survivors, which then go on. If {@link EpFailure#peer} is this rank itself, the others go on without it.
  */
 public final class EpPeerLostException extends EpException {
     private static final long serialVersionUID = 1L;
 
-    private final int peer;
-    private final String phase;
+    private final EpFailure failure;
 
     /**
-     * Creates the exception for a lost rank.
+     * Creates the exception for a lost rank; the recourse is {@link EpException.Recourse#RECOVER}.
      *
      * @param message the whole story, with host, path, phase and both counter values
-     * @param peer the lost rank
-     * @param phase what this rank was doing
+     * @param failure the same as values; its peer is the lost rank
      */
-    public EpPeerLostException(String message, int peer, String phase) {
-        super(message);
-        this.peer = peer;
-        this.phase = phase;
+    public EpPeerLostException(String message, EpFailure failure) {
+        this(message, failure, Recourse.RECOVER);
     }
 
-    /** The lost rank. */
-    public int peer() {
-        return peer;
+    /**
+     * Creates the exception for a loss that recovery does not help against, for example of this rank itself.
+     *
+     * @param message the whole story
+     * @param failure the same as values
+     */
+    public EpPeerLostException(String message, EpFailure failure, Recourse recourse) {
+        super(message, recourse);
+        this.failure = failure;
     }
 
-    /** What this rank was doing, for example {@code dispatch rows}. */
-    public String phase() {
-        return phase;
+    /** Which rank is lost, and what this rank was doing. */
+    public EpFailure failure() {
+        return failure;
     }
 }

@@ -8,11 +8,16 @@ public final class EpResourceException extends EpException {
 
     /** Creates the exception with a message. */
     public EpResourceException(String message) {
-        super(message);
+        super(message, Recourse.INSTALL);
+    }
+
+    /** Creates the exception with a message, where something else helps than {@link EpException.Recourse#INSTALL}. */
+    public EpResourceException(String message, Recourse recourse) {
+        super(message, recourse);
     }
 
     /** Creates the exception with a message and a cause. */
     public EpResourceException(String message, @Nullable Throwable cause) {
-        super(message, cause);
+        super(message, Recourse.INSTALL, cause);
     }
 }

@@ -9,8 +9,9 @@ import java.util.Optional;
  * @param experts E, over all ranks
  * @param topK K, selections of a token, 1 to 32; it may exceed the number of experts, the rest of the ids is -1 then
  * @param maxTokens most tokens that a rank may pass to a high-throughput dispatch; 0 leaves that mode out
- * @param maxReceivedTokens most rows that a rank may receive in a high-throughput dispatch; at most, and by default,
- *     ranks * maxTokens, which can never overflow. Ignored when {@code maxTokens} is 0
+ * @param maxReceivedTokens most tokens that a rank may receive in a high-throughput dispatch, each counted once however
+ *     many of its experts the rank holds; 0, the default, means ranks * maxTokens, which cannot overflow, and so does
+ *     any larger value. Ignored when {@code maxTokens} is 0
  * @param maxLowLatencyTokens most tokens that a rank may pass to a low-latency dispatch; 0 leaves that mode out
  * @param placement which rank holds which expert; empty for {@link ExpertPlacement#block}
  */
@@ -102,7 +103,11 @@ public record EpShape(
         return used;
     }
 
-    /** Rows that a rank can receive in a high-throughput dispatch in a group of {@code ranks} ranks. */
+    /**
+     * Tokens that a rank can receive in a high-throughput dispatch in a group of {@code ranks} ranks: the most rows
+     * in the by-rank layout. The by-expert layout has up to {@code receiveCapacity * topK + localExperts *
+     * (expertAlignment - 1)} rows.
+     */
     public long receiveCapacity(int ranks) {
         long worst = (long) ranks * maxTokens;
         return maxReceivedTokens == 0 ? worst : Math.min(worst, maxReceivedTokens);
@@ -138,7 +143,7 @@ public record EpShape(
             return this;
         }
 
-        /** Limits the rows that a rank can receive, to save memory; see {@link EpOverflowException}. */
+        /** Limits the tokens that a rank can receive, to save memory; see {@link EpOverflowException}. */
         public Builder maxReceivedTokens(long tokens) {
             this.maxReceivedTokens = tokens;
             return this;

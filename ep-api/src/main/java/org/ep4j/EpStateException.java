@@ -14,8 +14,13 @@ public final class EpStateException extends EpException {
         super(message);
     }
 
+    /** Creates the exception with a message, where something else helps than {@link EpException.Recourse#FIX_CALL}. */
+    public EpStateException(String message, Recourse recourse) {
+        super(message, recourse);
+    }
+
     /** Creates the exception with a message and a cause. */
     public EpStateException(String message, @Nullable Throwable cause) {
-        super(message, cause);
+        super(message, Recourse.FIX_CALL, cause);
     }
 }

@@ -1,51 +1,40 @@
 package org.ep4j;
 
 /**
- * A wait passed its deadline. The buffer stays usable: {@link EpBuffer#recover} aligns the ranks that still answer; then
- * the operation can be called again.
+ * A wait ended at its timeout. If {@link EpFailure#phase()} is {@code event} or {@code queue}, work of this process had
+ * not ended yet: repeat the call first. Otherwise follow {@link #recourse()}. With {@link EpException.Recourse#RECOVER}
+ * the buffer stays usable: {@link EpBuffer#recover} aligns the ranks that still answer, then the operation can be
+ * called again.
  */
 public final class EpTimeoutException extends EpException {
     private static final long serialVersionUID = 1L;
 
-    private final String phase;
-    private final int peer;
-    private final long expected;
-    private final long seen;
+    private final EpFailure failure;
 
     /**
-     * Creates the exception for a wait whose counter did not reach its value in time.
+     * Creates the exception for a wait that did not end in time; the recourse is {@link EpException.Recourse#RECOVER}.
      *
      * @param message the whole story, with path, host and remedy
-     * @param phase what was waited for
-     * @param peer rank that did not answer, or -1 when it is not one rank
-     * @param expected counter value waited for
-     * @param seen counter value at the deadline
+     * @param failure the same as values
      */
-    public EpTimeoutException(String message, String phase, int peer, long expected, long seen) {
-        super(message);
-        this.phase = phase;
-        this.peer = peer;
-        this.expected = expected;
-        this.seen = seen;
+    public EpTimeoutException(String message, EpFailure failure) {
+        this(message, failure, Recourse.RECOVER);
     }
 
-    /** What was waited for, for example {@code dispatch rows}. */
-    public String phase() {
-        return phase;
+    /**
+     * Creates the exception for a wait after which something else helps than to recover a buffer, for example a wait for
+     * the ranks of a new group.
+     *
+     * @param message the whole story
+     * @param failure the same as values
+     */
+    public EpTimeoutException(String message, EpFailure failure, Recourse recourse) {
+        super(message, recourse);
+        this.failure = failure;
     }
 
-    /** Rank that did not answer, or -1 if the wait was not for one rank. */
-    public int peer() {
-        return peer;
-    }
-
-    /** Counter value waited for. */
-    public long expected() {
-        return expected;
-    }
-
-    /** Counter value at the deadline. */
-    public long seen() {
-        return seen;
+    /** What was waited for, and how far it came. */
+    public EpFailure failure() {
+        return failure;
     }
 }

@@ -9,7 +9,7 @@ import java.util.Optional;
  * @param x {@code [L, R * maxLowLatencyTokens, H]} BF16, rows where the dispatch put them
  * @param handle routing of the dispatch
  * @param topkWeights {@code [T, K]} FP32 of this rank's own tokens; may be left out when the dispatch carried weights
- * @param precision how it adds up; rank-partial needs weights in the dispatch
+ * @param precision how rows are summed; rank-partial needs weights in the dispatch
  * @param logFmt true to send 10-bit LogFMT rows, which are rounded
  * @param out {@code [T, H]} BF16 to put the result in
  * @param waitStats {@code [R]} INT64, to which the nanoseconds waited for each rank are added

@@ -3,14 +3,17 @@ package org.ep4j;
 import java.util.Optional;
 
 /**
- * What a low-latency dispatch sends.
+ * What a low-latency dispatch sends. {@code x} and {@code out} must start at a multiple of 16 bytes.
  *
  * @param x {@code [T, H]} BF16
- * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none, no id twice in a row
+ * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none; an id may repeat in a token's list, and every
+ *     occurrence is a selection; {@link EpArgumentException} when the repeats give an expert more than
+ *     {@code maxLowLatencyTokens} selections from this rank
  * @param topkWeights {@code [T, K]} FP32; needed only for a rank-partial combine
  * @param format what travels and is delivered
  * @param out {@code [L, R * maxLowLatencyTokens, H]} of the format's type to put the rows in
- * @param outScales scales to go with {@code out}
+ * @param outScales {@code [L, R * maxLowLatencyTokens, S]} FP32 to put the scales in, or UE8M0 with S rounded up to a
+ *     multiple of 4 for {@link WireFormat#FP8_UE8M0}; only with FP8 formats
  * @param cumulativeStats {@code [L]} INT32, to which the received selections of each local expert are added
  * @param waitStats {@code [R]} INT64, to which the nanoseconds waited for each rank are added
  * @param hook true to send now and receive when {@link LowLatencyDispatchResult#receive()} is called

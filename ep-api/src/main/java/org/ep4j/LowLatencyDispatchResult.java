@@ -4,11 +4,11 @@ import java.util.Optional;
 
 /**
  * What a low-latency dispatch delivered on this rank, packed by local expert. Two results are alive at once: tensors not
- * given as {@code out} are valid until the second-next low-latency dispatch begins; every accessor throws {@link
- * EpStateException} after that, and before {@link #receive} where the hook was asked for. In host memory, accessors wait
- * for the event; in GPU memory they return at once, and a reader orders its work after the event. Rows of an expert are
- * ordered by source rank, source token, place in the top-k list; rows beyond an expert's count hold nothing in
- * particular.
+ * given as {@code out} are valid until the second-next low-latency dispatch begins. After that, and before {@link
+ * #receive} if the request has the hook, all accessors but {@link #handle} and {@link #event} throw {@link
+ * EpStateException}. Host: accessors wait for the event. GPU: they return at once; order work that reads a tensor
+ * after the event. Rows of an expert are ordered by source rank, source token, place in the top-k list; rows beyond
+ * an expert's count hold nothing in particular.
  */
 public interface LowLatencyDispatchResult {
     /** Handle with the routing of this dispatch, needed to combine. */

@@ -9,7 +9,7 @@ import java.util.Optional;
  * How an operation runs.
  *
  * @param after events that must have come before the operation reads its inputs
- * @param async true to return at once; the result's event tells when its contents may be read
+ * @param async true to return at once; the result's event completes when its contents may be read
  * @param stream native stream that a GPU operation is queued on; 0, 1 and 2 are valid streams of CUDA. On the host only 0
  * @param timeout longest wait; empty for the setting {@code ep.timeout}
  */

@@ -4,7 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A dense row-major array in device memory: how data enters and leaves ep4j. It owns nothing.
+ * A dense row-major array in device memory: how data enters and leaves ep4j. It owns nothing. Operations require rows
+ * ({@code x}, {@code out}, {@code bias}) at a multiple of 16 bytes.
  *
  * @param memory where the elements are, at least as many bytes as type and shape need
  * @param type element type

@@ -1,6 +1,7 @@
 /**
- * What users of ep4j call: join a group, create a buffer, dispatch tokens to the ranks of their experts and combine the
- * results.
+ * For programs that run a model: join a group, create a buffer, dispatch tokens to the ranks of their experts,
+ * combine the results. Holds these calls, their requests, results and failures, and the plan to read. Start at {@link
+ * EpGroup}. {@link EpEngine} is internal.
  */
 @NullMarked
 package org.ep4j;

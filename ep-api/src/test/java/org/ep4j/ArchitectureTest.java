@@ -3,6 +3,8 @@ package org.ep4j;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ImportOption;
@@ -36,15 +38,10 @@ class ArchitectureTest {
             .onlyDependOnClassesThat()
             .resideInAnyPackage(
                     "org.ep4j",
-                    "org.ep4j.spi..",
-                    "org.ep4j.plan..",
-                    "org.ep4j.config..",
-                    "org.ep4j.bootstrap..",
-                    "org.ep4j.topology..",
-                    "org.ep4j.doctor..",
+                    "org.ep4j.config",
+                    "org.ep4j.spi",
+                    "org.ep4j.topology",
                     "java..",
-                    "javax.crypto..",
-                    "javax.xml.stream..",
                     "org.jspecify..",
                     "com.google.common..");
 
@@ -59,12 +56,26 @@ class ArchitectureTest {
             fields().that().areStatic().should().beFinal();
 
     @ArchTest
-    static final ArchRule planningAndSettingsStandAlone = noClasses()
-            .that()
-            .resideInAnyPackage("org.ep4j.plan..", "org.ep4j.config..")
-            .should()
-            .dependOnClassesThat()
-            .resideInAPackage("org.ep4j.bootstrap..");
+    static final ArchRule packagesHaveNoCycles =
+            slices().matching("org.(**)").should().beFreeOfCycles();
+
+    @ArchTest
+    static final ArchRule arrowsPointDown = layeredArchitecture()
+            .consideringOnlyDependenciesInLayers()
+            .layer("users")
+            .definedBy("org.ep4j")
+            .layer("settings")
+            .definedBy("org.ep4j.config")
+            .layer("topology")
+            .definedBy("org.ep4j.topology")
+            .layer("SPI")
+            .definedBy("org.ep4j.spi")
+            .whereLayer("settings")
+            .mayOnlyBeAccessedByLayers("SPI")
+            .whereLayer("topology")
+            .mayOnlyBeAccessedByLayers("SPI")
+            .whereLayer("SPI")
+            .mayNotBeAccessedByAnyLayer();
 
     @ArchTest
     static final ArchRule publicClassesAreFinalOrMeantToBeExtended = classes()
@@ -78,17 +89,4 @@ class ArchitectureTest {
             .doNotHaveSimpleName("EpException")
             .should()
             .haveModifier(JavaModifier.FINAL);
-
-    @ArchTest
-    static final ArchRule bootstrapsInsideAreNotPublic = classes()
-            .that()
-            .resideInAPackage("org.ep4j.bootstrap")
-            .and()
-            .doNotHaveSimpleName("Bootstraps")
-            .and()
-            .doNotHaveSimpleName("InProcessBootstrap")
-            .and()
-            .doNotHaveSimpleName("TcpBootstrapProvider")
-            .should()
-            .notBePublic();
 }

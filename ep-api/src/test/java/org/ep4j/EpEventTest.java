@@ -35,7 +35,9 @@ class EpEventTest {
         EpEvent event = EpEvent.of(new CompletableFuture<>());
         for (Duration deadline : new Duration[] {Duration.ofMillis(20), Duration.ZERO, Duration.ofSeconds(-1)}) {
             assertThatThrownBy(() -> event.await(deadline))
-                    .isInstanceOf(EpTimeoutException.class)
+                    .isInstanceOfSatisfying(
+                            EpTimeoutException.class,
+                            e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.FIX_CALL))
                     .hasMessageContaining(deadline.toString());
         }
     }

@@ -11,6 +11,10 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
+import org.ep4j.EpConfig;
+import org.ep4j.EpConfig.Origin;
+import org.ep4j.EpConfig.Setting;
+import org.ep4j.EpConfigException;
 
 /**
  * One declared setting.
@@ -36,7 +40,7 @@ public record ConfigKey<T>(
         boolean agreed,
         List<String> variables,
         Map<String, Reading> readings) {
-    private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(us|ms|s|m|h)");
+    private static final Pattern DURATION = Pattern.compile("(\\d{1,14})\\s*(us|ms|s|m|h)");
     private static final Pattern BYTES =
             Pattern.compile("(\\d{1,12}(?:\\.\\d{1,6})?)\\s*(|[KMGT](?:iB)?)", Pattern.CASE_INSENSITIVE);
 
@@ -219,15 +223,45 @@ public record ConfigKey<T>(
         return new ConfigKey<>(name, defaultText, format, help, parser, agreed, variables, more).orVariable(variable);
     }
 
-    /** The key's text for a value of one of {@link #variables}. */
-    String reading(String variable, String value) {
-        Reading reading = readings.get(variable);
-        return reading == null ? value : reading.reader().apply(value);
-    }
-
     /** Name of this key's own environment variable. */
     public String environmentName() {
-        return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
+        return EpConfig.environmentName(name);
+    }
+
+    /**
+     * The value of this key.
+     *
+     * @throws EpConfigException when the text does not parse; it names origin, value and format
+     */
+    public T get(EpConfig config) {
+        Setting setting = setting(config);
+        try {
+            return parser.apply(setting.text());
+        } catch (NicListException e) {
+            // A list is long, and one entry of it is wrong.
+            throw new EpConfigException(given(setting) + ": " + e.getMessage(), e);
+        } catch (IllegalArgumentException | ArithmeticException e) {
+            throw new EpConfigException(given(setting) + ", must be " + format + "; " + help, e);
+        }
+    }
+
+    private String given(Setting setting) {
+        return name + " is \"" + setting.text() + "\" (from " + setting.origin()
+                + (setting.origin() == Origin.ENVIRONMENT ? " " + setting.source() : "") + ")";
+    }
+
+    /** The value of this key as text, with its origin. */
+    public Setting setting(EpConfig config) {
+        return config.lookup(name, variables)
+                .map(this::read)
+                .orElseGet(() -> new Setting(name, defaultText, Origin.DEFAULT, ""));
+    }
+
+    private Setting read(Setting given) {
+        Reading reading = readings.get(given.source());
+        return reading == null
+                ? given
+                : new Setting(name, reading.reader().apply(given.text()), given.origin(), given.source());
     }
 
     private static boolean parseFlag(String text) {
@@ -245,7 +279,7 @@ public record ConfigKey<T>(
         }
         long amount = Long.parseLong(matcher.group(1));
         Duration value = switch (matcher.group(2)) {
-            case "us" -> Duration.ofNanos(1000 * amount);
+            case "us" -> Duration.ofNanos(Math.multiplyExact(amount, 1000));
             case "ms" -> Duration.ofMillis(amount);
             case "s" -> Duration.ofSeconds(amount);
             case "m" -> Duration.ofMinutes(amount);

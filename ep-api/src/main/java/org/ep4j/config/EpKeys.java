@@ -4,41 +4,44 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
-/** Settings that apply to all backends. Each backend declares its own. */
+/**
+ * Settings that ep4j itself reads, each with its default; {@code docs/reference/settings.md} has the same list. Each
+ * backend declares its own.
+ */
 public final class EpKeys {
-    /** Device of this rank. */
+    /** {@code ep.device}, host: device of this rank. */
     public static final ConfigKey<String> DEVICE = ConfigKey.text(
             "ep.device",
             "host",
             "device of this rank: host, cuda or hip; cuda:N or hip:N selects GPU N; without :N the local rank selects"
                     + " the GPU");
 
-    /** Longest wait of one operation. */
+    /** {@code ep.timeout}, 30s: longest wait of one dispatch, combine or receive. */
     public static final ConfigKey<Duration> TIMEOUT =
             ConfigKey.duration("ep.timeout", "30s", "longest wait of one dispatch, combine or receive");
 
-    /** Longest wait for the other ranks while a group, buffer or backend is set up. */
+    /** {@code ep.setup-timeout}, 60s: longest wait for the other ranks while a group, buffer or backend is set up. */
     public static final ConfigKey<Duration> SETUP_TIMEOUT = ConfigKey.duration(
             "ep.setup-timeout", "60s", "longest wait for the other ranks while a group or a buffer is set up");
 
-    /** The only backends that may be used. */
-    public static final ConfigKey<String> REQUIRE = ConfigKey.text(
+    /** {@code ep.backend.require}, empty: the only backends that may be used. */
+    public static final ConfigKey<String> BACKEND_REQUIRE = ConfigKey.text(
                     "ep.backend.require", "", "comma-separated list of the only backends that may be used")
             .agreedByAllRanks();
 
-    /** Backends to prefer. */
-    public static final ConfigKey<String> PREFER = ConfigKey.text(
+    /** {@code ep.backend.prefer}, empty: backends to prefer. */
+    public static final ConfigKey<String> BACKEND_PREFER = ConfigKey.text(
                     "ep.backend.prefer",
                     "",
                     "comma-separated list of backends to prefer, in this order, if they offer a path")
             .agreedByAllRanks();
 
-    /** Backends never to use. */
-    public static final ConfigKey<String> EXCLUDE = ConfigKey.text(
+    /** {@code ep.backend.exclude}, empty: backends never to use. */
+    public static final ConfigKey<String> BACKEND_EXCLUDE = ConfigKey.text(
                     "ep.backend.exclude", "", "comma-separated list of backends never to use")
             .agreedByAllRanks();
 
-    /** Message size that paths are chosen for. */
+    /** {@code ep.plan.objective}, balanced: message size that paths are chosen for. */
     public static final ConfigKey<String> OBJECTIVE = ConfigKey.choice(
                     "ep.plan.objective",
                     "balanced",
@@ -47,7 +50,7 @@ public final class EpKeys {
                             + " batch of 512 FP8 rows (high-throughput)")
             .agreedByAllRanks();
 
-    /** Whether ranks that can map each other's memory may use mapped paths. */
+    /** {@code ep.plan.hybrid}, true: whether ranks that can map each other's memory may use mapped paths. */
     public static final ConfigKey<Boolean> HYBRID = ConfigKey.flag(
                     "ep.plan.hybrid",
                     true,
@@ -59,7 +62,10 @@ public final class EpKeys {
             .orVariable("MSCCLPP_EP_HYBRID_LL")
             .agreedByAllRanks();
 
-    /** Whether high throughput posts a token only once to each domain of ranks that map each other's memory. */
+    /**
+     * {@code ep.plan.rails}, true: whether high throughput posts a token only once to each domain of ranks that map
+     * each other's memory.
+     */
     public static final ConfigKey<Boolean> RAILS = ConfigKey.flag(
                     "ep.plan.rails",
                     true,
@@ -70,7 +76,7 @@ public final class EpKeys {
                             + " false: high throughput posts the token to every rank that the token is for")
             .agreedByAllRanks();
 
-    /** Number of lanes (queue pairs) between two ranks over NICs. */
+    /** {@code ep.lanes}, 0: number of lanes (queue pairs) between two ranks over NICs. */
     public static final ConfigKey<Integer> LANES = ConfigKey.integer(
                     "ep.lanes",
                     0,
@@ -80,7 +86,7 @@ public final class EpKeys {
                             + " of ports; 0 lets the planner compute it")
             .agreedByAllRanks();
 
-    /** Number of consecutive ranks that are treated as one host. */
+    /** {@code ep.host.ranks}, 0: number of consecutive ranks that are treated as one host. */
     public static final ConfigKey<Integer> HOST_RANKS = ConfigKey.integer(
                     "ep.host.ranks",
                     0,
@@ -90,7 +96,7 @@ public final class EpKeys {
                             + " machine; 0 uses the real hosts")
             .agreedByAllRanks();
 
-    /** Instructions with which ranks on the host copy, sum and cast rows. */
+    /** {@code ep.host.rows}, auto: instructions with which ranks on the host copy, sum and cast rows. */
     public static final ConfigKey<String> HOST_ROWS = ConfigKey.choice(
             "ep.host.rows",
             "auto",
@@ -100,7 +106,10 @@ public final class EpKeys {
                     + " (SSE2, NEON); a value other than auto and java is refused if the processor or the build lacks it. With all"
                     + " values but java, plain copies use the C library");
 
-    /** Number of bytes above which a step of an operation on the host writes rows with non-temporal stores. */
+    /**
+     * {@code ep.host.non-temporal-bytes}, 2MiB: number of bytes above which a step of an operation on the host writes
+     * rows with non-temporal stores.
+     */
     public static final ConfigKey<Long> HOST_NON_TEMPORAL_BYTES = ConfigKey.bytes(
             "ep.host.non-temporal-bytes",
             "2MiB",
@@ -110,7 +119,7 @@ public final class EpKeys {
     /** Kernels keep a step of 16 bits below an operation's number, and counters are signed: this leaves room for a million operations. */
     private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);
 
-    /** Number of a buffer's first operation of each kind, for tests. */
+    /** {@code ep.test.first-number}, 1: number of a buffer's first operation of each kind, for tests. */
     public static final ConfigKey<Long> FIRST_NUMBER = new ConfigKey<>(
             "ep.test.first-number",
             "1",
@@ -120,7 +129,7 @@ public final class EpKeys {
             EpKeys::parseFirstNumber,
             true);
 
-    /** Number of proxy threads of a GPU (host threads that post to NICs for it). */
+    /** {@code ep.proxy.threads}, 0: number of proxy threads of a GPU (host threads that post to NICs for it). */
     public static final ConfigKey<Integer> PROXY_THREADS = ConfigKey.integer(
                     "ep.proxy.threads",
                     0,
@@ -131,7 +140,7 @@ public final class EpKeys {
             .orVariable("MSCCLPP_EP_NUM_PROXIES")
             .agreedByAllRanks();
 
-    /** Which NICs each GPU uses. */
+    /** {@code ep.nic.map}, empty: which NICs each GPU uses. */
     public static final ConfigKey<String> NIC_MAP = ConfigKey.checkedText(
                     "ep.nic.map",
                     "",
@@ -142,7 +151,7 @@ public final class EpKeys {
                     NicMap::parse)
             .orVariable("DEEP_EP_DEVICE_TO_HCA_MAPPING");
 
-    /** The only NICs that may be used. */
+    /** {@code ep.nic.include}, empty: the only NICs that may be used. */
     public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.checkedText(
                     "ep.nic.include",
                     "",
@@ -155,7 +164,7 @@ public final class EpKeys {
             .orVariable("NVSHMEM_HCA_LIST")
             .orVariable("UCCL_IB_HCA");
 
-    /** NICs never to use. */
+    /** {@code ep.nic.exclude}, empty: NICs never to use. */
     public static final ConfigKey<String> NIC_EXCLUDE = ConfigKey.checkedText(
             "ep.nic.exclude",
             "",
@@ -163,7 +172,7 @@ public final class EpKeys {
             "NICs never to use, written as in ep.nic.include",
             NicPattern::parseExcluded);
 
-    /** Index of the entry in a port's GID table to send from. */
+    /** {@code ep.nic.gid-index}, -1: index of the entry in a port's GID table to send from. */
     public static final ConfigKey<Integer> NIC_GID_INDEX = ConfigKey.integer(
                     "ep.nic.gid-index",
                     -1,
@@ -175,7 +184,7 @@ public final class EpKeys {
             .orVariable("NVSHMEM_IB_GID_INDEX")
             .orVariable("UCCL_IB_GID_INDEX");
 
-    /** InfiniBand service level. */
+    /** {@code ep.nic.service-level}, -1: InfiniBand service level. */
     public static final ConfigKey<Integer> NIC_SERVICE_LEVEL = ConfigKey.integer(
                     "ep.nic.service-level",
                     -1,
@@ -187,7 +196,7 @@ public final class EpKeys {
             .orVariable("UCCL_IB_SL")
             .agreedByAllRanks();
 
-    /** Traffic class of RoCE. */
+    /** {@code ep.nic.traffic-class}, -1: traffic class of RoCE. */
     public static final ConfigKey<Integer> NIC_TRAFFIC_CLASS = ConfigKey.integer(
                     "ep.nic.traffic-class",
                     -1,
@@ -202,7 +211,7 @@ public final class EpKeys {
     /** Fifos of a GPU in UCCL ({@code ep/include/common.hpp}: kNumProxyThs x kChannelPerProxy), each of which it limits. */
     private static final int UCCL_FIFOS = 32;
 
-    /** Limit on the bytes that a rank has in flight on a NIC. */
+    /** {@code ep.nic.max-inflight-bytes}, 0: limit on the bytes that a rank has in flight on a NIC. */
     public static final ConfigKey<Long> NIC_INFLIGHT_BYTES = ConfigKey.bytes(
                     "ep.nic.max-inflight-bytes",
                     "0",
@@ -210,7 +219,9 @@ public final class EpKeys {
                             + " known for the kind of NIC, or sets no limit if none is known")
             .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
 
-    /** Limit on the high-throughput writes that a rank has in flight on a NIC. */
+    /**
+     * {@code ep.nic.max-inflight-writes}, 0: limit on the high-throughput writes that a rank has in flight on a NIC.
+     */
     public static final ConfigKey<Integer> NIC_INFLIGHT_WRITES = ConfigKey.integer(
                     "ep.nic.max-inflight-writes",
                     0,
@@ -220,7 +231,9 @@ public final class EpKeys {
                             + " 0 uses the limit known for the kind of NIC, or sets no limit if none is known")
             .orVariableTimes("UCCL_IB_MAX_INFLIGHT_NORMAL", UCCL_FIFOS);
 
-    /** Limit on the low-latency writes that a rank has in flight on a NIC. */
+    /**
+     * {@code ep.nic.max-inflight-messages}, 0: limit on the low-latency writes that a rank has in flight on a NIC.
+     */
     public static final ConfigKey<Integer> NIC_INFLIGHT_MESSAGES = ConfigKey.integer(
                     "ep.nic.max-inflight-messages",
                     0,
@@ -230,7 +243,7 @@ public final class EpKeys {
                             + " uses the limit known for the kind of NIC, or sets no limit if none is known")
             .orVariableTimes("UCCL_IB_MAX_INFLIGHT_LOW_LATENCY", UCCL_FIFOS);
 
-    /** Secret that authenticates the TCP rendezvous. */
+    /** {@code ep.bootstrap.secret}, empty: secret that authenticates the TCP rendezvous. */
     public static final ConfigKey<String> BOOTSTRAP_SECRET = ConfigKey.text(
             "ep.bootstrap.secret",
             "",
@@ -238,14 +251,14 @@ public final class EpKeys {
                     + " 64 random hexadecimal digits (openssl rand -hex 32) are best; from any other text, each rank derives a key"
                     + " in 0.1 s or more, so that guessing the text is slow");
 
-    /** Host name or IP address of rank 0, where its TCP rendezvous listens. */
+    /** {@code ep.bootstrap.address}, empty: host name or IP address of rank 0, where its TCP rendezvous listens. */
     public static final ConfigKey<String> BOOTSTRAP_ADDRESS = ConfigKey.text(
             "ep.bootstrap.address",
             "",
             "host name or IP address of rank 0, where its TCP rendezvous listens; the same on all ranks; empty means MASTER_ADDR;"
                     + " not used under PMIx");
 
-    /** Network interfaces of the TCP rendezvous. */
+    /** {@code ep.bootstrap.interface}, empty: network interfaces of the TCP rendezvous. */
     public static final ConfigKey<String> BOOTSTRAP_INTERFACE = ConfigKey.checkedText(
                     "ep.bootstrap.interface",
                     "",
@@ -260,7 +273,7 @@ public final class EpKeys {
             .orVariable("NCCL_SOCKET_IFNAME", InterfacePattern.ofVariables())
             .orVariable("UCCL_SOCKET_IFNAME", InterfacePattern.ofVariables());
 
-    /** Port of the TCP rendezvous. */
+    /** {@code ep.bootstrap.port}, 0: port of the TCP rendezvous. */
     public static final ConfigKey<Integer> BOOTSTRAP_PORT = ConfigKey.integer(
             "ep.bootstrap.port",
             0,
@@ -269,20 +282,26 @@ public final class EpKeys {
             "port of the TCP rendezvous on rank 0; 0 means MASTER_PORT, or MASTER_PORT + 1 if torchrun's agent listens"
                     + " on MASTER_PORT; under PMIx, 0 means any free port");
 
-    /** Interval of heartbeats on the connections of the TCP rendezvous. */
+    /** {@code ep.bootstrap.heartbeat}, 1s: interval of heartbeats on the connections of the TCP rendezvous. */
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT = ConfigKey.duration(
             "ep.bootstrap.heartbeat",
             "1s",
             "idle time after which a heartbeat is sent on a rendezvous connection; rank 0's value applies to all ranks");
 
-    /** Time of silence after which the other side of a TCP rendezvous connection counts as lost. */
+    /**
+     * {@code ep.bootstrap.heartbeat-timeout}, 10s: time of silence after which the other side of a TCP rendezvous
+     * connection counts as lost.
+     */
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT_TIMEOUT = ConfigKey.duration(
             "ep.bootstrap.heartbeat-timeout",
             "10s",
             "time after which the other side of a rendezvous connection is considered lost if it sends nothing, or accepts nothing"
                     + " of what is sent; at least twice ep.bootstrap.heartbeat; rank 0's value applies to all ranks");
 
-    /** Whether {@code EpBuffer.recover} counts lost ranks as dead although nothing proves it. */
+    /**
+     * {@code ep.recover.alone}, false: whether {@code EpBuffer.recover} counts lost ranks as dead although nothing
+     * proves it.
+     */
     public static final ConfigKey<Boolean> RECOVER_ALONE = ConfigKey.flag(
                     "ep.recover.alone",
                     false,
@@ -290,15 +309,18 @@ public final class EpKeys {
                             + " lost ranks that in fact still run may then continue as a second group")
             .agreedByAllRanks();
 
-    /** Longest time that rank 0 keeps the TCP rendezvous open for other ranks after it has closed its own bootstrap. */
+    /**
+     * {@code ep.bootstrap.linger}, 5s: longest time that rank 0 keeps the TCP rendezvous open for other ranks after
+     * it has closed its own bootstrap.
+     */
     public static final ConfigKey<Duration> BOOTSTRAP_LINGER = ConfigKey.duration(
             "ep.bootstrap.linger",
             "5s",
             "longest time that rank 0, after it has closed its own bootstrap, keeps serving the ranks that have not"
                     + " closed theirs");
 
-    /** Number of multiprocessors of a GPU that move rows in high throughput. */
-    public static final ConfigKey<Integer> SMS = ConfigKey.integer(
+    /** {@code ep.gpu.sms}, 0: number of multiprocessors of a GPU that move rows in high throughput. */
+    public static final ConfigKey<Integer> GPU_SMS = ConfigKey.integer(
             "ep.gpu.sms",
             0,
             0,
@@ -306,7 +328,7 @@ public final class EpKeys {
             "number of multiprocessors (SMs) of a GPU that move rows in high throughput; 0 uses as many as"
                     + " nearly saturate the GPU's links, and leaves the other SMs to computation");
 
-    /** Number of multiprocessors of a GPU that move rows in low latency. */
+    /** {@code ep.gpu.low-latency.sms}, 0: number of multiprocessors of a GPU that move rows in low latency. */
     public static final ConfigKey<Integer> LOW_LATENCY_SMS = ConfigKey.integer(
             "ep.gpu.low-latency.sms",
             0,
@@ -316,8 +338,8 @@ public final class EpKeys {
                     + " share if the process has other buffers on the GPU, or if ranks of the group in other processes use the"
                     + " GPU");
 
-    /** Kind of memory that NICs read and write for a GPU (its window). */
-    public static final ConfigKey<String> WINDOW = ConfigKey.choice(
+    /** {@code ep.gpu.window}, auto: kind of memory that NICs read and write for a GPU (its window). */
+    public static final ConfigKey<String> GPU_WINDOW = ConfigKey.choice(
             "ep.gpu.window",
             "auto",
             List.of("auto", "device", "host"),
@@ -326,8 +348,8 @@ public final class EpKeys {
                     + " otherwise pinned host memory; device uses the memory of any GPU, and fails if the NIC cannot"
                     + " register it; host uses pinned host memory");
 
-    /** How an AMD GPU publishes data to GPUs that it reaches over xGMI. */
-    public static final ConfigKey<String> PUBLISH = ConfigKey.choice(
+    /** {@code ep.gpu.publish}, release: how an AMD GPU publishes data to GPUs that it reaches over xGMI. */
+    public static final ConfigKey<String> GPU_PUBLISH = ConfigKey.choice(
                     "ep.gpu.publish",
                     "release",
                     List.of("release", "relaxed"),
@@ -335,7 +357,7 @@ public final class EpKeys {
                             + " caches; relaxed does not, and is refused unless the memory that these GPUs share is uncached")
             .orVariable("UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC", Map.of("1", "relaxed", "0", "release"));
 
-    /** Number of rings through which a GPU hands commands to each proxy thread. */
+    /** {@code ep.proxy.rings}, 4: number of rings through which a GPU hands commands to each proxy thread. */
     public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
             "ep.proxy.rings",
             4,
@@ -344,7 +366,9 @@ public final class EpKeys {
             "number of rings through which a GPU hands commands to each proxy thread; all commands for one peer use"
                     + " the same ring");
 
-    /** Number of commands that a ring between a GPU and a proxy thread holds. */
+    /**
+     * {@code ep.proxy.ring-commands}, 2048: number of commands that a ring between a GPU and a proxy thread holds.
+     */
     public static final ConfigKey<Integer> PROXY_RING_COMMANDS = ConfigKey.powerOfTwo(
             "ep.proxy.ring-commands",
             2048,
@@ -353,7 +377,10 @@ public final class EpKeys {
             "number of commands (16 bytes each) that a ring holds; if the ring is full, the GPU waits for the proxy"
                     + " thread");
 
-    /** How long a proxy thread without work spins before it yields its CPU or sleeps. */
+    /**
+     * {@code ep.proxy.idle-spin}, 50us: how long a proxy thread without work spins before it yields its CPU or
+     * sleeps.
+     */
     public static final ConfigKey<Duration> PROXY_IDLE_SPIN = ConfigKey.duration(
             "ep.proxy.idle-spin",
             "50us",
@@ -376,9 +403,9 @@ public final class EpKeys {
                 DEVICE,
                 TIMEOUT,
                 SETUP_TIMEOUT,
-                REQUIRE,
-                PREFER,
-                EXCLUDE,
+                BACKEND_REQUIRE,
+                BACKEND_PREFER,
+                BACKEND_EXCLUDE,
                 OBJECTIVE,
                 HYBRID,
                 RAILS,
@@ -405,10 +432,10 @@ public final class EpKeys {
                 BOOTSTRAP_HEARTBEAT_TIMEOUT,
                 RECOVER_ALONE,
                 BOOTSTRAP_LINGER,
-                SMS,
+                GPU_SMS,
                 LOW_LATENCY_SMS,
-                WINDOW,
-                PUBLISH,
+                GPU_WINDOW,
+                GPU_PUBLISH,
                 PROXY_RINGS,
                 PROXY_RING_COMMANDS,
                 PROXY_IDLE_SPIN);

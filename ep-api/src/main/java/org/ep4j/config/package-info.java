@@ -1,4 +1,8 @@
-/** Settings: declared keys, resolved values with their origin. */
+/**
+ * For programs that read a setting by its type, and for backends that declare their own: typed keys, and lists of
+ * NICs and interfaces. The values are in {@link org.ep4j.EpConfig}; programs that only set values need that class
+ * alone.
+ */
 @NullMarked
 package org.ep4j.config;
 

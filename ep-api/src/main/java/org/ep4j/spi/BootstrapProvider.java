@@ -1,7 +1,8 @@
 package org.ep4j.spi;
 
 import java.util.Map;
-import org.ep4j.config.EpConfig;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 
 /**
  * A way to join the group that a launcher describes in environment variables; found by {@link java.util.ServiceLoader}.

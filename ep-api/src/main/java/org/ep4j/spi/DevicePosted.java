@@ -5,14 +5,14 @@ import org.ep4j.DeviceMemory;
 
 /**
  * Capability of a {@link SymmetricBuffer}: kernels of this rank's GPU write into the memory of peers by calls of a device library.
- * The backend allocates the memory ({@link EpBackend#allocatesWindow}); on all ranks it has the same layout. The host writes
+ * The backend allocates the memory ({@link AllocatesMemory.Purpose#DEVICE_POSTED}); on all ranks it has the same layout. The host writes
  * the few words that it sends itself as with any {@link HostPosted} buffer, and sees the counters that kernels advance.
  *
  * <p>{@link DeviceCode#source} defines these functions outside of any namespace, for the device. All but the last
- * two go to one peer, by its {@link #number}. {@code to} and {@code counter} are addresses in this rank's memory that stand
+ * two go to one peer, by its {@link #peerNumber}. {@code to} and {@code counter} are addresses in this rank's memory that stand
  * for the same places of the peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it or {@code
- * ep_posted_quiet} has returned, and addresses and sizes are multiples of 16 bytes, counters of 8. Nothing of it fails: where
- * a queue is full, or a limit of what is in flight is reached, it waits.
+ * ep_posted_quiet} has returned, and addresses and sizes are multiples of 16 bytes, counters of 8. The functions
+ * report no errors: they wait while a queue or an in-flight limit is full.
  *
  * <ul>
  *   <li>{@code void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer)}: begins to write, by one
@@ -22,29 +22,30 @@ import org.ep4j.DeviceMemory;
  *       ep_posted_put_signal_wave} and {@code ep_posted_put_signal_block} are called by all threads of a warp or block
  *   <li>{@code void ep_posted_put_message_wave(char* to, const char* from, unsigned long long bytes, int peer)}: as {@code
  *       ep_posted_put_wave}, for low latency. Limits of writes in flight count this and puts with a signal as messages, all other puts
- *       as writes of high throughput: see {@link org.ep4j.plan.offer.FlowLimits}
+ *       as writes of high throughput: see {@code org.ep4j.plan.offer.FlowLimits}
  *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word
- *   <li>{@code void ep_posted_prepare(const void* here)}: brings what puts of any thread look up nearer, or does nothing; {@code
- *       here} is in this rank's memory, and the calling threads may have to wait
- *   <li>{@code void ep_posted_quiet()}: returns when all that threads of this GPU whose writes the calling one has seen have
- *       put is there
+ *   <li>{@code void ep_posted_prepare(const void* here)}: optional prefetch of what puts look up; may block the calling
+ *       threads. {@code here} is in this rank's memory
+ *   <li>{@code void ep_posted_quiet()}: returns when all puts of the calling thread, and of threads of this GPU whose
+ *       writes it has observed, are visible at their peers
  * </ul>
  *
- * <p>To a peer that is {@link #mapped}, puts are stores of the calling threads, which a release behind them shows; {@code
- * from} is then any memory that these can read, shared memory too, and may change once the call has returned.
+ * <p>To a peer that has a {@link #mappedOffset}, puts are stores of the calling threads; a release after them makes
+ * them visible. {@code from} is then any memory that these threads can read, shared memory too, and may change once
+ * the call has returned.
  */
 public interface DevicePosted extends HostPosted {
     /** Source and libraries that kernels are compiled and linked with; the same for all buffers of the backend. */
     DeviceCode code();
 
     /** Number of the peer {@code rank} in calls of the device library. */
-    int number(int rank);
+    int peerNumber(int rank);
 
     /**
      * Offset that kernels add to an address in {@link SymmetricBuffer#local()} or {@link #counters()} to load and store
      * at the same place in the peer's memory; empty if this GPU does not map that memory.
      */
-    default OptionalLong mapped(int rank) {
+    default OptionalLong mappedOffset(int rank) {
         return OptionalLong.empty();
     }
 

@@ -1,40 +1,29 @@
 package org.ep4j.spi;
 
-import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
+import org.ep4j.EpTraffic;
 
-/** An open backend on one rank. Safe for use from several threads. */
+/**
+ * An open backend on one rank. How it makes symmetric buffers is said by {@link AllocatesMemory} and {@link
+ * RegistersMemory}, of which it has at least one. Safe for use from several threads.
+ */
 public interface EpBackend extends AutoCloseable {
     /** Id of this backend, the same as {@link EpBackendProvider#id()} of its provider. */
     String id();
 
-    /**
-     * Returns true if symmetric memory must be allocated by this backend (shared memory files, an NVSHMEM heap); false
-     * if this backend registers memory that somebody else allocated. A plan may use one allocating backend a rank.
-     */
-    boolean allocates();
-
-    /**
-     * Returns true if this backend allocates the window: the memory through which GPUs exchange with the peers that
-     * they post to. It does not depend on {@link #allocates()}. For the window, {@link #expose} gets no memory, and its
-     * buffers are {@link DevicePosted}.
-     */
-    default boolean allocatesWindow() {
-        return false;
+    /** The backend seen as {@code capability}, or empty if it lacks this capability; always the same answer. */
+    default <C> Optional<C> as(Class<C> capability) {
+        return capability.isInstance(this) ? Optional.of(capability.cast(this)) : Optional.empty();
     }
 
     /**
-     * Makes a symmetric buffer reachable for peers. Collective over the ranks of the backend, with the same
-     * {@code name} and {@code bytes}; when it fails on one rank it fails on all.
-     *
-     * @param name unique among the buffers of the group
-     * @param bytes size on every rank, a multiple of 4096
-     * @param memory what to register; empty exactly when {@link #allocates()} or {@link #allocatesWindow()}. Memory of a GPU only for a backend that
-     *     {@linkplain RegistersDeviceMemory registers} it
-     * @param deadline longest time the call may take
-     * @throws org.ep4j.EpResourceException when the machine has too little memory for it
+     * Traffic to each peer since the backend was opened, in the order of their ranks; empty where the backend does not
+     * count it.
      */
-    SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline);
+    default List<EpTraffic> traffic() {
+        return List.of();
+    }
 
     /** Frees everything that the backend has on this rank; never waits for other ranks. A second call does nothing. */
     @Override

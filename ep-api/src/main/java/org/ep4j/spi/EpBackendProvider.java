@@ -1,9 +1,8 @@
 package org.ep4j.spi;
 
 import java.util.List;
-import java.util.Map;
+import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.plan.RankProfile;
 
 /**
  * A transport, found by {@link java.util.ServiceLoader}. Its public no-argument constructor does nothing.
@@ -23,45 +22,49 @@ public interface EpBackendProvider {
     SpiVersion spiVersion();
 
     /**
-     * Settings that this backend reads; {@link org.ep4j.config.EpConfig} refuses a setting that neither ep4j nor a
-     * backend declares.
+     * Settings that this backend reads; joining refuses a setting that neither ep4j nor a backend declares.
      */
     default List<ConfigKey<?>> configKeys() {
         return List.of();
     }
 
     /**
-     * Probes this machine for one rank. Never throws, ends within the request's deadline, and changes nothing in the
+     * Probes this machine for one rank. Never throws, ends within the request's timeout, and changes nothing in the
      * process: no environment, no current device, no thread left behind.
      */
     ProbeReport probe(ProbeRequest request);
 
     /**
      * What {@link #probe} would report on a machine that is known only by description, supposing that the software that
-     * the backend needs is installed there. Pure: it uses nothing but the request. {@link #offer} understands its
+     * the backend needs is installed there. Pure: it uses nothing but its arguments. {@link #offer} understands its
      * facts.
      *
      * <p>By default the planner cannot use the backend for a machine that is given only as a description.
+     *
+     * @param described a rank on that machine. Use its device, locality and host id only; its backends are empty or
+     *     meaningless
+     * @param config settings of that rank
      */
-    default ProbeReport describe(DescribeRequest request) {
-        return new ProbeReport(
-                List.of(Check.fail(
+    default ProbeReport describe(RankProfile described, EpConfig config) {
+        return ProbeReport.builder()
+                .check(Check.fail(
                         "EP-PLAN-001",
                         "backend " + id()
                                 + " cannot predict from the description of a machine whether it would run there",
-                        "plan on the machine itself, or leave the backend out")),
-                Map.of());
+                        "plan on the machine itself, or leave the backend out"))
+                .build();
     }
 
     /**
      * How {@code from} would reach {@code to}: a pure function of the two profiles, called only where both ranks found the
      * backend usable. {@link RankProfile#facts(String)} gives what this backend's own probe reported there.
      *
-     * <p>It is asked once for all pairs that differ in names alone. So it looks at the types of the devices, the localities
-     * (which hold only NICs that the user allows) and the facts; of host ids, domains and {@link RankProfile#identity(String)
-     * identity} it looks only at whether those of the two ranks are equal (and whether a domain is empty); and it does not
-     * look at numbers of ranks, process ids, names of hosts and ordinals of devices. The text of {@link NoPath} names none
-     * of these: the plan adds the ranks.
+     * <p>Called once for all pairs that differ only in names. It may depend on device types, localities (which hold
+     * only NICs that the user allows), facts, settings that all ranks share, and the in-flight limits of NICs
+     * ({@code ep.nic.max-inflight-bytes}, {@code -writes} and {@code -messages}). Of host ids, domains and
+     * {@link RankProfile#identity(String) identity} it may use only whether both ranks have the same (and whether a
+     * domain is empty). It must not use ranks, process ids, host names or device ordinals, nor name any of these in
+     * the reason and remedy of {@link NoPath}: the plan adds the ranks.
      */
     Offer offer(RankProfile from, RankProfile to);
 

@@ -1,7 +1,7 @@
 package org.ep4j.spi;
 
 import java.util.List;
-import org.ep4j.plan.PathKind;
+import org.ep4j.EpPath;
 
 /**
  * A path that a backend can give a pair of ranks.
@@ -13,13 +13,13 @@ import org.ep4j.plan.PathKind;
  * @param nics NIC ports of the writing rank that it could use, as {@code name:port}, best first; the plan assigns some of
  *     them; empty where there is none in the way
  * @param staged true when bytes of a device take a detour through host memory
- * @param flow what the backend lets be under way at once on these NICs, for people; empty where it knows no limit
- * @param sharers pairs of ranks that share its bandwidth when all ranks of the host write to each other, this one among them; 1
- *     where the pair has links of its own, between hosts, and for PCIe, switches of GPU links and sockets, whose
- *     sharing is not estimated
+ * @param flow limits of what is in flight on these NICs, for people; empty if none is known
+ * @param sharers number of rank pairs that divide {@code gigabytesPerSecond} when all ranks of the host write to each
+ *     other, this pair included; 1 if the pair has its own links, is between hosts, or the sharing is not estimated
+ *     (PCIe, GPU switches, sockets)
  */
 public record PathOffer(
-        PathKind kind,
+        EpPath.Kind kind,
         double gigabytesPerSecond,
         double latencyMicros,
         List<String> nics,
@@ -29,12 +29,12 @@ public record PathOffer(
         implements Offer {
     /** Creates an offer without a description of flow control, for a pair that shares its bandwidth with no other. */
     public PathOffer(
-            PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics, boolean staged) {
+            EpPath.Kind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics, boolean staged) {
         this(kind, gigabytesPerSecond, latencyMicros, nics, staged, "", 1);
     }
 
     /** Creates an offer of a path without a detour through host memory. */
-    public PathOffer(PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics) {
+    public PathOffer(EpPath.Kind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics) {
         this(kind, gigabytesPerSecond, latencyMicros, nics, false, "", 1);
     }
 

@@ -28,6 +28,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpMismatchException;
 
 /**

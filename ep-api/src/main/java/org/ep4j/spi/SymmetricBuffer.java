@@ -4,8 +4,8 @@ import java.util.Optional;
 import org.ep4j.DeviceMemory;
 
 /**
- * One symmetric buffer as one backend sees it. New memory is zeroed before any rank's {@link EpBackend#expose} returns.
- * What the backend can do with it is said by capability interfaces such as {@link MappedPeers}.
+ * One symmetric buffer as one backend sees it. What the backend can do with it is said by
+ * capability interfaces such as {@link MappedPeers}.
  */
 public interface SymmetricBuffer extends AutoCloseable {
     /**

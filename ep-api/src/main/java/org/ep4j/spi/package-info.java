@@ -1,4 +1,8 @@
-/** What backends, devices, engines and bootstraps implement; stable, and proved with {@code ep-tck}. */
+/**
+ * For authors of backends and launchers: what a transport ({@link EpBackendProvider}) or a launcher
+ * ({@link BootstrapProvider}) implements, and the values exchanged with ep4j. Programs that run a model need none of
+ * it. Prove an implementation with {@code ep-tck}. {@link DeviceProvider} is ep4j's own.
+ */
 @NullMarked
 package org.ep4j.spi;
 

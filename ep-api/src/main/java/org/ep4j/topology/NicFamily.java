@@ -25,13 +25,16 @@ public enum NicFamily {
     /** No RDMA: sockets only. */
     ETHERNET;
 
-    /** Returns true if NICs of this family move bytes without the peer's processor. */
+    /**
+     * Returns true if NICs of this family take RDMA requests (verbs or libfabric); the kernel carries them out where
+     * {@link #software}.
+     */
     public boolean rdma() {
         return this != ETHERNET;
     }
 
     /** Name for people. */
-    public String told() {
+    public String displayName() {
         return switch (this) {
             case EFA -> "EFA";
             case CXI -> "Slingshot (cxi)";

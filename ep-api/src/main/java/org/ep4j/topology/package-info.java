@@ -1,4 +1,8 @@
-/** What a machine is made of, and how near its parts are to each other. Pure Java; works on descriptions of machines too. */
+/**
+ * For authors of backends, in {@code offer} and {@code describe}: the machine around one device, as plain values:
+ * reachable GPUs, NICs with their ports, and how near they are. No algorithms and no readers: these are in ep-planner
+ * ({@code org.ep4j.topology.model} and {@code org.ep4j.topology.read}).
+ */
 @NullMarked
 package org.ep4j.topology;
 

@@ -6,12 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
-import org.ep4j.testing.AlphaChars;
-import org.ep4j.testing.ForAll;
-import org.ep4j.testing.Property;
-import org.ep4j.testing.StringLength;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,7 +21,8 @@ class ConfigKeyTest {
     private static final ConfigKey<Boolean> FLAG = ConfigKey.flag("ep.flag", false, "a flag");
 
     private static <T> T read(ConfigKey<T> key, String text) {
-        return EpConfig.builder(Map.of(), Map.of()).set(key, text).build().get(key);
+        return key.get(
+                EpConfig.builder(Map.of(), Map.of()).set(key.name(), text).build());
     }
 
     @ParameterizedTest
@@ -35,7 +32,23 @@ class ConfigKeyTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "5", "s", "-1s", "0s", "1.5s", "1S", "1d", "9999999999999s", "999999999999h", "1s1s"})
+    @ValueSource(
+            strings = {
+                "",
+                "5",
+                "s",
+                "-1s",
+                "0s",
+                "1.5s",
+                "1S",
+                "1d",
+                "9999999999999s",
+                "999999999999h",
+                "99999999999999us",
+                "999999999999999us",
+                "18446744073709552us",
+                "1s1s"
+            })
     void whatIsNotADurationAboveZeroIsRefused(String text) {
         assertThatThrownBy(() -> read(WAIT, text))
                 .isInstanceOf(EpConfigException.class)
@@ -64,17 +77,15 @@ class ConfigKeyTest {
     void aVariableMayHaveValuesOfItsOwn() {
         ConfigKey<String> key = ConfigKey.choice("ep.word", "a", List.of("a", "b"), "a word")
                 .orVariable("OTHER_SWITCH", Map.of("1", "b", "0", "a"));
-        assertThat(EpConfig.builder(Map.of(), Map.of("OTHER_SWITCH", " 1"))
-                        .build()
-                        .get(key))
+        assertThat(key.get(
+                        EpConfig.builder(Map.of(), Map.of("OTHER_SWITCH", " 1")).build()))
                 .isEqualTo("b");
-        assertThat(EpConfig.builder(Map.of(), Map.of("OTHER_SWITCH", "1", "EP_WORD", "a"))
-                        .build()
-                        .get(key))
+        assertThat(key.get(EpConfig.builder(Map.of(), Map.of("OTHER_SWITCH", "1", "EP_WORD", "a"))
+                        .build()))
                 .as("the variable of the setting goes first")
                 .isEqualTo("a");
         EpConfig wrong = EpConfig.builder(Map.of(), Map.of("OTHER_SWITCH", "2")).build();
-        assertThatThrownBy(() -> wrong.get(key))
+        assertThatThrownBy(() -> key.get(wrong))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContaining("\"2\" (from ENVIRONMENT OTHER_SWITCH)");
     }
@@ -150,24 +161,7 @@ class ConfigKeyTest {
         assertThat(EpKeys.BOOTSTRAP_SECRET.agreed())
                 .as("secrets are not sent around")
                 .isFalse();
-        assertThat(List.of(EpKeys.REQUIRE, EpKeys.PREFER, EpKeys.EXCLUDE)).allMatch(ConfigKey::agreed);
-    }
-
-    @Property
-    void theNearestNameOfAKnownNameIsItself(@ForAll @AlphaChars @StringLength(min = 1, max = 12) String name) {
-        assertThat(NearestName.of(name, Set.of(name, name + "xx", "y" + name + "yy")))
-                .isEqualTo(name);
-    }
-
-    @Property
-    void distanceIsAMetric(
-            @ForAll @StringLength(max = 8) String a,
-            @ForAll @StringLength(max = 8) String b,
-            @ForAll @StringLength(max = 8) String c) {
-        int ab = NearestName.distance(a, b);
-        assertThat(ab).isEqualTo(NearestName.distance(b, a));
-        assertThat(ab == 0).isEqualTo(a.equals(b));
-        assertThat(ab).isBetween(Math.abs(a.length() - b.length()), Math.max(a.length(), b.length()));
-        assertThat(NearestName.distance(a, c)).isLessThanOrEqualTo(ab + NearestName.distance(b, c));
+        assertThat(List.of(EpKeys.BACKEND_REQUIRE, EpKeys.BACKEND_PREFER, EpKeys.BACKEND_EXCLUDE))
+                .allMatch(ConfigKey::agreed);
     }
 }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -67,7 +68,7 @@ final class InterfacePatternTest {
     void aListThatNamesNothingIsRefused(String text) {
         EpConfig config = EpConfig.builder(Map.of(), Map.of("EP_BOOTSTRAP_INTERFACE", text))
                 .build();
-        assertThatThrownBy(() -> config.get(EpKeys.BOOTSTRAP_INTERFACE))
+        assertThatThrownBy(() -> EpKeys.BOOTSTRAP_INTERFACE.get(config))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContaining(
                         "ep.bootstrap.interface is \"" + text + "\" (from ENVIRONMENT EP_BOOTSTRAP_INTERFACE)")

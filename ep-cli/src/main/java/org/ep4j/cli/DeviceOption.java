@@ -1,8 +1,8 @@
 package org.ep4j.cli;
 
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.cli.rank.OwnDevice;
-import org.ep4j.config.EpConfig;
 import picocli.CommandLine.Option;
 
 /** The device of ranks. */

@@ -11,7 +11,7 @@ import org.ep4j.cli.doctor.DoctorText;
 import org.ep4j.cli.doctor.EnvironmentFile;
 import org.ep4j.cli.doctor.Examined;
 import org.ep4j.cli.report.TextFile;
-import org.ep4j.topology.Printable;
+import org.ep4j.topology.model.Printable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;

@@ -10,7 +10,7 @@ import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.report.Figures;
-import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.model.TopologyException;
 
 /** Exit codes of every command; {@code run} passes its ranks' code on instead. */
 final class ExitCodes {

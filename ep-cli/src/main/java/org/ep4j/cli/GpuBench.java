@@ -10,9 +10,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
-import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.GpuBenchOptions.Kind;
 import org.ep4j.cli.gpu.GpuRank;
 import org.ep4j.cli.gpu.GpuSpec;
@@ -20,7 +20,6 @@ import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.report.GpuFigures;
 import org.ep4j.cli.report.GpuReport;
 import org.ep4j.cli.report.ProgressView;
-import org.ep4j.spi.Bootstrap;
 import picocli.CommandLine;
 
 /** Runs a {@link GpuSpec} on ranks of this machine, as processes or as threads, and collects what they report. */
@@ -63,7 +62,7 @@ final class GpuBench {
     }
 
     private static List<List<RankMessage>> threads(GpuSpec spec, ProgressView progress) {
-        List<Bootstrap> bootstraps = Bootstraps.inProcess(spec.work().ranks());
+        List<Bootstrap> bootstraps = Bootstrap.inProcess(spec.work().ranks());
         List<List<RankMessage>> said = new ArrayList<>();
         List<Future<?>> ends = new ArrayList<>();
         ExecutorService threads = Executors.newFixedThreadPool(spec.work().ranks(), task -> {

@@ -17,12 +17,14 @@ import java.util.ServiceLoader;
 import java.util.function.Consumer;
 import java.util.function.ToIntFunction;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpConfig;
+import org.ep4j.EpEngine;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.ExitCodes.RankFailedException;
 import org.ep4j.cli.gpu.GpuRank;
 import org.ep4j.cli.gpu.GpuSpec;
@@ -31,9 +33,7 @@ import org.ep4j.cli.rank.RankWork;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WriteSpec;
 import org.ep4j.cli.rank.WriteWork;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.BootstrapProvider;
 import org.ep4j.tck.Conformance;
 import org.ep4j.tck.ConformanceReport;
@@ -83,7 +83,8 @@ final class LaunchedRanks implements AutoCloseable {
             return Optional.empty();
         }
         EpConfig config = EpConfig.load();
-        return Optional.of(meet(Bootstraps.fromEnvironment(environment, config), config.get(EpKeys.SETUP_TIMEOUT)));
+        return Optional.of(
+                meet(EpEngine.installed().fromEnvironment(environment, config), EpKeys.SETUP_TIMEOUT.get(config)));
     }
 
     /**
@@ -191,7 +192,7 @@ final class LaunchedRanks implements AutoCloseable {
             }
             return ExitCodes.OK;
         } catch (EpPeerLostException e) {
-            if (e.peer() == 0) {
+            if (e.failure().peer() == 0) {
                 throw e;
             }
             // Rank 0 tells it.

@@ -23,8 +23,8 @@ import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Objective;
-import org.ep4j.topology.Printable;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Printable;
+import org.ep4j.topology.model.Topology;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -245,9 +245,9 @@ final class PlanCommand implements Callable<Integer> {
 
     private PlanSettings settings() {
         Map<String, String> given = new TreeMap<>(set);
-        putIfGiven(given, EpKeys.REQUIRE, String.join(",", require));
-        putIfGiven(given, EpKeys.PREFER, String.join(",", prefer));
-        putIfGiven(given, EpKeys.EXCLUDE, String.join(",", exclude));
+        putIfGiven(given, EpKeys.BACKEND_REQUIRE, String.join(",", require));
+        putIfGiven(given, EpKeys.BACKEND_PREFER, String.join(",", prefer));
+        putIfGiven(given, EpKeys.BACKEND_EXCLUDE, String.join(",", exclude));
         putIfGiven(given, EpKeys.NIC_MAP, nicMap);
         putIfGiven(given, EpKeys.NIC_INCLUDE, nicInclude);
         putIfGiven(given, EpKeys.NIC_EXCLUDE, nicExclude);

@@ -47,11 +47,11 @@ final class RankCommand implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         try {
             if (gpu) {
-                new GpuRank(GpuSpec.decode(work), message -> send(out, message)).run(System.getenv());
+                new GpuRank(GpuSpec.decode(work), message -> send(out, message)).run();
             } else if (writes) {
-                new WriteWork(WriteSpec.decode(work), message -> send(out, message)).run(System.getenv());
+                new WriteWork(WriteSpec.decode(work), message -> send(out, message)).run();
             } else {
-                new RankWork(WorkSpec.decode(work), message -> send(out, message)).run(System.getenv());
+                new RankWork(WorkSpec.decode(work), message -> send(out, message)).run();
             }
             return ExitCodes.OK;
         } catch (EpException e) {

@@ -6,10 +6,10 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpResourceException;
 import org.ep4j.cli.doctor.BufferNeed;
 import org.ep4j.cli.rank.WorkSpec;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.doctor.DoctorInput.Need;
 import org.ep4j.doctor.DoctorInput.Room;
@@ -39,7 +39,7 @@ final class RoomForRanks {
     static void check(WorkSpec spec) {
         EpConfig.Builder settings = EpConfig.builder();
         if (!spec.backend().isEmpty()) {
-            settings.set(EpKeys.REQUIRE, spec.backend());
+            settings.set(EpKeys.BACKEND_REQUIRE.name(), spec.backend());
         }
         EpConfig config = settings.build();
         if (spec.ranks() == 1 || BackendChoice.from(config).refuses(BACKEND).isPresent()) {
@@ -78,7 +78,7 @@ final class RoomForRanks {
 
     /** Empty where the backend is not installed or cannot be used here, about which joining says more. */
     private static Optional<Path> folder(EpConfig config) {
-        ProbeRequest request = new ProbeRequest(Device.HOST, config, DEADLINE);
+        ProbeRequest request = ProbeRequest.of(Device.HOST, config, DEADLINE);
         return ServiceLoader.load(EpBackendProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .filter(provider -> provider.id().equals(BACKEND))

@@ -17,11 +17,11 @@ import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.report.TextFile;
 import org.ep4j.cli.report.TextTable;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.TckSubject;
 import org.ep4j.tck.oracle.Patience;
@@ -173,7 +173,7 @@ final class SoakCommand implements Callable<Integer> {
     private static Duration read(Optional<String> text) {
         EpConfig.Builder config = EpConfig.builder();
         text.ifPresent(value -> config.set(DURATION.name(), value));
-        return config.build().get(DURATION);
+        return DURATION.get(config.build());
     }
 
     /** Those that are named; of all, those that so many ranks can have. */

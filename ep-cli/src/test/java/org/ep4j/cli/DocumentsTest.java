@@ -2,6 +2,8 @@ package org.ep4j.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,11 +16,13 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.ep4j.EpException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Links between the documents. */
+/** Links between the documents, and what they have to name. */
 @Tag("verify")
 final class DocumentsTest {
     private static final Path ROOT = Repository.root();
@@ -49,6 +53,26 @@ final class DocumentsTest {
         }
         assertThat(wrong).isEmpty();
         assertThat(links).isGreaterThan(100);
+    }
+
+    @Test
+    void everyExceptionAndEveryRecourseIsInTheTableOfRecourses() throws IOException {
+        String table = Files.readString(ROOT.resolve("docs/guide/failure.md"))
+                .lines()
+                .dropWhile(line -> !line.startsWith("| `recourse()` |"))
+                .takeWhile(line -> line.startsWith("|"))
+                .collect(Collectors.joining("\n"));
+        List<String> names = new ClassFileImporter()
+                .importPackages("org.ep4j").stream()
+                        .filter(type -> type.getPackageName().equals("org.ep4j"))
+                        .filter(type -> type.isAssignableTo(EpException.class))
+                        .map(JavaClass::getSimpleName)
+                        .toList();
+        assertThat(names)
+                .hasSizeGreaterThan(9)
+                .allSatisfy(name -> assertThat(table).contains("`" + name + "`"));
+        assertThat(EpException.Recourse.values())
+                .allSatisfy(recourse -> assertThat(table).contains("| `" + recourse + "` |"));
     }
 
     @Test

@@ -13,9 +13,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.plan.Settings;
 import org.ep4j.spi.EpBackendProvider;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -44,7 +45,7 @@ final class EnvironmentVariablesTest {
         for (EpBackendProvider backend : ReadmeTest.backends()) {
             keys.addAll(backend.configKeys());
         }
-        assertThat(EpConfig.builder(Map.of(), used).build().unknownVariables(keys))
+        assertThat(Settings.unknownVariables(EpConfig.builder(Map.of(), used).build(), keys))
                 .isEmpty();
     }
 

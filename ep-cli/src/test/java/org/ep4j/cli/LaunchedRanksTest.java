@@ -12,11 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -89,7 +88,7 @@ final class LaunchedRanksTest {
 
     @Test
     void aRankWhosePeersDoNotComeLeavesTheGroup() {
-        List<Bootstrap> ranks = Bootstraps.inProcess(2);
+        List<Bootstrap> ranks = Bootstrap.inProcess(2);
         assertThatThrownBy(() -> LaunchedRanks.meet(ranks.get(0), Duration.ofMillis(50)))
                 .isInstanceOf(EpTimeoutException.class);
         assertThat(ranks.get(1).state(0)).isEqualTo(MemberState.LEFT);

@@ -6,10 +6,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.IntUnaryOperator;
+import java.util.function.UnaryOperator;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
+import org.ep4j.EpException.Recourse;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.engine.collective.Failures;
 
 /** Steps that succeed on all ranks or on none: a rank that cannot go on tells the others why. */
 final class Agreement {
@@ -18,16 +22,32 @@ final class Agreement {
 
     private final Bootstrap bootstrap;
     private final IntUnaryOperator names;
+    private final UnaryOperator<EpFailure> known;
+    private final Recourse stopped;
 
-    Agreement(Bootstrap bootstrap) {
+    /**
+     * Of all ranks of a group.
+     *
+     * @param stopped what a rank can do that did its part, when another one could not do its own
+     */
+    Agreement(Bootstrap bootstrap, Recourse stopped) {
         this.bootstrap = bootstrap;
         this.names = IntUnaryOperator.identity();
+        this.known = UnaryOperator.identity();
+        this.stopped = stopped;
     }
 
-    /** Of some ranks of the group, in the order of their bootstrap. */
-    Agreement(Bootstrap bootstrap, List<Integer> ranks) {
+    /**
+     * Of ranks that recover a buffer. If one of them cannot, the others may recover again, without it if it has ended.
+     *
+     * @param ranks in the order of their bootstrap
+     * @param known adds what is known of a rank to a failure
+     */
+    Agreement(Bootstrap bootstrap, List<Integer> ranks, UnaryOperator<EpFailure> known) {
         this.bootstrap = bootstrap;
         this.names = ranks::get;
+        this.known = known;
+        this.stopped = Recourse.RECOVER;
     }
 
     /**
@@ -43,7 +63,7 @@ final class Agreement {
         try {
             all = bootstrap.allGather(step, join(OK, mine), deadline);
         } catch (EpTimeoutException e) {
-            throw e.peer() < 0 ? e : named(e);
+            throw named(e);
         }
         for (int r = 0; r < all.size(); r++) {
             byte[] body = Arrays.copyOfRange(all.get(r), 1, all.get(r).length);
@@ -54,14 +74,21 @@ final class Agreement {
             }
         }
         if (!refusals.isEmpty()) {
-            throw new EpUnavailableException("stopped by other ranks, " + String.join("; ", refusals));
+            throw new EpUnavailableException("stopped by other ranks, " + String.join("; ", refusals), stopped);
         }
         return bodies;
     }
 
     private EpTimeoutException named(EpTimeoutException e) {
-        return new EpTimeoutException(
-                String.valueOf(e.getMessage()), e.phase(), names.applyAsInt(e.peer()), e.expected(), e.seen());
+        int member = e.failure().peer();
+        return member < 0
+                ? e
+                : Failures.with(
+                        e,
+                        known.apply(e.failure().toBuilder()
+                                .peer(names.applyAsInt(member))
+                                .build()),
+                        e.recourse());
     }
 
     /** Tells the others that this rank could not do its part. The caller throws the reason. */

@@ -12,18 +12,28 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.BufferSize;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
+import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpGroup;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpPlan;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpTraffic;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.collective.Failures;
+import org.ep4j.engine.collective.KnownPeers;
+import org.ep4j.engine.collective.NanoClock;
 import org.ep4j.engine.gpu.GpuBuffers;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuWindow;
@@ -37,13 +47,12 @@ import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
-import org.ep4j.spi.LinkTraffic;
-import org.ep4j.spi.MemberState;
-import org.ep4j.spi.NanoClock;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
 import org.jspecify.annotations.Nullable;
 
@@ -51,10 +60,11 @@ import org.jspecify.annotations.Nullable;
 final class Group implements EpGroup {
     private final Bootstrap bootstrap;
     private final EpConfig config;
-    private final EpPlan plan;
+    private final GroupPlan plan;
     private final EpDevice device;
     private final OpenBackends backends;
     private final Agreement agreement;
+    private final KnownPeers known;
     private final UsablePaths paths;
     private final LivenessLocks locks;
     private final String cannotMove;
@@ -73,7 +83,7 @@ final class Group implements EpGroup {
     Group(
             Bootstrap bootstrap,
             EpConfig config,
-            EpPlan plan,
+            GroupPlan plan,
             EpDevice device,
             OpenBackends backends,
             LivenessLocks locks,
@@ -83,7 +93,8 @@ final class Group implements EpGroup {
         this.plan = plan;
         this.device = device;
         this.backends = backends;
-        this.agreement = new Agreement(bootstrap);
+        this.agreement = new Agreement(bootstrap, EpException.Recourse.INSTALL);
+        this.known = new KnownPeers(plan, bootstrap.rank());
         this.paths = new UsablePaths(plan, bootstrap.rank());
         this.maker = new MemoryMaker(device, backends, paths);
         this.locks = locks;
@@ -123,11 +134,19 @@ final class Group implements EpGroup {
 
     @Override
     public BufferSize bufferSize(EpShape shape) {
-        return EngineRuntime.size(shape, plan, rank(), paths.rails());
+        return Engine.size(shape, plan, rank(), paths.rails());
     }
 
     @Override
     public EpBuffer createBuffer(EpShape shape) {
+        try {
+            return create(shape);
+        } catch (EpException e) {
+            throw Failures.rejoin(e, known);
+        }
+    }
+
+    private EpBuffer create(EpShape shape) {
         String name;
         int number;
         synchronized (this) {
@@ -137,7 +156,7 @@ final class Group implements EpGroup {
         }
         // Named after the call: a rank that never calls it is named in an error of the others.
         String step = "createBuffer " + number + ": shape";
-        Duration setup = config.get(EpKeys.SETUP_TIMEOUT);
+        Duration setup = EpKeys.SETUP_TIMEOUT.get(config);
         BufferSize size;
         Optional<GpuWindow> window;
         try {
@@ -178,8 +197,8 @@ final class Group implements EpGroup {
         }
         return GpuWindow.layout(shape, plan, paths.rails())
                 .filter(layout -> !GpuWindow.isDevicePosted(plan, rank()))
-                .map(layout -> () ->
-                        new WindowPlacement(gpu, plan, rank(), backends.byId().values(), config).place(layout));
+                .map(layout ->
+                        () -> new WindowPlacement(gpu, plan, rank(), backends.registering(), config).place(layout));
     }
 
     private synchronized boolean remember(String name, EpBuffer buffer) {
@@ -239,6 +258,7 @@ final class Group implements EpGroup {
             buffer = device instanceof GpuDevice gpu
                     ? GpuBuffers.create(
                             this,
+                            plan,
                             gpu,
                             bootstrap,
                             name,
@@ -251,7 +271,7 @@ final class Group implements EpGroup {
                             way,
                             config)
                     : HostBuffers.create(
-                            this, bootstrap, name, shape, size, paths.rails(), symmetric, free, way, config);
+                            this, plan, bootstrap, name, shape, size, paths.rails(), symmetric, free, way, config);
         } catch (RuntimeException | Error e) {
             agreement.refuse(name, e, setup);
             throw e;
@@ -271,7 +291,8 @@ final class Group implements EpGroup {
                 agreement,
                 name + "-allocated",
                 () -> setup,
-                (backend, bytes, memory) -> backend.expose(name, bytes, memory, setup));
+                name,
+                UnaryOperator.identity());
     }
 
     /** What a buffer has that moves when it recovers. */
@@ -332,10 +353,11 @@ final class Group implements EpGroup {
         };
         try {
             agreement.exchange(step, new byte[0], setup);
-            Optional<ExposedMemory> own = Optional.of(ExposedMemory.of(shared.own()));
-            backends.byId().values().stream()
-                    .filter(backend -> !backend.allocates())
-                    .forEach(backend -> posting.put(backend.id(), backend.expose(step, bytes, own, setup)));
+            ExposedMemory own = ExposedMemory.of(shared.own());
+            for (EpBackend backend : backends.registering()) {
+                RegistersMemory registers = backend.as(RegistersMemory.class).orElseThrow();
+                posting.put(backend.id(), registers.register(step, own, setup));
+            }
             return new MovableMemory.Control(
                     new ControlSlots.Memory(HostMemory.of(shared.own()), shared.peers(), paths.posted(posting)), free);
         } catch (RuntimeException | Error e) {
@@ -356,8 +378,9 @@ final class Group implements EpGroup {
                             bootstrap,
                             NanoClock.SYSTEM,
                             new BufferMembership.Silence(
-                                    config.get(EpKeys.TIMEOUT).plus(config.get(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT)),
-                                    config.get(EpKeys.RECOVER_ALONE))),
+                                    EpKeys.TIMEOUT.get(config).plus(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.get(config)),
+                                    EpKeys.RECOVER_ALONE.get(config)),
+                            known),
                     memory);
         } catch (RuntimeException | Error e) {
             agreement.refuse(step, e, setup);
@@ -370,14 +393,14 @@ final class Group implements EpGroup {
     /** Of a rank whose kernels post: all ranks of the backend allocate together. */
     private Optional<GpuWindow> allocatedWindow(
             String name, EpShape shape, Duration setup, List<SymmetricBuffer> exposed) {
-        Optional<EpBackend> allocator = backends.byId().values().stream()
-                .filter(EpBackend::allocatesWindow)
-                .findFirst();
+        Optional<AllocatesMemory> allocator =
+                backends.allocator(Purpose.DEVICE_POSTED).flatMap(backend -> backend.as(AllocatesMemory.class));
         if (allocator.isEmpty() || !(device instanceof GpuDevice)) {
             return Optional.empty();
         }
         return GpuWindow.layout(shape, plan, paths.rails()).map(layout -> {
-            SymmetricBuffer buffer = allocator.get().expose(name + "-window", layout.bytes(), Optional.empty(), setup);
+            SymmetricBuffer buffer =
+                    allocator.get().allocate(name + "-window", layout.bytes(), Purpose.DEVICE_POSTED, setup);
             exposed.add(buffer);
             return GpuWindow.devicePosted(layout, buffer);
         });
@@ -388,36 +411,45 @@ final class Group implements EpGroup {
     }
 
     @Override
-    public Map<String, List<LinkTraffic>> traffic() {
+    public List<EpTraffic> traffic() {
         return backends.traffic();
     }
 
     @Override
-    public void barrier(Duration deadline) {
+    public void barrier(Duration timeout) {
         String tag;
         synchronized (this) {
             checkOpen();
             tag = "barrier " + barriers++;
         }
+        try {
+            meet(tag, timeout);
+        } catch (EpException e) {
+            // The number is used up: a rank that has called it and one that has not would stay one call apart.
+            throw Failures.rejoin(e, known);
+        }
+    }
+
+    private void meet(String tag, Duration timeout) {
         Set<Integer> lost = lostRanks();
         while (true) {
             try {
-                barrier(tag, lost, deadline);
+                barrier(tag, lost, timeout);
                 return;
             } catch (EpPeerLostException e) {
-                Set<Integer> known = lostRanks();
-                if (known.equals(lost)) {
+                Set<Integer> now = lostRanks();
+                if (now.equals(lost)) {
                     throw e;
                 }
                 // A rank that had not come died meanwhile: all others see that too, and meet without it.
-                lost = known;
+                lost = now;
             }
         }
     }
 
-    private void barrier(String tag, Set<Integer> without, Duration deadline) {
+    private void barrier(String tag, Set<Integer> without, Duration timeout) {
         if (without.isEmpty()) {
-            bootstrap.barrier(tag, deadline);
+            bootstrap.barrier(tag, timeout);
             return;
         }
         List<Integer> rest = IntStream.range(0, size())
@@ -425,15 +457,20 @@ final class Group implements EpGroup {
                 .boxed()
                 .toList();
         try (Bootstrap survivors = bootstrap.subgroup(tag + "-without-" + without, rest)) {
-            survivors.barrier(tag, deadline);
+            survivors.barrier(tag, timeout);
         } catch (EpPeerLostException e) {
             // It counts its own members; -1 is one of the dead that carried the bootstrap.
-            int peer = e.peer() < 0 ? Collections.min(without) : rest.get(e.peer());
-            throw new EpPeerLostException(String.valueOf(e.getMessage()), peer, e.phase());
+            int member = e.failure().peer();
+            int peer = member < 0 ? Collections.min(without) : rest.get(member);
+            throw Failures.with(e, about(e.failure(), peer), EpException.Recourse.REJOIN);
         } catch (EpTimeoutException e) {
-            int peer = e.peer() < 0 ? -1 : rest.get(e.peer());
-            throw new EpTimeoutException(String.valueOf(e.getMessage()), e.phase(), peer, e.expected(), e.seen());
+            int member = e.failure().peer();
+            throw Failures.with(e, about(e.failure(), member < 0 ? -1 : rest.get(member)), EpException.Recourse.REJOIN);
         }
+    }
+
+    private EpFailure about(EpFailure failure, int peer) {
+        return known.apply(failure.toBuilder().peer(peer).build());
     }
 
     private void checkOpen() {

@@ -1,7 +1,5 @@
 package org.ep4j.engine;
 
-import java.util.List;
-import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
 import org.ep4j.EpUnavailableException;
@@ -42,15 +40,16 @@ public final class HostDeviceProvider implements DeviceProvider {
         Check calls = NativeMethods.problem()
                 .map(problem -> Check.fail("EP-HOST-002", problem.message(), problem.remedy()))
                 .orElseGet(() -> Check.pass("EP-HOST-002", "native libraries can be called through JNA"));
+        ProbeReport.Builder report = ProbeReport.builder().check(check).check(calls);
         try {
             Rows rows = Rows.of(request.config());
-            return new ProbeReport(List.of(check, calls, check(rows)), Map.of(ProbeReport.ROWS, rows.description()));
+            report.check(check(rows)).fact(ProbeReport.ROWS, rows.description());
         } catch (EpUnavailableException e) {
             String refused = String.valueOf(e.getMessage());
-            return new ProbeReport(
-                    List.of(check, calls, Check.fail("EP-HOST-003", refused, "name another variant, or auto")),
-                    Map.of(ProbeReport.ROWS, refused));
+            report.check(Check.fail("EP-HOST-003", refused, "name another variant, or auto"))
+                    .fact(ProbeReport.ROWS, refused);
         }
+        return report.build();
     }
 
     static Check check(Rows rows) {

@@ -13,35 +13,38 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.collective.Failures;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.membership.WatchedMembers;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.plan.RankSettings;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.Settings;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.spi.RecoverableBackend;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.model.PciAddress;
 
 /** One rank's way into a group: probe, exchange profiles, plan, open. */
 final class Joining {
@@ -79,20 +82,23 @@ final class Joining {
             opened.ifPresent(EpDevice::close);
             bootstrap.close();
             locked.ifPresent(LivenessLocks::close);
+            if (e instanceof EpException failure) {
+                throw Failures.rejoin(failure, UnaryOperator.identity());
+            }
             throw e;
         }
     }
 
     private EpGroup tryJoin() {
-        Agreement agreement = new Agreement(bootstrap);
+        Agreement agreement = new Agreement(bootstrap, EpException.Recourse.REJOIN);
         Duration setup = Duration.ofMinutes(1);
         EpDevice device;
         PlanOptions options;
         try {
-            config.check(keys());
+            Settings.check(config, keys());
             options = PlanOptions.from(config);
             NicChoice.from(config);
-            setup = config.get(EpKeys.SETUP_TIMEOUT);
+            setup = EpKeys.SETUP_TIMEOUT.get(config);
             device = openDevice();
         } catch (RuntimeException | Error e) {
             agreement.refuse("profile", e, setup);
@@ -104,7 +110,7 @@ final class Joining {
                 .toList();
         checkSettings(profiles);
         LivenessLocks locks = watch(agreement, profile, setup);
-        EpPlan plan = Planner.plan(
+        GroupPlan plan = Planner.plan(
                 profiles,
                 backends.usable().values().stream()
                         .map(b -> new Planner.Candidate(b.id(), b::offer))
@@ -136,10 +142,10 @@ final class Joining {
     }
 
     /** Why buffers cannot move into fresh memory, as far as this rank knows; empty if they can. */
-    private String cannotMove(EpPlan plan, LivenessLocks locks, Map<String, EpBackend> open) {
+    private String cannotMove(GroupPlan plan, LivenessLocks locks, Map<String, EpBackend> open) {
         String me = plan.profiles().get(bootstrap.rank()).label();
         Optional<String> fixed = open.values().stream()
-                .filter(backend -> !(backend instanceof RecoverableBackend))
+                .filter(backend -> backend.as(RecoverableBackend.class).isEmpty())
                 .map(backend ->
                         me + " uses " + backend.id() + ", which cannot allocate memory for only some of the ranks")
                 .findFirst();
@@ -184,7 +190,7 @@ final class Joining {
     }
 
     private EpDevice openDevice() {
-        String text = config.get(EpKeys.DEVICE);
+        String text = EpKeys.DEVICE.get(config);
         String type = Device.parse(text).type();
         DeviceProvider provider = devices.usable().get(type);
         if (provider == null) {
@@ -194,7 +200,7 @@ final class Joining {
                     + " to another device");
         }
         Device wanted = RankDevice.of(text, System.getenv(), provider.count());
-        ProbeReport report = provider.probe(new ProbeRequest(wanted, config, PROBE_DEADLINE));
+        ProbeReport report = provider.probe(ProbeRequest.of(wanted, config, PROBE_DEADLINE));
         if (!report.usable()) {
             throw new EpUnavailableException(wanted + " cannot be used: "
                     + report.failures().stream().map(Object::toString).collect(Collectors.joining("; ")));
@@ -210,7 +216,7 @@ final class Joining {
     }
 
     private RankProfile profile(Device device, BackendChoice choice) {
-        ProbeRequest request = new ProbeRequest(device, config, PROBE_DEADLINE);
+        ProbeRequest request = ProbeRequest.of(device, config, PROBE_DEADLINE);
         Map<String, BackendProfile> found = new TreeMap<>();
         // A probe takes time, and loads libraries: not for what the plan may not use.
         backends.usable()
@@ -219,8 +225,8 @@ final class Joining {
                         choice.refuses(id)
                                 .map(why -> new BackendProfile(false, "not probed: " + why, Map.of()))
                                 .orElseGet(() -> probe(provider, request))));
-        Surroundings around = Surroundings.of(device, place, config.get(EpKeys.NIC_GID_INDEX));
-        int ranks = config.get(EpKeys.HOST_RANKS);
+        Surroundings around = Surroundings.of(device, place, EpKeys.NIC_GID_INDEX.get(config));
+        int ranks = EpKeys.HOST_RANKS.get(config);
         String madeUp = ranks == 0 ? "" : "/" + bootstrap.rank() / ranks;
         return new RankProfile(
                 bootstrap.rank(),
@@ -291,7 +297,7 @@ final class Joining {
         return List.copyOf(keys);
     }
 
-    private void openBackends(EpPlan plan, EpDevice device, Duration setup, Map<String, EpBackend> open) {
+    private void openBackends(GroupPlan plan, EpDevice device, Duration setup, Map<String, EpBackend> open) {
         int rank = bootstrap.rank();
         for (String id : plan.backends()) {
             List<Integer> ranks = plan.ranksUsing(id);
@@ -303,16 +309,10 @@ final class Joining {
                 throw new EpException("the plan names backend " + id + ", which this rank does not have");
             }
             Bootstrap members = bootstrap.subgroup("backend-" + id, ranks);
-            open.put(id, provider.open(new OpenContext(plan, rank, ranks, members, device, config, setup)));
+            open.put(
+                    id,
+                    provider.open(new OpenContext(plan, plan.profiles(), rank, ranks, members, device, config, setup)));
         }
-        List<String> allocators = open.values().stream()
-                .filter(EpBackend::allocates)
-                .map(EpBackend::id)
-                .sorted()
-                .toList();
-        if (allocators.size() > 1) {
-            throw new EpUnavailableException("backends " + String.join(" and ", allocators)
-                    + " both want to allocate the symmetric memory; leave one out with " + EpKeys.EXCLUDE.name());
-        }
+        OpenBackends.check(open.values());
     }
 }

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpDevice;
@@ -15,8 +16,11 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
 
 /** Makes symmetric memory of this rank and reaches that of its peers, through the open backends of a group. */
@@ -25,12 +29,6 @@ final class MemoryMaker {
     private final OpenBackends backends;
     private final UsablePaths paths;
 
-    /** A step of a backend in which its ranks make memory reachable together. */
-    interface Exposing {
-        /** As {@link EpBackend#expose}. */
-        SymmetricBuffer expose(EpBackend backend, long bytes, Optional<ExposedMemory> memory);
-    }
-
     /**
      * Ranks that make memory together.
      *
@@ -38,11 +36,22 @@ final class MemoryMaker {
      * @param agreement of these ranks
      * @param step name of the step in which they tell each other that they have allocated memory, unique in the life of the agreement
      * @param left time that this step may take
-     * @param exposing makes memory reachable among these ranks
+     * @param name of the memory, unique among the buffers of the group
+     * @param among a backend as these ranks use it
      */
-    record Members(List<Integer> ranks, Agreement agreement, String step, Supplier<Duration> left, Exposing exposing) {
+    record Members(
+            List<Integer> ranks,
+            Agreement agreement,
+            String step,
+            Supplier<Duration> left,
+            String name,
+            UnaryOperator<EpBackend> among) {
         Members {
             ranks = List.copyOf(ranks);
+        }
+
+        private <C> C as(Class<C> capability, EpBackend backend) {
+            return among.apply(backend).as(capability).orElseThrow();
         }
     }
 
@@ -71,14 +80,18 @@ final class MemoryMaker {
     Made make(long bytes, Optional<GpuWindow> window, List<SymmetricBuffer> given, Members members) {
         List<SymmetricBuffer> exposed = new ArrayList<>(given);
         Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
-        Optional<EpBackend> allocator =
-                backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
+        Optional<EpBackend> allocator = backends.allocator(Purpose.MAPPED);
         DeviceMemory local;
         Runnable freeWindow = () -> window.ifPresent(GpuWindow::close);
         Runnable freeLocal = freeWindow;
         try {
             if (allocator.isPresent()) {
-                SymmetricBuffer own = members.exposing().expose(allocator.get(), bytes, Optional.empty());
+                SymmetricBuffer own = members.as(AllocatesMemory.class, allocator.get())
+                        .allocate(
+                                members.name(),
+                                bytes,
+                                Purpose.MAPPED,
+                                members.left().get());
                 exposed.add(own);
                 byBackend.put(allocator.get().id(), own);
                 local = own.local();
@@ -109,7 +122,7 @@ final class MemoryMaker {
             members.agreement()
                     .exchange(members.step(), new byte[0], members.left().get());
             ExposedMemory registered = window.map(GpuWindow::exposed).orElseGet(() -> ExposedMemory.of(local));
-            register(registered, exposed, byBackend, members.exposing());
+            register(registered, exposed, byBackend, members);
             made = paths.reach(tracked.memory(), byBackend, window, members.ranks());
         } catch (RuntimeException | Error e) {
             try {
@@ -135,14 +148,12 @@ final class MemoryMaker {
             ExposedMemory memory,
             List<SymmetricBuffer> exposed,
             Map<String, SymmetricBuffer> byBackend,
-            Exposing exposing) {
-        for (EpBackend backend : backends.byId().values()) {
-            if (!byBackend.containsKey(backend.id()) && !backend.allocatesWindow()) {
-                SymmetricBuffer registered =
-                        exposing.expose(backend, memory.memory().byteSize(), Optional.of(memory));
-                exposed.add(registered);
-                byBackend.put(backend.id(), registered);
-            }
+            Members members) {
+        for (EpBackend backend : backends.registering()) {
+            SymmetricBuffer registered = members.as(RegistersMemory.class, backend)
+                    .register(members.name(), memory, members.left().get());
+            exposed.add(registered);
+            byBackend.put(backend.id(), registered);
         }
     }
 }

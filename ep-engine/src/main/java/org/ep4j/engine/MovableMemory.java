@@ -7,18 +7,17 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.KnownPeers;
 import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.sync.FreshMemory;
 import org.ep4j.engine.sync.SymmetricMemory;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
-import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.RecoverableBackend;
-import org.ep4j.spi.SymmetricBuffer;
 
 /**
  * The memory of a buffer that moves: the newest, the one before it, and that through which ranks agree on who goes on. What a rank gives
@@ -29,7 +28,7 @@ final class MovableMemory implements FreshMemory {
 
     private final String name;
     private final long bytes;
-    private final EpPlan plan;
+    private final GroupPlan plan;
     private final MemoryMaker maker;
     private final Optional<Supplier<GpuWindow>> windows;
     private final Control control;
@@ -60,7 +59,7 @@ final class MovableMemory implements FreshMemory {
     MovableMemory(
             String name,
             long bytes,
-            EpPlan plan,
+            GroupPlan plan,
             MemoryMaker maker,
             Optional<Supplier<GpuWindow>> windows,
             Control control) {
@@ -91,7 +90,7 @@ final class MovableMemory implements FreshMemory {
     public SymmetricMemory make(
             Bootstrap members, List<Integer> ranks, long epoch, Duration longest, Preparation preparation) {
         Deadline end = Deadline.in(longest);
-        Agreement agreement = new Agreement(members, ranks);
+        Agreement agreement = new Agreement(members, ranks, new KnownPeers(plan, ranks.get(members.rank())));
         Optional<GpuWindow> window = windows.map(one -> window(one, agreement, end));
         MemoryMaker.Made made;
         try {
@@ -104,8 +103,8 @@ final class MovableMemory implements FreshMemory {
                             agreement,
                             "allocated",
                             end::left,
-                            (backend, size, memory) ->
-                                    expose(backend, members, ranks, epoch, size, memory, end.left())));
+                            name + "-epoch-" + epoch,
+                            backend -> among(members, ranks, backend)));
         } catch (RuntimeException | Error e) {
             // Members that do not use the backend which has failed.
             agreement.refuse("made", e, end.left());
@@ -153,18 +152,11 @@ final class MovableMemory implements FreshMemory {
         }
     }
 
-    private SymmetricBuffer expose(
-            EpBackend backend,
-            Bootstrap members,
-            List<Integer> ranks,
-            long epoch,
-            long size,
-            Optional<ExposedMemory> memory,
-            Duration longest) {
-        if (!(backend instanceof RecoverableBackend recoverable)) {
-            throw new EpException(
-                    backend.id() + " cannot allocate new memory, but a recovery of this buffer needs new memory");
-        }
+    /** The backend for those of the members that used it before. */
+    private EpBackend among(Bootstrap members, List<Integer> ranks, EpBackend backend) {
+        RecoverableBackend recoverable = backend.as(RecoverableBackend.class)
+                .orElseThrow(() -> new EpException(
+                        backend.id() + " cannot allocate new memory, but a recovery of this buffer needs new memory"));
         List<Integer> users = plan.ranksUsing(backend.id());
         List<Integer> left = ranks.stream().filter(users::contains).toList();
         Bootstrap among = left.equals(ranks)
@@ -172,7 +164,7 @@ final class MovableMemory implements FreshMemory {
                 : members.subgroup(
                         "backend-" + backend.id(),
                         left.stream().map(ranks::indexOf).toList());
-        return recoverable.exposeAmong(among, left, name + "-epoch-" + epoch, size, memory, longest);
+        return recoverable.among(among, left);
     }
 
     @Override

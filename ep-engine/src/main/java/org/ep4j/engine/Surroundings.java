@@ -6,10 +6,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.Device;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Localities;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LinuxTopology;
 import org.ep4j.topology.read.Topologies;
@@ -38,7 +39,9 @@ record Surroundings(Locality locality, String domain) {
         return machine.locality().gpu() < 0
                 ? machine
                 : new Surroundings(
-                        machine.locality().within(Runtime.getRuntime().availableProcessors()), machine.domain());
+                        machine.locality()
+                                .withAtMostProcessors(Runtime.getRuntime().availableProcessors()),
+                        machine.domain());
     }
 
     /**
@@ -117,11 +120,11 @@ record Surroundings(Locality locality, String domain) {
 
     /** Whatever its place is, the NICs of the host are there. */
     private static Surroundings withoutPlace(Topology topology, int gidIndex, FileTree files) {
-        return new Surroundings(Locality.ofHost(topology, 0, ProcessNuma.of(files), gidIndex), "");
+        return new Surroundings(Localities.ofHost(topology, 0, ProcessNuma.of(files), gidIndex), "");
     }
 
     private static Surroundings around(Gpu gpu, Topology topology, int gidIndex, FileTree files) {
-        return new Surroundings(Locality.of(topology, gpu, gidIndex), domain(gpu, files));
+        return new Surroundings(Localities.of(topology, gpu, gidIndex), domain(gpu, files));
     }
 
     /** Without a channel nothing is shared beyond the host, whatever NVLinks reach. */

@@ -9,13 +9,13 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PathKind;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.MappedPeers;
@@ -23,13 +23,13 @@ import org.ep4j.spi.SymmetricBuffer;
 
 /** The paths of a plan as one rank's engine uses them: it stores into mapped memory, and posts to the rest. */
 final class UsablePaths {
-    private static final Set<PathKind> POSTED = Set.of(PathKind.HOST_POSTED, PathKind.DEVICE_POSTED);
+    private static final Set<EpPath.Kind> POSTED = Set.of(EpPath.Kind.HOST_POSTED, EpPath.Kind.DEVICE_POSTED);
 
-    private final EpPlan plan;
+    private final GroupPlan plan;
     private final int rank;
     private final Rails rails;
 
-    UsablePaths(EpPlan plan, int rank) {
+    UsablePaths(GroupPlan plan, int rank) {
         this.plan = plan;
         this.rank = rank;
         this.rails = Rails.of(plan);
@@ -45,7 +45,7 @@ final class UsablePaths {
      *
      * @throws EpUnavailableException with path, backend and remedy
      */
-    static void check(EpPlan plan) {
+    static void check(GroupPlan plan) {
         plan.examples().forEach(path -> check(plan, path.from(), path.to()));
         for (int rank : plan.exampleRanks()) {
             Set<String> mapped = plan.mappedBy(rank);
@@ -54,7 +54,7 @@ final class UsablePaths {
                         + plan.profiles().get(rank).label() + " and of its peers is mapped by several backends ("
                         + String.join(", ", mapped)
                         + "), but only one backend can allocate this memory; leave the other backends out with "
-                        + EpKeys.EXCLUDE.name());
+                        + EpKeys.BACKEND_EXCLUDE.name());
             }
             if (isGpu(plan, rank) && plan.pathKinds(rank).containsAll(POSTED)) {
                 throw postsInTwoWays(plan, rank);
@@ -62,13 +62,13 @@ final class UsablePaths {
         }
     }
 
-    private static void check(EpPlan plan, int from, int to) {
-        PathKind kind = plan.pathKind(from, to);
+    private static void check(GroupPlan plan, int from, int to) {
+        EpPath.Kind kind = plan.pathKind(from, to);
         boolean fromHost = !isGpu(plan, from);
-        if (kind == PathKind.DEVICE_POSTED && fromHost) {
+        if (kind == EpPath.Kind.DEVICE_POSTED && fromHost) {
             throw unusable(plan, from, to, "ranks on the host have no GPU that could post");
         }
-        if (kind != PathKind.MAPPED && fromHost == isGpu(plan, to)) {
+        if (kind != EpPath.Kind.MAPPED && fromHost == isGpu(plan, to)) {
             throw unusable(
                     plan,
                     from,
@@ -81,12 +81,12 @@ final class UsablePaths {
                     + ", but the path in the opposite direction is " + plan.pathKind(to, from) + " over "
                     + plan.backend(to, from)
                     + "; GPUs need the same kind of path in both directions: exclude one of the two backends with "
-                    + EpKeys.EXCLUDE.name());
+                    + EpKeys.BACKEND_EXCLUDE.name());
         }
     }
 
-    private static EpUnavailableException postsInTwoWays(EpPlan plan, int rank) {
-        Map<PathKind, Integer> peers = new EnumMap<>(PathKind.class);
+    private static EpUnavailableException postsInTwoWays(GroupPlan plan, int rank) {
+        Map<EpPath.Kind, Integer> peers = new EnumMap<>(EpPath.Kind.class);
         for (int peer = 0; peer < plan.ranks(); peer++) {
             peers.putIfAbsent(plan.pathKind(rank, peer), peer);
         }
@@ -97,20 +97,20 @@ final class UsablePaths {
                                 + plan.backend(rank, one.getValue()))
                         .collect(Collectors.joining(" and to "))
                 + "; kernels must post by the same kind of path to all peers: exclude one of the two backends with "
-                + EpKeys.EXCLUDE.name());
+                + EpKeys.BACKEND_EXCLUDE.name());
     }
 
-    private static boolean isGpu(EpPlan plan, int of) {
+    private static boolean isGpu(GroupPlan plan, int of) {
         return plan.profiles().get(of).device().isGpu();
     }
 
-    private static EpUnavailableException unusable(EpPlan plan, int from, int to, String reason) {
+    private static EpUnavailableException unusable(GroupPlan plan, int from, int to, String reason) {
         String backend = plan.backend(from, to);
         return new EpUnavailableException("the path from "
                 + plan.profiles().get(from).label() + " to "
                 + plan.profiles().get(to).label() + " is " + plan.pathKind(from, to) + " over " + backend
-                + ", which the engine cannot use: " + reason + "; leave the backend out with " + EpKeys.EXCLUDE.name()
-                + "=" + backend);
+                + ", which the engine cannot use: " + reason + "; leave the backend out with "
+                + EpKeys.BACKEND_EXCLUDE.name() + "=" + backend);
     }
 
     /**
@@ -143,7 +143,7 @@ final class UsablePaths {
             }
         }
         SymmetricMemory reached = new SymmetricMemory(rank, local, mapped, postedTo, postedFrom);
-        return window.map(w -> w.in(reached, plan.ranks())).orElse(reached);
+        return window.map(w -> w.in(reached, plan)).orElse(reached);
     }
 
     /** Ranks that this one reaches through memory that it maps. */
@@ -171,12 +171,13 @@ final class UsablePaths {
     }
 
     private HostPosted posted(int from, int to, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
-        return plan.pathKind(from, to) == PathKind.DEVICE_POSTED
+        return plan.pathKind(from, to) == EpPath.Kind.DEVICE_POSTED
                 ? window.orElseThrow(() -> unusable(
                         plan,
                         from,
                         to,
-                        "the backend has a defect: it offers DEVICE_POSTED paths, but allocates no window"))
+                        "the backend has a defect: it offers DEVICE_POSTED paths, but does not allocate memory with"
+                                + " purpose DEVICE_POSTED (AllocatesMemory)"))
                 : as(HostPosted.class, from, to, byBackend);
     }
 

@@ -7,10 +7,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 
 /**

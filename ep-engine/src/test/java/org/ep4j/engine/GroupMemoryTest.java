@@ -14,26 +14,24 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
+import org.ep4j.EpPath;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
@@ -47,9 +45,8 @@ final class GroupMemoryTest {
     @Test
     void memoryThatABackendHasRegisteredIsFreedAfterwardsWhenAnotherBackendFails() {
         List<RankProfile> profiles = List.of(new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of()));
-        PathOffer local = new PathOffer(PathKind.LOCAL, 1, 1, List.of());
-        EpPlan plan = EpPlan.of(profiles, List.of(new PairPath(0, 0, "local", local, List.of())));
-        Bootstrap alone = Bootstraps.inProcess(1).get(0);
+        GroupPlan plan = GroupPlan.of(profiles, List.of(local(0)));
+        Bootstrap alone = Bootstrap.inProcess(1).get(0);
         try (Group group = new Group(
                 alone,
                 EpConfig.builder(Map.of(), Map.of()).build(),
@@ -73,21 +70,24 @@ final class GroupMemoryTest {
                         "allocated", "a registered", "b registered", "b deregistered", "a deregistered", "freed");
     }
 
+    private static EpPath local(int rank) {
+        return EpPath.builder(rank, rank, "local", EpPath.Kind.LOCAL).build();
+    }
+
+    private static EpPath mapped(int from) {
+        return EpPath.builder(from, 1 - from, "a", EpPath.Kind.MAPPED)
+                .gigabytesPerSecond(1)
+                .latencyMicros(1)
+                .build();
+    }
+
     @Test
     void noRankRegistersMemoryIfOneOfThemHasTooLittle() throws Exception {
         List<RankProfile> profiles = IntStream.range(0, 2)
                 .mapToObj(r -> new RankProfile(r, "h", "h", 1 + r, Device.HOST, Map.of(), Map.of()))
                 .toList();
-        PathOffer local = new PathOffer(PathKind.LOCAL, 1, 1, List.of());
-        PathOffer mapped = new PathOffer(PathKind.MAPPED, 1, 1, List.of());
-        EpPlan plan = EpPlan.of(
-                profiles,
-                List.of(
-                        new PairPath(0, 0, "local", local, List.of()),
-                        new PairPath(0, 1, "a", mapped, List.of()),
-                        new PairPath(1, 0, "a", mapped, List.of()),
-                        new PairPath(1, 1, "local", local, List.of())));
-        List<Bootstrap> both = Bootstraps.inProcess(2);
+        GroupPlan plan = GroupPlan.of(profiles, List.of(local(0), mapped(0), mapped(1), local(1)));
+        List<Bootstrap> both = Bootstrap.inProcess(2);
         EpShape shape = EpShape.builder(64, 8, 2).maxTokens(4).build();
         List<CompletableFuture<Throwable>> failures = new ArrayList<>();
         for (Bootstrap bootstrap : both) {
@@ -114,7 +114,7 @@ final class GroupMemoryTest {
         assertThat(events).containsExactly("allocated", "freed");
     }
 
-    private final class LoudBackend implements EpBackend {
+    private final class LoudBackend implements EpBackend, RegistersMemory {
         private final String id;
         private final boolean full;
 
@@ -129,12 +129,7 @@ final class GroupMemoryTest {
         }
 
         @Override
-        public boolean allocates() {
-            return false;
-        }
-
-        @Override
-        public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+        public SymmetricBuffer register(String name, ExposedMemory memory, Duration timeout) {
             if (full) {
                 throw new EpResourceException(id + " has no room");
             }
@@ -142,7 +137,7 @@ final class GroupMemoryTest {
             return new SymmetricBuffer() {
                 @Override
                 public DeviceMemory local() {
-                    return memory.orElseThrow().memory();
+                    return memory.memory();
                 }
 
                 @Override
@@ -151,6 +146,14 @@ final class GroupMemoryTest {
                 }
             };
         }
+
+        @Override
+        public Optional<String> refusal(ExposedMemory.Kind kind) {
+            return Optional.empty();
+        }
+
+        @Override
+        public void tryRegister(ExposedMemory memory) {}
 
         @Override
         public void close() {}

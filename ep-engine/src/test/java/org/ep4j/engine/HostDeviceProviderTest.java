@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.engine.rows.RowsForTests;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
@@ -20,7 +20,7 @@ class HostDeviceProviderTest {
     private static ProbeReport probe(String rows) {
         EpConfig config =
                 EpConfig.builder(Map.of(), Map.of()).set("ep.host.rows", rows).build();
-        return new HostDeviceProvider().probe(new ProbeRequest(Device.HOST, config, Guard.minute()));
+        return new HostDeviceProvider().probe(ProbeRequest.of(Device.HOST, config, Guard.minute()));
     }
 
     private static Check rowsCheck(ProbeReport report) {

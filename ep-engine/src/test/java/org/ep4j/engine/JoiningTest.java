@@ -9,13 +9,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.config.EpKeys;
-import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -27,8 +28,8 @@ final class JoiningTest {
     private static final String BACKEND = "threads";
 
     private static BackendProfile joined(EpConfig.Builder config) {
-        try (EpGroup group = EpGroup.join(Bootstraps.inProcess(1).get(0), config.build())) {
-            return group.plan().profiles().get(0).backend(BACKEND).orElseThrow();
+        try (EpGroup group = EpGroup.join(Bootstrap.inProcess(1).get(0), config.build())) {
+            return GroupPlan.of(group.plan()).profiles().get(0).backend(BACKEND).orElseThrow();
         }
     }
 
@@ -40,13 +41,13 @@ final class JoiningTest {
     @Test
     void aBackendThatMayBeUsedIsProbed() {
         assertThat(joined(config()).why()).contains("its probe failed", "probed");
-        assertThat(joined(config().set(EpKeys.REQUIRE, BACKEND)).why()).contains("its probe failed");
+        assertThat(joined(config().require(BACKEND)).why()).contains("its probe failed");
         assertThat(joined(EpConfig.builder(Map.of(), Map.of()))).matches(BackendProfile::usable);
     }
 
     @Test
     void aBackendThatMayNotBeUsedIsNotProbedAndThePlanSaysWhy() {
-        BackendProfile excluded = joined(config().set(EpKeys.EXCLUDE, BACKEND));
+        BackendProfile excluded = joined(config().exclude(BACKEND));
         assertThat(excluded.usable()).isFalse();
         assertThat(excluded.why()).isEqualTo("not probed: excluded by ep.backend.exclude");
         assertThat(excluded.facts()).isEmpty();
@@ -54,9 +55,22 @@ final class JoiningTest {
 
     @Test
     void aRequiredBackendThatIsNotThereIsToldThoughNothingWasProbed() {
-        assertThatThrownBy(() -> joined(config().set(EpKeys.REQUIRE, "nothing-here")))
+        assertThatThrownBy(() -> joined(config().require("nothing-here")))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("backend nothing-here is not on the class path, which has: threads");
+    }
+
+    @Test
+    void aRankThatLeavesWhileOthersJoinLeavesThemToJoinAgain() {
+        List<Bootstrap> members = Bootstrap.inProcess(2);
+        members.get(1).close();
+        EpConfig alone = config().build();
+        assertThatThrownBy(() -> EpGroup.join(members.get(0), alone))
+                .isInstanceOfSatisfying(EpPeerLostException.class, e -> {
+                    assertThat(e.failure().peer()).isEqualTo(1);
+                    assertThat(e.recourse()).isEqualTo(EpException.Recourse.REJOIN);
+                    assertThat(e).hasMessageContaining("rank 1 has left").hasCauseInstanceOf(EpPeerLostException.class);
+                });
     }
 
     /** Joins a group of its own, and prints how that ended. */
@@ -65,7 +79,7 @@ final class JoiningTest {
 
         public static void main(String[] args) {
             try (EpGroup group = EpGroup.join(
-                    Bootstraps.inProcess(1).get(0), EpConfig.builder().build())) {
+                    Bootstrap.inProcess(1).get(0), EpConfig.builder().build())) {
                 System.out.println("joined " + group.size());
             } catch (EpException e) {
                 System.out.println(e.getClass().getSimpleName() + ": " + e.getMessage());

@@ -8,18 +8,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
 import org.ep4j.EpException;
-import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.EpPath;
 import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -31,10 +28,10 @@ final class MovableMemoryTest {
 
     @Test
     void aMoveThatFailsGivesBackTheFreshMemoryAndKeepsTheOneInUse() {
-        Bootstrap alone = Bootstraps.inProcess(1).get(0);
-        EpPlan plan = EpPlan.of(
+        Bootstrap alone = Bootstrap.inProcess(1).get(0);
+        GroupPlan plan = GroupPlan.of(
                 List.of(new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of())),
-                List.of(new PairPath(0, 0, "local", new PathOffer(PathKind.LOCAL, 1, 1, List.of()), List.of())));
+                List.of(EpPath.builder(0, 0, "local", EpPath.Kind.LOCAL).build()));
         MemoryMaker maker = new MemoryMaker(new HostDevice(), new OpenBackends(Map.of()), new UsablePaths(plan, 0));
         ControlSlots.Memory control =
                 new ControlSlots.Memory(HostMemory.of(ByteBuffer.allocateDirect(64)), Map.of(), Map.of());

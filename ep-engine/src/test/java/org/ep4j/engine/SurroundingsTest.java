@@ -7,15 +7,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
-import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
-import org.ep4j.topology.Topology;
-import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Localities;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.PciId;
+import org.ep4j.topology.model.Topology;
+import org.ep4j.topology.model.TopologyException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -157,7 +158,7 @@ final class SurroundingsTest {
     }
 
     private static Surroundings hostOf(Topology topology) {
-        return new Surroundings(Locality.ofHost(topology, 0, -1), "");
+        return new Surroundings(Localities.ofHost(topology, 0, -1), "");
     }
 
     private static Topology twoGpus() {

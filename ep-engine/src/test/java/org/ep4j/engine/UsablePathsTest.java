@@ -9,12 +9,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.BiFunction;
 import org.ep4j.Device;
+import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.RankProfile;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -22,7 +20,7 @@ import org.junit.jupiter.api.Test;
 class UsablePathsTest {
     @Test
     void refusesGpusThatReachEachOtherInTwoWays() {
-        EpPlan plan = plan(3, "cuda", (from, to) -> from < to ? PathKind.MAPPED : PathKind.HOST_POSTED);
+        GroupPlan plan = plan(3, "cuda", (from, to) -> from < to ? EpPath.Kind.MAPPED : EpPath.Kind.HOST_POSTED);
         assertThatThrownBy(() -> UsablePaths.check(plan))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining(
@@ -32,7 +30,8 @@ class UsablePathsTest {
 
     @Test
     void refusesAGpuThatPostsInTwoWays() {
-        EpPlan plan = plan(3, "cuda", (from, to) -> from + to == 1 ? PathKind.DEVICE_POSTED : PathKind.HOST_POSTED);
+        GroupPlan plan =
+                plan(3, "cuda", (from, to) -> from + to == 1 ? EpPath.Kind.DEVICE_POSTED : EpPath.Kind.HOST_POSTED);
         assertThatThrownBy(() -> UsablePaths.check(plan))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("by HOST_POSTED over host_posted")
@@ -43,21 +42,24 @@ class UsablePathsTest {
 
     @Test
     void takesHostsThatReachEachOtherInTwoWays() {
-        EpPlan plan = plan(3, "host", (from, to) -> from < to ? PathKind.MAPPED : PathKind.HOST_POSTED);
+        GroupPlan plan = plan(3, "host", (from, to) -> from < to ? EpPath.Kind.MAPPED : EpPath.Kind.HOST_POSTED);
         assertThatCode(() -> UsablePaths.check(plan)).doesNotThrowAnyException();
     }
 
-    private static EpPlan plan(int ranks, String device, BiFunction<Integer, Integer, PathKind> kinds) {
+    private static GroupPlan plan(int ranks, String device, BiFunction<Integer, Integer, EpPath.Kind> kinds) {
         List<RankProfile> profiles = new ArrayList<>();
-        List<PairPath> paths = new ArrayList<>();
+        List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < ranks; from++) {
             profiles.add(new RankProfile(from, "host-id", "host", 1, new Device(device, from), Map.of(), Map.of()));
             for (int to = 0; to < ranks; to++) {
-                PathKind kind = from == to ? PathKind.LOCAL : kinds.apply(from, to);
+                EpPath.Kind kind = from == to ? EpPath.Kind.LOCAL : kinds.apply(from, to);
                 String backend = kind.name().toLowerCase(Locale.ROOT);
-                paths.add(new PairPath(from, to, backend, new PathOffer(kind, 1, 1, List.of()), List.of()));
+                paths.add(EpPath.builder(from, to, backend, kind)
+                        .gigabytesPerSecond(1)
+                        .latencyMicros(1)
+                        .build());
             }
         }
-        return EpPlan.of(profiles, paths);
+        return GroupPlan.of(profiles, paths);
     }
 }

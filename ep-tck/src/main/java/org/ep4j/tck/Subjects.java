@@ -8,11 +8,12 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.TreeMap;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.PlanOptions;
+import org.ep4j.plan.Settings;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
@@ -54,12 +55,12 @@ public final class Subjects {
         Device device = Device.parse(subject.device());
         EpConfig config = config(subject);
         backend(subject.backend())
-                .map(p -> p.probe(new ProbeRequest(device, config, Patience.here(PROBE))))
+                .map(p -> p.probe(ProbeRequest.of(device, config, Patience.here(PROBE))))
                 .ifPresentOrElse(
                         report -> addFailures(report, reasons),
                         () -> reasons.add("no backend " + subject.backend() + " on the class path"));
         device(device.type())
-                .map(p -> p.probe(new ProbeRequest(device, config, Patience.here(PROBE))))
+                .map(p -> p.probe(ProbeRequest.of(device, config, Patience.here(PROBE))))
                 .ifPresentOrElse(
                         report -> addFailures(report, reasons),
                         () -> reasons.add("no device " + device.type() + " on the class path"));
@@ -71,7 +72,7 @@ public final class Subjects {
         Map<String, String> found = new TreeMap<>();
         Device device = Device.parse(subject.device());
         backend(subject.backend())
-                .map(p -> p.probe(new ProbeRequest(device, config(subject), Patience.here(PROBE))))
+                .map(p -> p.probe(ProbeRequest.of(device, config(subject), Patience.here(PROBE))))
                 .ifPresent(report ->
                         report.checks().forEach(c -> found.put("probe " + c.code(), c.status() + ": " + c.detail())));
         return found;
@@ -86,7 +87,7 @@ public final class Subjects {
     /** Settings of a subject's groups. */
     public static Map<String, String> settings(TckSubject subject) {
         Map<String, String> all = new TreeMap<>();
-        all.put(EpKeys.REQUIRE.name(), subject.backend());
+        all.put(EpKeys.BACKEND_REQUIRE.name(), subject.backend());
         all.put(EpKeys.TIMEOUT.name(), Patience.here(OPERATION).toSeconds() + "s");
         all.put(EpKeys.SETUP_TIMEOUT.name(), Patience.here(SETUP).toSeconds() + "s");
         all.put(EpKeys.DEVICE.name(), subject.device());
@@ -104,7 +105,7 @@ public final class Subjects {
         List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
         ServiceLoader.load(EpBackendProvider.class, Subjects.class.getClassLoader())
                 .forEach(provider -> keys.addAll(provider.configKeys()));
-        config.check(keys);
+        Settings.check(config, keys);
         PlanOptions.from(config);
         NicChoice.from(config);
     }

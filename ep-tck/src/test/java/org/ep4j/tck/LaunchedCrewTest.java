@@ -6,8 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.Bootstrap;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.faults.Hung;
@@ -56,7 +55,7 @@ final class LaunchedCrewTest {
         }
     }
 
-    private final List<Bootstrap> members = Bootstraps.inProcess(RANKS);
+    private final List<Bootstrap> members = Bootstrap.inProcess(RANKS);
     private final List<Thread> servers = new ArrayList<>();
 
     private RuleRunner runner() {

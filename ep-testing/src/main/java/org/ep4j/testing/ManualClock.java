@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Time that stands still until a test advances it. This module does not know {@code org.ep4j.spi.NanoClock}, but has its methods: a
- * subclass in the tests of a module implements it without a line of code.
+ * Time that stands still until a test advances it. This module does not know {@code org.ep4j.engine.collective.NanoClock},
+ * but has its methods: a subclass in the tests of a module implements it without a line of code.
  */
 public class ManualClock {
     private static final long SLEEP_NANOS = 1_000_000;

@@ -7,23 +7,22 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-import org.ep4j.DeviceMemory;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpTraffic;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.memory.Resources;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
-import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RecoverableBackend;
-import org.ep4j.spi.RegistersDeviceMemory;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
-import org.ep4j.spi.TrafficSource;
 
 /** The backend, open on one rank. Owns NICs, endpoints, a thread, and the buffers that it made. */
-final class EfaBackend implements RecoverableBackend, RegistersDeviceMemory, TrafficSource {
+final class EfaBackend implements RecoverableBackend, RegistersMemory {
     /** What is under way when a buffer closes has this long to arrive. */
     static final Duration LINGER = Duration.ofSeconds(2);
 
@@ -54,6 +53,18 @@ final class EfaBackend implements RecoverableBackend, RegistersDeviceMemory, Tra
         thread.start();
     }
 
+    /** The same backend among some of its ranks. */
+    private EfaBackend(EfaBackend opened, Collective among) {
+        this.context = opened.context;
+        this.collective = among;
+        this.places = opened.places;
+        this.links = opened.links;
+        this.numbers = opened.numbers;
+        this.resources = opened.resources;
+        this.buffers = opened.buffers;
+        this.thread = opened.thread;
+    }
+
     /** Connects to all peers, so that one that cannot be reached is found now. */
     void greet(Deadline deadline) {
         links.values().forEach(link -> link.greet(deadline));
@@ -65,40 +76,18 @@ final class EfaBackend implements RecoverableBackend, RegistersDeviceMemory, Tra
     }
 
     @Override
-    public boolean allocates() {
-        return false;
+    public EpBackend among(Bootstrap members, List<Integer> ranks) {
+        return new EfaBackend(this, collective.among(members, ranks));
     }
 
     @Override
-    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-        return expose(collective, name, bytes, memory, deadline);
-    }
-
-    @Override
-    public SymmetricBuffer exposeAmong(
-            Bootstrap members,
-            List<Integer> ranks,
-            String name,
-            long bytes,
-            Optional<ExposedMemory> memory,
-            Duration deadline) {
-        return expose(collective.among(members, ranks), name, bytes, memory, deadline);
-    }
-
-    private SymmetricBuffer expose(
-            Collective among, String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+    public SymmetricBuffer register(String name, ExposedMemory memory, Duration timeout) {
         buffers.checkOpen();
-        ExposedMemory given = memory.orElseGet(
-                () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
-        Exposure.Exposed exposed = new Exposure(among, places, numbers)
-                .run(
-                        name,
-                        () -> ExposeArguments.checkRegistered(id(), bytes, memory, this::refusal),
-                        given,
-                        Deadline.in(deadline));
+        Exposure.Exposed exposed = new Exposure(collective, places, numbers)
+                .run(name, () -> ExposeArguments.checkRegistered(memory, this::refusal), memory, Deadline.in(timeout));
         Map<Integer, Link> members = new TreeMap<>(links);
-        members.keySet().retainAll(among.ranks());
-        return buffers.add(new EfaBuffer(name, context.rank(), given.memory(), exposed, members, buffers::remove));
+        members.keySet().retainAll(collective.ranks());
+        return buffers.add(new EfaBuffer(name, context.rank(), memory.memory(), exposed, members, buffers::remove));
     }
 
     @Override
@@ -123,10 +112,10 @@ final class EfaBackend implements RecoverableBackend, RegistersDeviceMemory, Tra
     }
 
     @Override
-    public List<LinkTraffic> traffic() {
+    public List<EpTraffic> traffic() {
         return links.values().stream()
                 .map(Link::traffic)
-                .sorted(Comparator.comparingInt(LinkTraffic::peer))
+                .sorted(Comparator.comparingInt(EpTraffic::peer))
                 .toList();
     }
 
@@ -146,7 +135,7 @@ final class EfaBackend implements RecoverableBackend, RegistersDeviceMemory, Tra
                 + collective.ranks().stream().map(String::valueOf).collect(Collectors.joining(", ")) + " over "
                 + links.values().stream()
                         .flatMap(link -> link.traffic().lanes().stream())
-                        .map(LinkTraffic.OfLane::ports)
+                        .map(EpTraffic.Lane::ports)
                         .distinct()
                         .sorted()
                         .collect(Collectors.joining(", "));

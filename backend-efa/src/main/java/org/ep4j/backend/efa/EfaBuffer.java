@@ -74,16 +74,16 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     }
 
     @Override
-    public void write(int peer, long target, long source, long bytes) {
-        write(peer, target, source, bytes, false);
+    public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
+        put(peer, targetOffset, sourceOffset, bytes, false);
     }
 
     @Override
-    public void writeMessage(int peer, long target, long source, long bytes) {
-        write(peer, target, source, bytes, true);
+    public void putMessage(int peer, long targetOffset, long sourceOffset, long bytes) {
+        put(peer, targetOffset, sourceOffset, bytes, true);
     }
 
-    private void write(int peer, long target, long source, long bytes, boolean message) {
+    private void put(int peer, long target, long source, long bytes, boolean message) {
         Link link = link(peer);
         PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
@@ -94,7 +94,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     }
 
     @Override
-    public void advance(int peer, int counter, long value) {
+    public void signal(int peer, int counter, long value) {
         Link link = link(peer);
         PostedArguments.checkCounter(counter);
         if (!hasClosed(link)) {
@@ -104,7 +104,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     }
 
     @Override
-    public long seen(int counter, int source) {
+    public long counter(int counter, int source) {
         Link link = link(source);
         PostedArguments.checkCounter(counter);
         int index = link.peer().index();
@@ -129,12 +129,12 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     }
 
     @Override
-    public void drain(int peer, Duration deadline) {
-        link(peer).drain(deadline, check);
+    public void flush(int peer, long deadlineNanos) {
+        link(peer).drain(Deadline.at(deadlineNanos), check);
     }
 
     @Override
-    public void checkWhileWaiting(Runnable next) {
+    public void setWaitCheck(Runnable next) {
         check = next;
     }
 

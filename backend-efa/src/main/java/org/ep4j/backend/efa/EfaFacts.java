@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.RankProfile;
 
 /**
  * What a probe tells the planner: providers, the best first, and the NICs of each. A description has none of it.

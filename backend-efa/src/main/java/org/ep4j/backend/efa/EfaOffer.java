@@ -1,14 +1,13 @@
 package org.ep4j.backend.efa;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.NicOffers;
@@ -17,11 +16,11 @@ import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.PerRank;
 import org.ep4j.plan.offer.Staging;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach;
@@ -46,63 +45,66 @@ final class EfaOffer {
 
     EfaOffer() {}
 
-    static ProbeReport describe(DescribeRequest request) {
+    static ProbeReport describe(RankProfile rank, EpConfig config) {
         // What probe refuses is left to probe: a description says which way bytes go, not what this version can do.
-        Check planned = Check.pass(EfaProbe.DEVICE, "device " + request.device().type());
-        String wanted = request.config().get(EfaKeys.PROVIDER).strip();
+        Check planned = Check.pass(EfaProbe.DEVICE, "device " + rank.device().type());
+        String wanted = EfaKeys.PROVIDER.get(config).strip();
         if (!wanted.equals(EfaKeys.AUTO)) {
-            return named(wanted, planned, request);
+            return named(wanted, planned, rank.locality(), config);
         }
         for (NicFamily family : List.of(NicFamily.EFA, NicFamily.CXI)) {
-            Optional<NicPaths> nics = nics(request.locality(), family);
+            Optional<NicPaths> nics = nics(rank.locality(), family);
             if (nics.isPresent()) {
-                return new ProbeReport(
-                        List.of(planned, Check.pass(EfaProbe.NIC, nearest(nics.get())), direct(nics.get())), Map.of());
+                return ProbeReport.builder()
+                        .check(planned)
+                        .check(Check.pass(EfaProbe.NIC, nearest(nics.get())))
+                        .check(direct(nics.get()))
+                        .build();
             }
         }
-        return new ProbeReport(
-                List.of(planned, sockets()),
-                EfaFacts.of(Providers.TCP, interfaces(request)).values());
+        ProbeReport.Builder report = ProbeReport.builder().check(planned).check(sockets());
+        EfaFacts.of(Providers.TCP, interfaces(rank.locality(), config)).values().forEach(report::fact);
+        return report.build();
     }
 
     /** Interfaces that the tcp provider would use, as a probe chooses them. */
-    private static List<String> interfaces(DescribeRequest request) {
-        List<String> names = request.locality().nics().stream()
+    private static List<String> interfaces(Locality locality, EpConfig config) {
+        List<String> names = locality.nics().stream()
                 .filter(nic -> serves(Providers.TCP, nic))
                 .map(NicReach::name)
                 .toList();
-        return Providers.interfaces(request.config(), names);
+        return Providers.interfaces(config, names);
     }
 
     /** What a probe would find of the provider that a setting names. */
-    private static ProbeReport named(String wanted, Check planned, DescribeRequest request) {
+    private static ProbeReport named(String wanted, Check planned, Locality locality, EpConfig config) {
+        ProbeReport.Builder report = ProbeReport.builder().check(planned);
         String core = FabricInfo.core(wanted);
         if (Providers.sockets(wanted)) {
             Check slow = Check.warn(
                     EfaProbe.NIC,
                     EfaKeys.PROVIDER.name() + " is " + wanted + ", which sends over sockets and is slow",
                     "set " + EfaKeys.PROVIDER.name() + " to auto on machines with EFA");
-            return new ProbeReport(
-                    List.of(planned, slow),
-                    EfaFacts.of(wanted, interfaces(request)).values());
+            EfaFacts.of(wanted, interfaces(locality, config)).values().forEach(report::fact);
+            return report.check(slow).build();
         }
-        Optional<NicPaths> nics = NicPaths.of(request.locality(), nic -> serves(core, nic));
+        Optional<NicPaths> nics = NicPaths.of(locality, nic -> serves(core, nic));
         if (nics.isEmpty() && List.of("efa", "efa-direct", "cxi", "verbs").contains(core)) {
             Check missing = Check.fail(
                     EfaProbe.PROVIDER,
                     EfaKeys.PROVIDER.name() + " is " + wanted + ", and there is no NIC of this provider",
                     "set " + EfaKeys.PROVIDER.name() + " to auto or tcp, or leave this backend out");
-            return new ProbeReport(List.of(planned, missing), Map.of());
+            return report.check(missing).build();
         }
-        List<Check> checks = new ArrayList<>(List.of(planned));
         nics.ifPresentOrElse(
-                found -> checks.addAll(List.of(Check.pass(EfaProbe.NIC, nearest(found)), direct(found))),
-                () -> checks.add(Check.pass(EfaProbe.NIC, wanted)));
+                found -> report.check(Check.pass(EfaProbe.NIC, nearest(found))).check(direct(found)),
+                () -> report.check(Check.pass(EfaProbe.NIC, wanted)));
         List<String> names = nics.map(NicPaths::ports).orElse(List.of()).stream()
                 .map(path -> path.nic().name())
                 .distinct()
                 .toList();
-        return new ProbeReport(checks, EfaFacts.of(wanted, names).values());
+        EfaFacts.of(wanted, names).values().forEach(report::fact);
+        return report.build();
     }
 
     private static boolean serves(String core, NicReach nic) {
@@ -185,7 +187,7 @@ final class EfaOffer {
     }
 
     private static Offer other(RankProfile from) {
-        return new PathOffer(PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of())
+        return new PathOffer(EpPath.Kind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of())
                 .withFlow(flow(from, NicFamily.ETHERNET));
     }
 
@@ -217,7 +219,7 @@ final class EfaOffer {
     }
 
     private static Offer fabric(Side from, Side to, double micros) {
-        Offer offer = NicOffers.between(from, to, PathKind.HOST_POSTED, micros);
+        Offer offer = NicOffers.between(from, to, EpPath.Kind.HOST_POSTED, micros);
         return offer instanceof PathOffer path
                 ? path.withFlow(flow(
                         from.rank(),
@@ -238,7 +240,7 @@ final class EfaOffer {
     private static Offer sockets(Side from, Side to) {
         double rate = Math.min(rate(from.nics()), rate(to.nics()));
         PathOffer offer = new PathOffer(
-                        PathKind.HOST_POSTED,
+                        EpPath.Kind.HOST_POSTED,
                         rate,
                         Estimates.SOCKET_MICROS,
                         from.nics().map(NicPaths::names).orElse(List.of()))

@@ -3,13 +3,11 @@ package org.ep4j.backend.efa;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaNicMemory;
 import org.ep4j.engine.gpu.GpuDirect;
@@ -48,8 +46,7 @@ final class EfaProbe {
     /** Below this a group of a few ranks with small shapes does not fit; login shells give 8 MiB. */
     private static final long LITTLE = 256L << 20;
 
-    private final List<Check> checks = new ArrayList<>();
-    private final Map<String, String> facts = new TreeMap<>();
+    private final ProbeReport.Builder report = ProbeReport.builder();
 
     private EfaProbe() {}
 
@@ -58,17 +55,17 @@ final class EfaProbe {
         try {
             probe.run(request);
         } catch (EpException e) {
-            probe.checks.add(Check.fail(
+            probe.report.check(Check.fail(
                     PROVIDER,
                     String.valueOf(e.getMessage()),
                     "run fi_info, and set FI_LOG_LEVEL=warn for libfabric's log"));
         }
-        return new ProbeReport(probe.checks, probe.facts);
+        return probe.report.build();
     }
 
     private void run(ProbeRequest request) {
         Check kind = EfaOffer.device(request.device());
-        checks.add(kind);
+        report.check(kind);
         if (kind.status() != Check.Status.PASS) {
             notRun(LIBRARY, PROVIDER, NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
             return;
@@ -76,11 +73,11 @@ final class EfaProbe {
         try {
             FabricLibrary.load();
         } catch (FabricLibrary.Missing e) {
-            checks.add(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
+            report.check(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
             notRun(PROVIDER, NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
             return;
         }
-        checks.add(Check.pass(LIBRARY, "libfabric.so.1 is loaded, version " + FabricLibrary.version()));
+        report.check(Check.pass(LIBRARY, "libfabric.so.1 is loaded, version " + FabricLibrary.version()));
         try (FabricList list = FabricList.all(GpuMemory.wanted(request.device(), request.config()))) {
             look(list, request.device(), request.config());
         }
@@ -89,33 +86,33 @@ final class EfaProbe {
     private void look(FabricList list, Device device, EpConfig config) {
         List<FabricInfo> usable = Providers.usable(list.infos(), config);
         if (usable.isEmpty()) {
-            checks.add(noProvider(list.infos(), config));
+            report.check(noProvider(list.infos(), config));
             notRun(NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
             return;
         }
         EfaFacts found = EfaFacts.of(usable);
-        facts.putAll(found.values());
-        checks.add(Check.pass(
+        found.values().forEach(report::fact);
+        report.check(Check.pass(
                 PROVIDER,
                 found.providers().stream()
                         .map(provider -> provider + " on " + String.join(", ", found.nics(provider)))
                         .collect(Collectors.joining("; "))));
         FabricInfo best = usable.get(0);
-        facts.put(ProbeReport.SUMMARY, Providers.title(best.provider()) + " by libfabric " + FabricLibrary.version());
+        report.fact(ProbeReport.SUMMARY, Providers.title(best.provider()) + " by libfabric " + FabricLibrary.version());
         boolean network = Providers.sockets(best.provider());
         boolean none = Providers.software(best.provider());
-        checks.add(network ? EfaOffer.sockets() : Check.pass(NIC, best.provider() + " on " + best.device()));
-        checks.add(direct(device, config, best));
-        checks.add(endpoint(list, best, config));
-        checks.add(settings(config));
-        checks.add(none ? Check.pass(MEMORY, best.provider() + " locks no memory") : memory());
+        report.check(network ? EfaOffer.sockets() : Check.pass(NIC, best.provider() + " on " + best.device()));
+        report.check(direct(device, config, best));
+        report.check(endpoint(list, best, config));
+        report.check(settings(config));
+        report.check(none ? Check.pass(MEMORY, best.provider() + " locks no memory") : memory());
     }
 
     /** What there is besides, for one who named something else. */
     static Check noProvider(List<FabricInfo> all, EpConfig config) {
-        String wanted = config.get(EfaKeys.PROVIDER);
+        String wanted = EfaKeys.PROVIDER.get(config);
         String there = all.stream().map(FabricInfo::provider).distinct().collect(Collectors.joining(", "));
-        String interfaces = config.get(EfaKeys.INTERFACE);
+        String interfaces = EfaKeys.INTERFACE.get(config);
         return Check.fail(
                 PROVIDER,
                 EfaKeys.PROVIDER.name() + "=" + wanted
@@ -156,10 +153,10 @@ final class EfaProbe {
     /** Settings that libfabric has no call for. */
     static Check settings(EpConfig config) {
         List<String> lost = new ArrayList<>();
-        if (config.get(EpKeys.NIC_GID_INDEX) >= 0) {
+        if (EpKeys.NIC_GID_INDEX.get(config) >= 0) {
             lost.add(EpKeys.NIC_GID_INDEX.name());
         }
-        if (config.get(EpKeys.NIC_SERVICE_LEVEL) >= 0) {
+        if (EpKeys.NIC_SERVICE_LEVEL.get(config) >= 0) {
             lost.add(EpKeys.NIC_SERVICE_LEVEL.name());
         }
         return lost.isEmpty()
@@ -181,13 +178,13 @@ final class EfaProbe {
                             "ulimit -l unlimited; in containers --ulimit memlock=-1; for services LimitMEMLOCK=infinity")
                     : Check.pass(MEMORY, limit.toString());
         } catch (IOException e) {
-            return new Check(MEMORY, Check.Status.NOT_RUN, String.valueOf(e.getMessage()), "");
+            return Check.notRun(MEMORY, String.valueOf(e.getMessage()));
         }
     }
 
     private void notRun(String... codes) {
         for (String code : codes) {
-            checks.add(new Check(code, Check.Status.NOT_RUN, "a check before it failed", ""));
+            report.check(Check.notRun(code, "a check before it failed"));
         }
     }
 }

@@ -37,9 +37,14 @@ final class FabricError {
 
     /** {@code error 22 (Invalid argument)}. */
     static String text(int error) {
+        return "error " + error + " (" + name(error) + ")";
+    }
+
+    /** {@code Invalid argument}. */
+    static String name(int error) {
         NativeRecord out = new NativeRecord(128);
         int length = Libfabric.error(error, out.address(), out.size());
-        return "error " + error + " (" + out.text(Math.min(length, out.size() - 1)) + ")";
+        return out.text(Math.min(length, out.size() - 1));
     }
 
     private static String remedy(int error) {

@@ -46,7 +46,7 @@ final class FabricWire implements Wire {
 
     @Override
     public String error(int error) {
-        return FabricError.text(error);
+        return FabricError.name(error);
     }
 
     @Override

@@ -2,7 +2,7 @@ package org.ep4j.backend.efa;
 
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.ExposedMemory;
 
@@ -28,7 +28,7 @@ final class GpuMemory {
 
     /** True where providers are to be asked for it. */
     static boolean wanted(Device device, EpConfig config) {
-        return !device.equals(Device.HOST) && !config.get(EpKeys.WINDOW).equals("host");
+        return !device.equals(Device.HOST) && !EpKeys.GPU_WINDOW.get(config).equals("host");
     }
 
     /**

@@ -8,11 +8,12 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.EpTraffic;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.Pause;
-import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,7 +74,7 @@ final class Link {
     /** Of the call that has the lock. */
     private Runnable check = NO_CHECK;
 
-    private volatile @Nullable String lost;
+    private volatile LinkPeer.@Nullable Loss lost;
 
     /**
      * A link whose endpoints know each other.
@@ -97,8 +98,8 @@ final class Link {
     /**
      * Posts a write. The ranges have been checked.
      *
-     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#writeMessage}
-     * @param ending what ends a wait for room, see {@link org.ep4j.spi.HostPosted#checkWhileWaiting}
+     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#putMessage}
+     * @param ending what ends a wait for room, see {@link org.ep4j.spi.HostPosted#setWaitCheck}
      */
     void write(Region local, Region remote, long target, long source, long bytes, boolean message, Runnable ending) {
         lock.lock();
@@ -165,7 +166,7 @@ final class Link {
     private void refused(Rail rail, int slot, int result) {
         rail.give(slot);
         if (result != -FabricError.EAGAIN) {
-            lose(rail.name() + " took no write: " + wire.error(-result));
+            lose(rail, rail.name() + " took no write: ", -result, "");
             throw lostNow();
         }
     }
@@ -270,16 +271,12 @@ final class Link {
      *
      * @param ending as in {@link #write}
      */
-    void drain(Duration duration, Runnable ending) {
-        Deadline deadline = Deadline.in(duration);
+    void drain(Deadline deadline, Runnable ending) {
         if (!deadline.tryLock(lock)) {
             throw new EpTimeoutException(
                     "the connection to " + peer.label()
                             + " stayed busy until the deadline: another thread holds it and waits for posted writes",
-                    "the end of all writes",
-                    peer.rank(),
-                    0,
-                    0);
+                    peer.failure().toBuilder().phase("the end of all writes").build());
         }
         try {
             check = ending;
@@ -438,10 +435,11 @@ final class Link {
                             + " writes under way; the peer has not accepted " + (batch - done) + " of " + Records.COUNT
                             + " counter updates and " + (posted - accepted) + " of " + CREDIT
                             + " immediates; check that the process of that rank runs, or raise ep.timeout",
-                    what,
-                    peer.rank(),
-                    batch,
-                    done);
+                    peer.failure().toBuilder()
+                            .phase(what)
+                            .expected(batch)
+                            .seen(done)
+                            .build());
         }
         late = deadline - System.nanoTime() <= 0;
         boolean moved = progress();
@@ -541,7 +539,7 @@ final class Link {
             int count = wire.poll(r, completions);
             rails[r].polled();
             if (count < 0) {
-                lose(rails[r].name() + " cannot be polled: " + wire.error(-count));
+                lose(rails[r], rails[r].name() + " cannot be polled: ", -count, "");
                 return true;
             }
             for (int i = 0; i < count && lost == null; i++) {
@@ -565,7 +563,7 @@ final class Link {
             case Completions.SENT -> rails[rail].give(completions.slot(index));
             case Completions.CAME -> came(completions.immediate(index));
             default ->
-                lose(rails[rail].name() + ": " + wire.error(completions.error(index)) + ", " + wire.failure(rail));
+                lose(rails[rail], rails[rail].name() + ": ", completions.error(index), ", " + wire.failure(rail));
         }
     }
 
@@ -597,7 +595,8 @@ final class Link {
             // It may only have been stopped, and waits for this rank when it continues.
             cut();
             lose(why);
-            lost = text(why);
+            // What failed before is a consequence.
+            lost = peer.loss(why, peer.failure());
         });
         tryProgress();
     }
@@ -613,19 +612,25 @@ final class Link {
         }
     }
 
+    /** Loses the peer by an error number, which is named in what is thrown. */
+    private void lose(Rail rail, String why, int error, String more) {
+        String text = wire.error(error);
+        lose(why + "error " + error + " (" + text + ")" + more, peer.failure(rail.device(), error, text));
+    }
+
     private void lose(String why) {
+        lose(why, peer.failure());
+    }
+
+    private void lose(String why, EpFailure failure) {
         if (lost == null) {
             arrivals.settle();
-            lost = text(why);
+            lost = peer.loss(why, failure);
             wire.close();
             for (Rail rail : rails) {
                 rail.abandon();
             }
         }
-    }
-
-    private String text(String why) {
-        return peer.label() + " cannot be reached: " + why;
     }
 
     private void checkAlive() {
@@ -636,11 +641,11 @@ final class Link {
 
     /** What to throw where the peer is lost. */
     EpPeerLostException lostNow() {
+        LinkPeer.@Nullable Loss loss = lost;
         return new EpPeerLostException(
-                (lost == null ? peer.label() + " cannot be reached" : lost)
+                (loss == null ? peer.label() + " cannot be reached" : loss.text())
                         + "; see the log of that rank and the state of its network, or continue without that rank",
-                peer.rank(),
-                "host-posted writes");
+                loss == null ? peer.failure() : loss.failure());
     }
 
     boolean isLost() {
@@ -662,9 +667,9 @@ final class Link {
     }
 
     /** What its rails have carried so far. Waits for nobody. */
-    LinkTraffic traffic() {
-        List<LinkTraffic.OfLane> lanes =
+    EpTraffic traffic() {
+        List<EpTraffic.Lane> lanes =
                 Arrays.stream(rails).map(rail -> rail.traffic(lost == null)).toList();
-        return new LinkTraffic(peer.rank(), 0, lanes);
+        return EpTraffic.of(EfaProvider.ID, peer.rank(), 0, lanes);
     }
 }

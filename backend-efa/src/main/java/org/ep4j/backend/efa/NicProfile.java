@@ -1,7 +1,7 @@
 package org.ep4j.backend.efa;
 
 import java.util.Map;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.topology.NicFamily;
@@ -61,11 +61,11 @@ record NicProfile(FlowLimits limits, int largeWrites, int smallWrites, int burst
         NicProfile found = Providers.software(info.provider())
                 ? SOFTWARE
                 : of(VENDORS.getOrDefault(info.vendor(), NicFamily.OTHER_RDMA));
-        int writes = config.get(EpKeys.NIC_INFLIGHT_WRITES);
+        int writes = EpKeys.NIC_INFLIGHT_WRITES.get(config);
         return new NicProfile(
                 found.limits().with(config),
                 room(found.largeWrites(), writes),
-                room(found.smallWrites(), Math.max(writes, config.get(EpKeys.NIC_INFLIGHT_MESSAGES))),
+                room(found.smallWrites(), Math.max(writes, EpKeys.NIC_INFLIGHT_MESSAGES.get(config))),
                 found.burst(),
                 found.registrationChunk());
     }

@@ -50,7 +50,7 @@ final class Opening {
             Resources resources) {}
 
     EfaBackend run() {
-        Deadline deadline = Deadline.in(context.deadline());
+        Deadline deadline = Deadline.in(context.timeout());
         List<EfaBackend> backend = new ArrayList<>(1);
         boolean done = false;
         try {
@@ -86,7 +86,13 @@ final class Opening {
             List<FabricInfo> usable = Providers.usable(list.infos(), context.config());
             for (int peer : context.ranks()) {
                 if (Route.connects(context.plan(), context.rank(), peer)) {
-                    told.put(peer, half(list, usable, peer, Route.of(context.plan(), context.rank(), peer)));
+                    told.put(
+                            peer,
+                            half(
+                                    list,
+                                    usable,
+                                    peer,
+                                    Route.of(context.plan(), context.profiles(), context.rank(), peer)));
                 }
             }
         }
@@ -153,7 +159,7 @@ final class Opening {
                     .findFirst()
                     .orElseThrow(() -> new EpUnavailableException("libfabric no longer has " + provider + " on " + nic
                             + ", although it had this provider when the plan was made; see fi_info -p " + provider));
-            int trafficClass = context.config().get(EpKeys.NIC_TRAFFIC_CLASS);
+            int trafficClass = EpKeys.NIC_TRAFFIC_CLASS.get(context.config());
             // libfabric wants the six bits of DSCP, of the eight of a traffic class.
             return FabricDomain.open(
                     list,
@@ -205,6 +211,7 @@ final class Opening {
             }
             rails.add(new Rail(
                     r,
+                    half.route().mine().get(r),
                     half.route().provider() + " " + half.route().mine().get(r) + " to " + end.nic(),
                     half.places().get(r),
                     end.place(),
@@ -214,12 +221,16 @@ final class Opening {
         }
         Records records = new Records(half.memory(), half.mine(), theirs.records());
         return new Link(
-                new LinkPeer(peer, index, label),
+                new LinkPeer(
+                        peer,
+                        index,
+                        label,
+                        collective.about("host-posted writes", peer).build()),
                 wire(half, records),
                 rails,
                 records,
                 buffers.from(index),
-                context.config().get(EpKeys.TIMEOUT));
+                EpKeys.TIMEOUT.get(context.config()));
     }
 
     private static Wire wire(Half half, Records records) {

@@ -45,9 +45,7 @@ final class ProgressThread implements AutoCloseable {
                 context.bootstrap(),
                 links.stream().collect(Collectors.toMap(link -> link.peer().index(), link -> link::peerGone)));
         this.reports = new TrafficReports(
-                EfaProvider.ID,
-                context.rank(),
-                () -> this.links.stream().map(Link::traffic).toList());
+                context.rank(), () -> this.links.stream().map(Link::traffic).toList());
         this.thread = new Thread(this::run, "ep-efa-" + context.rank());
         thread.setDaemon(true);
     }

@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.config.InterfacePattern;
-import org.ep4j.topology.NicFamilies;
+import org.ep4j.topology.model.NicFamilies;
 
 /** Which of the ways that libfabric knows are used, and which of them first. */
 final class Providers {
@@ -61,7 +61,7 @@ final class Providers {
 
     /** What is used out of what there is: at most one for each provider and NIC, the best provider first. */
     static List<FabricInfo> usable(List<FabricInfo> all, EpConfig config) {
-        String wanted = config.get(EfaKeys.PROVIDER).strip();
+        String wanted = EfaKeys.PROVIDER.get(config).strip();
         boolean auto = wanted.equals(EfaKeys.AUTO);
         Map<String, Map<String, FabricInfo>> found = new LinkedHashMap<>();
         for (FabricInfo info : all) {
@@ -89,7 +89,7 @@ final class Providers {
      * that suits.
      */
     static List<String> interfaces(EpConfig config, List<String> names) {
-        InterfacePattern pattern = InterfacePattern.parse(config.get(EfaKeys.INTERFACE));
+        InterfacePattern pattern = InterfacePattern.parse(EfaKeys.INTERFACE.get(config));
         if (!pattern.isEmpty()) {
             return names.stream().filter(pattern::matches).toList();
         }

@@ -2,8 +2,8 @@ package org.ep4j.backend.efa;
 
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
+import org.ep4j.EpTraffic;
 import org.ep4j.engine.collective.NicFlow;
-import org.ep4j.spi.LinkTraffic;
 
 /**
  * A NIC of this rank and one of the peer, between which a link writes. A write in flight has a slot, by which its
@@ -20,6 +20,7 @@ final class Rail {
     private static final int LAST = 2;
 
     private final int index;
+    private final String device;
     private final String name;
     private final int place;
     private final int peerPlace;
@@ -41,6 +42,7 @@ final class Rail {
      * A rail with nothing in flight.
      *
      * @param index of it on its link
+     * @param device this rank's NIC, as the provider names it
      * @param name of both NICs, for messages
      * @param place of this rank's keys for it
      * @param peerPlace of the peer's keys for it
@@ -48,8 +50,17 @@ final class Rail {
      * @param nic of this rank, shared with other links
      * @param profile of this rank's NIC
      */
-    Rail(int index, String name, int place, int peerPlace, long longest, NicFlow nic, NicProfile profile) {
+    Rail(
+            int index,
+            String device,
+            String name,
+            int place,
+            int peerPlace,
+            long longest,
+            NicFlow nic,
+            NicProfile profile) {
         this.index = index;
+        this.device = device;
         this.name = name;
         this.place = place;
         this.peerPlace = peerPlace;
@@ -68,6 +79,10 @@ final class Rail {
 
     int index() {
         return index;
+    }
+
+    String device() {
+        return device;
     }
 
     String name() {
@@ -187,7 +202,12 @@ final class Rail {
     }
 
     /** Returns what was posted so far. Safe for any thread. */
-    LinkTraffic.OfLane traffic(boolean alive) {
-        return new LinkTraffic.OfLane(index, name, alive, bytes.get(), writes.get(), records.get(), 0);
+    EpTraffic.Lane traffic(boolean alive) {
+        return EpTraffic.Lane.builder(index, name)
+                .alive(alive)
+                .bytes(bytes.get())
+                .writes(writes.get())
+                .signals(records.get())
+                .build();
     }
 }

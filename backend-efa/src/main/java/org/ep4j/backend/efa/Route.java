@@ -2,10 +2,10 @@ package org.ep4j.backend.efa;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.ep4j.EpPath;
+import org.ep4j.EpPlan;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.RankProfile;
 
 /**
  * How two ranks are connected; the same seen from both ends.
@@ -23,14 +23,14 @@ record Route(String provider, List<String> mine, List<String> theirs) {
     /** True when the backend connects two ranks of a plan. */
     static boolean connects(EpPlan plan, int rank, int peer) {
         return rank != peer
-                && (plan.backend(rank, peer).equals(EfaProvider.ID)
-                        || plan.backend(peer, rank).equals(EfaProvider.ID));
+                && (plan.path(rank, peer).backend().equals(EfaProvider.ID)
+                        || plan.path(peer, rank).backend().equals(EfaProvider.ID));
     }
 
     /** Of two ranks of a plan that the backend connects. */
-    static Route of(EpPlan plan, int rank, int peer) {
-        RankProfile self = plan.profiles().get(rank);
-        RankProfile other = plan.profiles().get(peer);
+    static Route of(EpPlan plan, List<RankProfile> profiles, int rank, int peer) {
+        RankProfile self = profiles.get(rank);
+        RankProfile other = profiles.get(peer);
         String provider = EfaFacts.provider(self, other)
                 .orElseThrow(() -> new EpUnavailableException(self.label() + " has the providers "
                         + EfaFacts.of(self).providers() + " of libfabric, " + other.label() + " has "
@@ -42,8 +42,8 @@ record Route(String provider, List<String> mine, List<String> theirs) {
                     + " rank in its own process, set " + EfaKeys.PROVIDER.name()
                     + " to tcp, or use host-shm between these ranks");
         }
-        List<String> a = nics(plan, rank, peer, provider);
-        List<String> b = nics(plan, peer, rank, provider);
+        List<String> a = nics(plan, self, peer, provider);
+        List<String> b = nics(plan, other, rank, provider);
         List<String> mine = new ArrayList<>();
         List<String> theirs = new ArrayList<>();
         for (int i = 0; i < Math.max(a.size(), b.size()); i++) {
@@ -54,10 +54,10 @@ record Route(String provider, List<String> mine, List<String> theirs) {
     }
 
     /** Those that the plan names, as far as the provider has them; otherwise those of the provider. */
-    private static List<String> nics(EpPlan plan, int from, int to, String provider) {
-        List<String> all = EfaFacts.of(plan.profiles().get(from)).nics(provider);
-        PairPath path = plan.path(from, to);
-        List<String> planned = path.backend().equals(EfaProvider.ID) ? path.nics() : plan.nics(from);
+    private static List<String> nics(EpPlan plan, RankProfile from, int to, String provider) {
+        List<String> all = EfaFacts.of(from).nics(provider);
+        EpPath path = plan.path(from.rank(), to);
+        List<String> planned = path.backend().equals(EfaProvider.ID) ? path.nics() : plan.nics(from.rank());
         List<String> named = planned.stream()
                 .map(port -> port.replaceFirst(":[0-9]+$", ""))
                 .distinct()

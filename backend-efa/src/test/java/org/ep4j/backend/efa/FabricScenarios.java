@@ -8,10 +8,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
@@ -112,11 +112,11 @@ final class FabricScenarios {
                 Map.of(EpKeys.TIMEOUT.name(), patience, EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.name(), patience));
         all.putAll(settings);
         EpConfig config = TwoRanks.config(provider, all);
-        ProbeReport report = provider.probe(new ProbeRequest(Device.HOST, config, PATIENCE));
+        ProbeReport report = provider.probe(ProbeRequest.of(Device.HOST, config, PATIENCE));
         if (!report.usable()) {
             throw new AssertionError(report.failures().toString());
         }
-        EpPlan plan = TwoRanks.plan(EfaProvider.ID, report.facts(), first, second, 1);
+        GroupPlan plan = TwoRanks.plan(EfaProvider.ID, report.facts(), first, second, 1);
         return new TwoRanks(provider, plan, config, PATIENCE);
     }
 
@@ -153,16 +153,16 @@ final class FabricScenarios {
                 HostPosted posted = exchange.posted();
                 if (context.rank() == 0) {
                     for (int i = 1; i <= writes; i++) {
-                        posted.write(1, 8, 8, 8 + i % 512);
-                        posted.advance(1, 7, i);
+                        posted.put(1, 8, 8, 8 + i % 512);
+                        posted.signal(1, 7, i);
                     }
-                    posted.drain(1, PATIENCE);
+                    posted.flush(1, System.nanoTime() + PATIENCE.toNanos());
                 } else {
                     LockSupport.parkNanos(200_000_000);
                     long[] last = {0};
                     while (last[0] < writes) {
-                        Guard.until("a counter moves on from " + last[0], () -> posted.seen(7, 0) != last[0]);
-                        long now = posted.seen(7, 0);
+                        Guard.until("a counter moves on from " + last[0], () -> posted.counter(7, 0) != last[0]);
+                        long now = posted.counter(7, 0);
                         if (now < last[0]) {
                             throw new AssertionError("counter at " + now + " after " + last[0]);
                         }
@@ -180,13 +180,13 @@ final class FabricScenarios {
         ranks.run(context -> {
             try (WriteExchange exchange = ranks.exchange(context, 1 << 20, 200_000)) {
                 if (context.rank() == 0) {
-                    exchange.posted().write(1, 0, 0, 1 << 20);
-                    exchange.posted().advance(1, 1, 1);
-                    exchange.posted().drain(1, PATIENCE);
+                    exchange.posted().put(1, 0, 0, 1 << 20);
+                    exchange.posted().signal(1, 1, 1);
+                    exchange.posted().flush(1, System.nanoTime() + PATIENCE.toNanos());
                 }
                 context.bootstrap().barrier("done", PATIENCE);
-                if (context.rank() == 1 && exchange.posted().seen(1, 0) != 1) {
-                    throw new AssertionError("counter at " + exchange.posted().seen(1, 0));
+                if (context.rank() == 1 && exchange.posted().counter(1, 0) != 1) {
+                    throw new AssertionError("counter at " + exchange.posted().counter(1, 0));
                 }
             }
         });
@@ -210,8 +210,8 @@ final class FabricScenarios {
                     context.bootstrap().barrier("stuck", PATIENCE);
                     try {
                         for (int i = 1; i < 100_000; i++) {
-                            exchange.posted().write(1, 0, 0, 4096);
-                            exchange.posted().advance(1, 3, i);
+                            exchange.posted().put(1, 0, 0, 4096);
+                            exchange.posted().signal(1, 3, i);
                         }
                         throw new AssertionError("nothing was late");
                     } catch (EpTimeoutException e) {

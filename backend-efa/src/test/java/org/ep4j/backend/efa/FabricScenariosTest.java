@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.tck.writes.TwoRanks;
@@ -42,7 +42,7 @@ final class FabricScenariosTest {
     /** Skips where a provider is not here; fails where libfabric is required. */
     static void assumeUsable(String provider) {
         EpConfig config = TwoRanks.config(new EfaProvider(), Map.of("ep.efa.provider", provider));
-        ProbeReport report = new EfaProvider().probe(new ProbeRequest(Device.HOST, config, FabricScenarios.PATIENCE));
+        ProbeReport report = new EfaProvider().probe(ProbeRequest.of(Device.HOST, config, FabricScenarios.PATIENCE));
         if (!report.usable()) {
             String required = System.getenv().getOrDefault(REQUIRE, "");
             if (List.of(required.split(",", -1)).contains(EfaProvider.ID)) {

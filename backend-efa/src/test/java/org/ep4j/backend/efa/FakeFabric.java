@@ -195,7 +195,7 @@ final class FakeFabric {
 
             @Override
             public String error(int error) {
-                return "error " + error + " (fake)";
+                return "fake";
             }
 
             @Override

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.spi.ExposedMemory.Kind;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

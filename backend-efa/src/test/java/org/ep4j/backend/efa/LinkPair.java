@@ -8,6 +8,8 @@ import java.util.Random;
 import java.util.SplittableRandom;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpFailure;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
@@ -60,12 +62,17 @@ final class LinkPair {
             List<Rail> rails = new ArrayList<>();
             for (int r = 0; r < shape.rails(); r++) {
                 NicFlow nic = new NicFlow(shape.profile().limits());
-                rails.add(new Rail(r, "fake" + r + " to fake" + r, r, r, Long.MAX_VALUE, nic, shape.profile()));
+                rails.add(new Rail(
+                        r, "fake" + r, "fake" + r + " to fake" + r, r, r, Long.MAX_VALUE, nic, shape.profile()));
             }
             Buffers buffers = new Buffers();
             buffers.add(counters[side]);
             links[side] = new Link(
-                    new LinkPeer(1 - side, 1 - side, "rank " + (1 - side)),
+                    new LinkPeer(
+                            1 - side,
+                            1 - side,
+                            "rank " + (1 - side),
+                            EpFailure.builder("host-posted writes", 1 - side).build()),
                     fabric.wire(side),
                     rails,
                     new Records(records[side], control[side], control[1 - side]),
@@ -158,10 +165,10 @@ final class LinkPair {
             advance(0, counterOf[batch], batch);
             shown = check(ends, counterOf, batch, shown);
             if (pick.nextInt(10) == 0) {
-                links[0].drain(Guard.minute(), Link.NO_CHECK);
+                links[0].drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
             }
         }
-        links[0].drain(Guard.minute(), Link.NO_CHECK);
+        links[0].drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
         for (int i = 0; i < 100_000 && shown < batches; i++) {
             links[1].tryProgress();
             shown = check(ends, counterOf, batches, shown);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Guard;
@@ -51,7 +52,7 @@ final class LinkPropertyTest {
             pair.write(0, 8L * i, 8L * i, 8);
         }
         pair.advance(0, 0, 1);
-        pair.link(0).drain(TIMEOUT, Link.NO_CHECK);
+        pair.link(0).drain(Deadline.in(TIMEOUT), Link.NO_CHECK);
         for (int i = 0; i < 1000; i++) {
             pair.link(1).tryProgress();
         }
@@ -65,10 +66,10 @@ final class LinkPropertyTest {
         LinkPair pair = new LinkPair(1, new LinkPair.Shape(1, 64, true, Keys.WHOLE, profile, Duration.ofMillis(50)));
         EfaBuffer buffer = pair.buffer(0);
         pair.fabric().stick();
-        buffer.write(1, 0, 0, 64);
-        buffer.writeMessage(1, 64, 64, 64);
-        assertThatThrownBy(() -> buffer.write(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
-        assertThatThrownBy(() -> buffer.writeMessage(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
+        buffer.put(1, 0, 0, 64);
+        buffer.putMessage(1, 64, 64, 64);
+        assertThatThrownBy(() -> buffer.put(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
+        assertThatThrownBy(() -> buffer.putMessage(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
     }
 
     @Property(tries = 50)

@@ -8,6 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
@@ -48,7 +49,7 @@ final class LinkTest {
         long[] values = {1, 0xffff_ffffL, 0x1_0000_0000L, Long.MAX_VALUE};
         for (long value : values) {
             pair.advance(0, 63, value);
-            pair.link(0).drain(LONG, Link.NO_CHECK);
+            pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
             progress(pair, 1);
             assertThat(pair.seen(1, 63)).isEqualTo(value);
         }
@@ -58,10 +59,10 @@ final class LinkTest {
     void theSameValueAgainSendsNothing() {
         LinkPair pair = pair();
         pair.advance(0, 1, 9);
-        pair.link(0).drain(LONG, Link.NO_CHECK);
+        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
         long landed = pair.fabric().landed();
         pair.advance(0, 1, 9);
-        pair.link(0).drain(LONG, Link.NO_CHECK);
+        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
         assertThat(pair.fabric().landed()).isEqualTo(landed);
     }
 
@@ -76,7 +77,8 @@ final class LinkTest {
                     }
                 })
                 .isInstanceOfSatisfying(
-                        EpTimeoutException.class, e -> assertThat(e.peer()).isEqualTo(1))
+                        EpTimeoutException.class,
+                        e -> assertThat(e.failure().peer()).isEqualTo(1))
                 .hasMessageContainingAll("rank 1", "accepted no data", "of 256 counter updates", "ep.timeout");
     }
 
@@ -85,7 +87,7 @@ final class LinkTest {
         LinkPair pair = pair();
         pair.fabric().stick();
         pair.write(0, 0, 0, 64);
-        assertThatThrownBy(() -> pair.link(0).drain(Duration.ofMillis(20), Link.NO_CHECK))
+        assertThatThrownBy(() -> pair.link(0).drain(Deadline.in(Duration.ofMillis(20)), Link.NO_CHECK))
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContainingAll("the end of all writes", "1 writes under way");
     }
@@ -96,18 +98,19 @@ final class LinkTest {
         LinkPair pair = pair();
         pair.fabric().stick();
         pair.write(0, 0, 0, 64);
-        EpPeerLostException leftOut = new EpPeerLostException("this rank is left out", 0, "post");
+        EpPeerLostException leftOut = new EpPeerLostException(
+                "this rank is left out", EpFailure.builder("post", 0).build());
         Runnable check = () -> {
             throw leftOut;
         };
-        assertThatThrownBy(() -> pair.link(0).drain(LONG, check)).isSameAs(leftOut);
+        assertThatThrownBy(() -> pair.link(0).drain(Deadline.in(LONG), check)).isSameAs(leftOut);
         assertThatThrownBy(() -> {
                     for (long value = 1; true; value++) {
                         pair.advance(0, 0, value, check);
                     }
                 })
                 .isSameAs(leftOut);
-        assertThatThrownBy(() -> pair.link(0).drain(Duration.ofMillis(20), Link.NO_CHECK))
+        assertThatThrownBy(() -> pair.link(0).drain(Deadline.in(Duration.ofMillis(20)), Link.NO_CHECK))
                 .as("another call")
                 .isInstanceOf(EpTimeoutException.class);
     }
@@ -120,14 +123,15 @@ final class LinkTest {
         for (int i = 1; i <= Records.COUNT; i++) {
             pair.advance(0, 0, i);
         }
-        EpPeerLostException waits = new EpPeerLostException("it waits", 1, "post");
+        EpPeerLostException waits =
+                new EpPeerLostException("it waits", EpFailure.builder("post", 1).build());
         assertThatThrownBy(() -> pair.advance(0, 0, Records.COUNT + 1, () -> {
                     throw waits;
                 }))
                 .isSameAs(waits);
         pair.fabric().pump(1, pair.link(1)::tryProgress);
         pair.advance(0, 0, Records.COUNT + 1);
-        pair.link(0).drain(LONG, Link.NO_CHECK);
+        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
         progress(pair, 1);
         assertThat(pair.seen(1, 0)).isEqualTo(Records.COUNT + 1);
     }
@@ -172,7 +176,7 @@ final class LinkTest {
         LinkPair pair = pair();
         EfaBuffer buffer = pair.buffer(0);
         pair.fabric().stick();
-        buffer.write(1, 0, 0, 64);
+        buffer.put(1, 0, 0, 64);
         buffer.close();
         assertThatThrownBy(() -> pair.write(0, 0, 0, 8))
                 .isInstanceOf(EpPeerLostException.class)
@@ -205,7 +209,7 @@ final class LinkTest {
     void aBufferThatClosesKeepsALinkOnWhichNothingIsInFlight() {
         LinkPair pair = pair();
         EfaBuffer buffer = pair.buffer(0);
-        buffer.write(1, 0, 0, 64);
+        buffer.put(1, 0, 0, 64);
         buffer.close();
         pair.write(0, 0, 0, 8);
         progress(pair, 1);
@@ -216,27 +220,27 @@ final class LinkTest {
     void aDrainWaitsForOtherThreadsNoLongerThanItsDeadline() {
         LinkPair pair = pair();
         Link link = pair.link(0);
-        link.hold(() -> assertThatThrownBy(
-                        () -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5), Link.NO_CHECK))
-                                .join())
+        link.hold(() -> assertThatThrownBy(() -> CompletableFuture.runAsync(
+                                () -> link.drain(Deadline.in(Duration.ofMillis(5)), Link.NO_CHECK))
+                        .join())
                 .hasCauseInstanceOf(EpTimeoutException.class)
                 .hasMessageContaining("the connection to rank 1 stayed busy until the deadline: another thread"));
-        link.drain(LONG, Link.NO_CHECK);
+        link.drain(Deadline.in(LONG), Link.NO_CHECK);
     }
 
     @Test
     void nothingIsWrittenForABufferThatThePeerHasClosed() {
         LinkPair pair = pair();
         EfaBuffer buffer = pair.buffer(0);
-        buffer.write(1, 0, 0, 64);
-        buffer.advance(1, 0, 1);
-        buffer.drain(1, LONG);
+        buffer.put(1, 0, 0, 64);
+        buffer.signal(1, 0, 1);
+        buffer.flush(1, Deadline.in(LONG).nanoTime());
         long landed = pair.fabric().landed();
         pair.link(1).farewell(0, Deadline.in(LONG));
         progress(pair, 0);
-        buffer.write(1, 0, 0, 64);
-        buffer.advance(1, 0, 2);
-        buffer.drain(1, LONG);
+        buffer.put(1, 0, 0, 64);
+        buffer.signal(1, 0, 2);
+        buffer.flush(1, Deadline.in(LONG).nanoTime());
         progress(pair, 1);
         assertThat(pair.seen(1, 0)).isEqualTo(1);
         assertThat(pair.fabric().landed()).as("but the farewell").isEqualTo(landed + 1);
@@ -249,7 +253,7 @@ final class LinkTest {
         pair.fabric().pump(0, () -> {});
         pair.write(0, 0, 0, 64);
         progress(pair, 1);
-        pair.link(0).drain(Duration.ZERO, Link.NO_CHECK);
+        pair.link(0).drain(Deadline.in(Duration.ZERO), Link.NO_CHECK);
     }
 
     @Test
@@ -259,16 +263,35 @@ final class LinkTest {
         progress(pair, 0);
         assertThat(pair.link(0).isLost()).isTrue();
         assertThatThrownBy(() -> pair.write(0, 0, 0, 8))
-                .isInstanceOfSatisfying(
-                        EpPeerLostException.class, e -> assertThat(e.peer()).isEqualTo(1))
+                .isInstanceOfSatisfying(EpPeerLostException.class, e -> {
+                    assertThat(e.failure().peer()).isEqualTo(1);
+                    assertThat(e.failure().nic()).contains("fake0");
+                    assertThat(e.failure().nativeStatus()).hasValue(101);
+                    assertThat(e.failure().nativeStatusName()).isEqualTo("fake");
+                })
                 .hasMessageContainingAll(
                         "rank 1",
                         "cannot be reached",
                         "fake0 to fake0",
                         "error 101 (fake)",
                         "provider error 7 (fake cable is cut)");
-        assertThatThrownBy(() -> pair.link(0).drain(LONG, Link.NO_CHECK)).isInstanceOf(EpPeerLostException.class);
+        assertThatThrownBy(() -> pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK))
+                .isInstanceOf(EpPeerLostException.class);
         assertThat(pair.link(0).traffic().lanes()).noneMatch(lane -> lane.alive());
+    }
+
+    /** What the NIC says of it is a consequence. */
+    @Test
+    void aPeerThatHasLeftIsLostByNoNic() {
+        LinkPair pair = pair();
+        pair.fabric().breakFor(0);
+        pair.link(0).peerGone("it has left the group");
+        assertThatThrownBy(() -> pair.write(0, 0, 0, 8))
+                .isInstanceOfSatisfying(EpPeerLostException.class, e -> {
+                    assertThat(e.failure().nic()).isEmpty();
+                    assertThat(e.failure().nativeStatus()).isEmpty();
+                })
+                .hasMessageContaining("rank 1 cannot be reached: it has left the group");
     }
 
     @Test
@@ -294,7 +317,7 @@ final class LinkTest {
         LinkPair pair = pair();
         pair.write(0, 0, 0, 64);
         pair.advance(0, 2, 1);
-        pair.link(0).drain(LONG, Link.NO_CHECK);
+        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
         pair.link(1).peerGone("it has left the group");
         assertThat(pair.seen(1, 2)).isEqualTo(1);
         assertThatThrownBy(() -> pair.advance(1, 0, 1))
@@ -320,7 +343,7 @@ final class LinkTest {
         pair.advance(0, 2, 1);
         assertThat(pair.closedByPeer(1)).isFalse();
         pair.link(0).farewell(0, Deadline.in(LONG));
-        pair.link(0).drain(LONG, Link.NO_CHECK);
+        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
         progress(pair, 1);
         assertThat(pair.closedByPeer(1)).isTrue();
         assertThat(pair.seen(1, 2)).isEqualTo(1);
@@ -341,7 +364,7 @@ final class LinkTest {
         LinkPair pair = pair();
         pair.fabric().inject(1, Immediate.of(Immediate.DATA, 0));
         pair.advance(0, 0, 1);
-        pair.link(0).drain(LONG, Link.NO_CHECK);
+        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
         progress(pair, 1);
         assertThat(pair.link(1).isLost()).isTrue();
         assertThat(pair.seen(1, 0)).isZero();
@@ -351,10 +374,10 @@ final class LinkTest {
     void whatComesTwiceIsRefused() {
         LinkPair writes = pair();
         writes.write(0, 0, 0, 64);
-        writes.link(0).drain(LONG, Link.NO_CHECK);
+        writes.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
         writes.fabric().inject(1, Immediate.of(Immediate.DATA, 0));
         writes.advance(0, 0, 1);
-        writes.link(0).drain(LONG, Link.NO_CHECK);
+        writes.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
         progress(writes, 1);
         assertThat(writes.seen(1, 0)).isZero();
         assertThatThrownBy(() -> writes.write(1, 0, 0, 8))
@@ -380,7 +403,7 @@ final class LinkTest {
                         .sum())
                 .isEqualTo(3L * Link.PIECE / 4 + 100);
         assertThat(pair.link(0).traffic().lanes().stream()
-                        .mapToLong(lane -> lane.adds())
+                        .mapToLong(lane -> lane.signals())
                         .sum())
                 .isEqualTo(1);
     }

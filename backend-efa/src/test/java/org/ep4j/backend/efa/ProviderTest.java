@@ -13,29 +13,27 @@ import java.util.Random;
 import java.util.ServiceLoader;
 import org.ep4j.BufferSize;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.forecast.Sizing;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Property;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
+import org.ep4j.topology.NicReach.LinkLayer;
 import org.ep4j.topology.PathType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -70,6 +68,11 @@ final class ProviderTest {
                 Map.of());
     }
 
+    private ProbeReport describe(Device device, Locality locality) {
+        RankProfile described = new RankProfile(0, "h", "h", 0, device, locality, "", Map.of(), Map.of());
+        return provider.describe(described, EpConfig.builder(Map.of(), Map.of()).build());
+    }
+
     private static Map<String, String> facts(String providers, String... nics) {
         Map<String, String> facts = new HashMap<>(Map.of("providers", providers));
         for (int i = 0; i < nics.length; i += 2) {
@@ -88,7 +91,7 @@ final class ProviderTest {
     @Test
     void probesWithoutThrowingAndSaysWhatIsMissing() {
         EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
-        ProbeReport report = provider.probe(new ProbeRequest(Device.HOST, config, Duration.ofSeconds(20)));
+        ProbeReport report = provider.probe(ProbeRequest.of(Device.HOST, config, Duration.ofSeconds(20)));
         assertThat(report.checks())
                 .extracting(Check::code)
                 .doesNotHaveDuplicates()
@@ -111,7 +114,7 @@ final class ProviderTest {
     @Test
     void aGpuIsServedByProxyThreads() {
         EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
-        ProbeReport report = provider.probe(new ProbeRequest(Device.parse("cuda:0"), config, Duration.ofSeconds(20)));
+        ProbeReport report = provider.probe(ProbeRequest.of(Device.parse("cuda:0"), config, Duration.ofSeconds(20)));
         assertThat(report.checks())
                 .filteredOn(check -> check.code().equals("EP-EFA-001"))
                 .singleElement()
@@ -124,7 +127,7 @@ final class ProviderTest {
         Locality place = host(NicFamily.EFA, "rdmap0s6", "rdmap1s6");
         Map<String, String> facts = facts("efa,efa-direct,tcp", "efa", "rdmap0s6,rdmap1s6", "tcp", "eth0");
         PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
-        assertThat(offer.kind()).isEqualTo(PathKind.HOST_POSTED);
+        assertThat(offer.kind()).isEqualTo(EpPath.Kind.HOST_POSTED);
         assertThat(offer.nics()).containsExactly("rdmap0s6:1", "rdmap1s6:1");
         assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
         assertThat(offer.latencyMicros()).isEqualTo(Estimates.EFA_MICROS);
@@ -145,8 +148,8 @@ final class ProviderTest {
 
     @Test
     void aMachineWithGpusIsDescribedWithoutRemarks() {
-        DescribeRequest gpu = new DescribeRequest(Device.parse("cuda:0"), host(NicFamily.EFA, "rdmap0s6"), "h");
-        assertThat(provider.describe(gpu).checks()).allMatch(check -> check.status() == Check.Status.PASS);
+        ProbeReport gpu = describe(Device.parse("cuda:0"), host(NicFamily.EFA, "rdmap0s6"));
+        assertThat(gpu.checks()).allMatch(check -> check.status() == Check.Status.PASS);
     }
 
     @Test
@@ -187,40 +190,43 @@ final class ProviderTest {
 
     @Test
     void describesMachinesByTheirNics() {
-        ProbeReport efa = provider.describe(new DescribeRequest(Device.HOST, host(NicFamily.EFA, "rdmap0s6"), "h"));
+        ProbeReport efa = describe(Device.HOST, host(NicFamily.EFA, "rdmap0s6"));
         assertThat(efa.usable()).isTrue();
         assertThat(efa.checks()).allMatch(check -> check.status() == Check.Status.PASS);
-        ProbeReport none = provider.describe(new DescribeRequest(Device.HOST, Locality.UNKNOWN, "h"));
+        ProbeReport none = describe(Device.HOST, Locality.UNKNOWN);
         assertThat(none.usable()).isTrue();
         assertThat(none.checks())
                 .anySatisfy(check -> assertThat(check.detail()).contains("no EFA and no Slingshot NIC"));
     }
 
-    private static EpPlan plan(RankProfile a, RankProfile b, List<String> nicsOfA, List<String> nicsOfB) {
-        return EpPlan.of(List.of(a, b), List.of(local(0), path(0, 1, nicsOfA), path(1, 0, nicsOfB), local(1)));
+    private static GroupPlan plan(RankProfile a, RankProfile b, List<String> nicsOfA, List<String> nicsOfB) {
+        return GroupPlan.of(List.of(a, b), List.of(local(0), path(0, 1, nicsOfA), path(1, 0, nicsOfB), local(1)));
     }
 
-    private static PairPath local(int rank) {
-        return new PairPath(
-                rank, rank, "local", new PathOffer(PathKind.LOCAL, 1000, 0.1, List.of()), List.of(), List.of(), 1);
+    private static EpPath local(int rank) {
+        return EpPath.builder(rank, rank, "local", EpPath.Kind.LOCAL).build();
     }
 
-    private static PairPath path(int from, int to, List<String> nics) {
-        PathOffer offer = new PathOffer(PathKind.HOST_POSTED, 10, 15, nics);
-        return new PairPath(from, to, EfaProvider.ID, offer, List.of(), nics, 1);
+    private static EpPath path(int from, int to, List<String> nics) {
+        return EpPath.builder(from, to, EfaProvider.ID, EpPath.Kind.HOST_POSTED)
+                .nics(nics)
+                .lanes(1)
+                .gigabytesPerSecond(10)
+                .latencyMicros(15)
+                .build();
     }
 
     @Test
     void bothEndsComeToTheSameRails() {
         Map<String, String> two = facts("efa", "efa", "x,y,z");
         Map<String, String> one = facts("efa", "efa", "v");
-        EpPlan plan = plan(
+        GroupPlan plan = plan(
                 profile(0, "a", Locality.UNKNOWN, two),
                 profile(1, "b", Locality.UNKNOWN, one),
                 List.of("y:1", "x:1"),
                 List.of("v:1"));
-        Route first = Route.of(plan, 0, 1);
-        Route second = Route.of(plan, 1, 0);
+        Route first = Route.of(plan, plan.profiles(), 0, 1);
+        Route second = Route.of(plan, plan.profiles(), 1, 0);
         assertThat(first.mine()).containsExactly("y", "x").isEqualTo(second.theirs());
         assertThat(first.theirs()).containsExactly("v", "v").isEqualTo(second.mine());
         assertThat(first.provider()).isEqualTo("efa");
@@ -234,7 +240,7 @@ final class ProviderTest {
         for (int rank = 0; rank < ranks; rank++) {
             profiles.add(profile(rank, "h" + rank, Locality.UNKNOWN, facts("efa", "efa", "a,b,c,d")));
         }
-        List<PairPath> paths = new ArrayList<>();
+        List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < ranks; from++) {
             // NICs of the rank, one or two ports of each.
             List<String> nics = new ArrayList<>();
@@ -248,13 +254,13 @@ final class ProviderTest {
                 paths.add(from == to ? local(from) : path(from, to, nics));
             }
         }
-        EpPlan plan = EpPlan.of(profiles, paths);
+        GroupPlan plan = GroupPlan.of(profiles, paths);
         long most = 0;
         for (int rank = 0; rank < ranks; rank++) {
             long opened = 0;
             for (int peer = 0; peer < ranks; peer++) {
                 opened += Route.connects(plan, rank, peer)
-                        ? Route.of(plan, rank, peer).rails()
+                        ? Route.of(plan, plan.profiles(), rank, peer).rails()
                         : 0;
             }
             most = Math.max(most, opened);
@@ -265,9 +271,9 @@ final class ProviderTest {
     @Test
     void shmIsRefusedInsideOfAProcess() {
         Map<String, String> shm = facts("shm", "shm", "shm");
-        EpPlan plan = plan(
+        GroupPlan plan = plan(
                 profile(0, "a", Locality.UNKNOWN, shm), profile(1, "a", Locality.UNKNOWN, shm), List.of(), List.of());
-        assertThatThrownBy(() -> Route.of(plan, 0, 1))
+        assertThatThrownBy(() -> Route.of(plan, plan.profiles(), 0, 1))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContainingAll("one process", "ep.efa.provider", "host-shm");
     }

@@ -7,7 +7,7 @@ import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -3,8 +3,8 @@ package org.ep4j.backend.efa;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
+import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.topology.NicFamily;
@@ -33,7 +33,7 @@ final class SettingsTest {
         // UCCL limits each of the 32 fifos of a GPU.
         assertThat(profile.limits().writes()).isEqualTo(96);
         assertThat(profile.limits().messages()).isEqualTo(160);
-        assertThat(config.get(EfaKeys.INTERFACE)).isEqualTo("eth1");
+        assertThat(EfaKeys.INTERFACE.get(config)).isEqualTo("eth1");
     }
 
     @Test
@@ -76,7 +76,7 @@ final class SettingsTest {
 
     private static Rail rail(int largeWrites, int smallWrites, int burst) {
         NicProfile profile = new NicProfile(FlowLimits.NONE, largeWrites, smallWrites, burst, Keys.WHOLE);
-        return new Rail(0, "a to b", 0, 0, Long.MAX_VALUE, new NicFlow(FlowLimits.NONE), profile);
+        return new Rail(0, "a", "a to b", 0, 0, Long.MAX_VALUE, new NicFlow(FlowLimits.NONE), profile);
     }
 
     @Test

@@ -32,7 +32,7 @@ final class StoppedRankTest {
                 Map.of(
                         EpKeys.DEVICE.name(),
                         "host",
-                        EpKeys.REQUIRE.name(),
+                        EpKeys.BACKEND_REQUIRE.name(),
                         EfaProvider.ID,
                         EfaKeys.PROVIDER.name(),
                         "tcp"),

@@ -12,7 +12,6 @@ import org.ep4j.EpResourceException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.SymmetricAllocation;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.OpenContext;
 import org.jspecify.annotations.Nullable;
 
@@ -89,8 +88,7 @@ final class Exposure implements SymmetricAllocation {
     }
 
     private String folderOf(int rank) {
-        RankProfile profile = context.plan().profiles().get(rank);
-        return ShmFacts.sharedFolder(profile);
+        return ShmFacts.sharedFolder(context.profiles().get(rank));
     }
 
     /** Second step: every rank makes and maps its own file. */

@@ -4,20 +4,20 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.MappedBackend;
 import org.ep4j.engine.memory.LoadFailure;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
 
 /**
@@ -56,8 +56,8 @@ public final class HostShmProvider implements EpBackendProvider {
     }
 
     @Override
-    public ProbeReport describe(DescribeRequest request) {
-        return ShmDescription.describe(request);
+    public ProbeReport describe(RankProfile described, EpConfig config) {
+        return ShmDescription.describe(described);
     }
 
     @Override
@@ -73,7 +73,7 @@ public final class HostShmProvider implements EpBackendProvider {
     @Override
     public EpBackend open(OpenContext context) {
         Collective collective = new Collective(ID, context);
-        return collective.apart("open", Deadline.in(context.deadline()), () -> openHere(context, collective));
+        return collective.apart("open", Deadline.in(context.timeout()), () -> openHere(context, collective));
     }
 
     private static EpBackend openHere(OpenContext context, Collective collective) {

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Locale;
 import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.spi.RecordCodec;
@@ -133,10 +134,10 @@ final class SharedFile {
                 throw new EpTimeoutException(
                         "reserving " + Bytes.text(bytes) + " of shared memory in " + path.getParent()
                                 + " had reached only " + Bytes.text(done) + " at the deadline; raise ep.setup-timeout",
-                        "allocating shared memory",
-                        -1,
-                        bytes,
-                        done);
+                        EpFailure.builder("allocating shared memory", -1)
+                                .expected(bytes)
+                                .seen(done)
+                                .build());
             }
             long part = Math.min(PART, bytes - done);
             if (libc.allocate(descriptor, done, part, path)) {

@@ -1,21 +1,19 @@
 package org.ep4j.backend.host;
 
-import java.util.List;
-import java.util.Map;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
 
 /** What the probe would report on a described machine: one kernel, one folder and one user for all ranks of a host. */
 final class ShmDescription {
     private ShmDescription() {}
 
-    static ProbeReport describe(DescribeRequest request) {
-        return new ProbeReport(
-                List.of(ShmProbe.device(request.device())),
-                Map.of(ShmFacts.FOLDER, "/dev/shm"),
-                Map.of(
-                        ShmFacts.BOOT, request.hostId(),
-                        ShmFacts.FOLDER_ID, request.hostId(),
-                        ShmFacts.USER, "0"));
+    static ProbeReport describe(RankProfile rank) {
+        return ProbeReport.builder()
+                .check(ShmProbe.device(rank.device()))
+                .fact(ShmFacts.FOLDER, "/dev/shm")
+                .identity(ShmFacts.BOOT, rank.hostId())
+                .identity(ShmFacts.FOLDER_ID, rank.hostId())
+                .identity(ShmFacts.USER, "0")
+                .build();
     }
 }

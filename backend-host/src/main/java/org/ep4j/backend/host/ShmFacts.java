@@ -4,13 +4,13 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import org.ep4j.EpPath;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
 
 /**
  * What decides whether two ranks can share memory: the running kernel, the folder as a file (so that containers with a
@@ -73,7 +73,7 @@ final class ShmFacts {
                     "the ranks run as different users, and shared memory can be opened only by its owner",
                     "run all ranks of a machine as the same user");
         }
-        return new PathOffer(PathKind.MAPPED, GIGABYTES_PER_SECOND, LATENCY_MICROS, List.of());
+        return new PathOffer(EpPath.Kind.MAPPED, GIGABYTES_PER_SECOND, LATENCY_MICROS, List.of());
     }
 
     /** Names the folder of a rank as a file on a machine: ranks with an equal name share the folder's free space. */

@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.memory.FileSystemStatus;
 
 /**
@@ -32,7 +32,7 @@ record ShmFolder(Path path) {
      * @throws org.ep4j.EpConfigException when the setting is not a path
      */
     static ShmFolder from(EpConfig config) {
-        return new ShmFolder(config.get(KEY).orElseGet(ShmFolder::standard).toAbsolutePath());
+        return new ShmFolder(KEY.get(config).orElseGet(ShmFolder::standard).toAbsolutePath());
     }
 
     private static Path standard() {

@@ -3,12 +3,9 @@ package org.ep4j.backend.host;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpException;
@@ -60,9 +57,7 @@ final class ShmProbe {
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
     private final ProbeRequest request;
-    private final List<Check> checks = new ArrayList<>();
-    private final Map<String, String> facts = new TreeMap<>();
-    private final Map<String, String> identity = new TreeMap<>();
+    private final ProbeReport.Builder report = ProbeReport.builder();
 
     private ShmProbe(ProbeRequest request) {
         this.request = request;
@@ -77,7 +72,7 @@ final class ShmProbe {
     static ProbeReport probe(ProbeRequest request, String system, String bits) {
         ShmProbe probe = new ShmProbe(request);
         probe.run(system, bits);
-        return new ProbeReport(probe.checks, probe.facts, probe.identity);
+        return probe.report.build();
     }
 
     /** How to give a folder for shared memory more files. */
@@ -87,7 +82,7 @@ final class ShmProbe {
     }
 
     private void run(String system, String bits) {
-        checks.add(device(request.device()));
+        report.check(device(request.device()));
         checkSystem(system, bits).ifPresentOrElse(this::skipRest, () -> {
             checkLibc();
             checkBootId();
@@ -108,31 +103,31 @@ final class ShmProbe {
     private Optional<String> checkSystem(String system, String bits) {
         String found = system + ", " + bits + " bits";
         if (system.equals("Linux") && bits.equals("64")) {
-            checks.add(Check.pass(SYSTEM, found));
+            report.check(Check.pass(SYSTEM, found));
             return Optional.empty();
         }
-        checks.add(Check.fail(SYSTEM, found, "run on 64-bit Linux"));
+        report.check(Check.fail(SYSTEM, found, "run on 64-bit Linux"));
         return Optional.of("not checked on " + found);
     }
 
     private void skipRest(String why) {
         for (String code : List.of(LIBC, BOOT, FOLDER, KIND, ROOM)) {
-            checks.add(new Check(code, Check.Status.NOT_RUN, why, ""));
+            report.check(Check.notRun(code, why));
         }
     }
 
     private void checkLibc() {
         Optional<JniLibraryProblem> problem = NativeMethods.problem();
         if (problem.isPresent()) {
-            checks.add(Check.fail(LIBC, problem.get().message(), problem.get().remedy()));
+            report.check(Check.fail(LIBC, problem.get().message(), problem.get().remedy()));
             return;
         }
         try {
             int user = Libc.load().userId();
-            identity.put(ShmFacts.USER, Integer.toString(user));
-            checks.add(Check.pass(LIBC, "C library bound, user id " + user));
+            report.identity(ShmFacts.USER, Integer.toString(user));
+            report.check(Check.pass(LIBC, "C library bound, user id " + user));
         } catch (LinkageError e) {
-            checks.add(Check.fail(LIBC, "the C library lacks a call: " + LoadFailure.reason(e), LIBC_REMEDY));
+            report.check(Check.fail(LIBC, "the C library lacks a call: " + LoadFailure.reason(e), LIBC_REMEDY));
         }
     }
 
@@ -142,10 +137,10 @@ final class ShmProbe {
             if (id.isEmpty()) {
                 throw new IOException("it is empty");
             }
-            identity.put(ShmFacts.BOOT, id);
-            checks.add(Check.pass(BOOT, "boot id " + id));
+            report.identity(ShmFacts.BOOT, id);
+            report.check(Check.pass(BOOT, "boot id " + id));
         } catch (IOException | RuntimeException e) {
-            checks.add(Check.fail(
+            report.check(Check.fail(
                     BOOT,
                     BOOT_ID
                             + " cannot be read, so ranks on this machine cannot be distinguished from ranks on other machines: "
@@ -169,10 +164,10 @@ final class ShmProbe {
         }
         try {
             FileId id = folder.id();
-            facts.put(ShmFacts.FOLDER, folder.toString());
-            facts.put(ProbeReport.SUMMARY, "ranks of this machine exchange data through shared memory");
-            identity.put(ShmFacts.FOLDER_ID, id.toString());
-            checks.add(Check.pass(FOLDER, "folder " + folder + ", file " + id));
+            report.fact(ShmFacts.FOLDER, folder.toString());
+            report.fact(ProbeReport.SUMMARY, "ranks of this machine exchange data through shared memory");
+            report.identity(ShmFacts.FOLDER_ID, id.toString());
+            report.check(Check.pass(FOLDER, "folder " + folder + ", file " + id));
         } catch (IOException | RuntimeException e) {
             skipFolder("the folder " + folder + " cannot be examined: " + e);
             return;
@@ -182,21 +177,21 @@ final class ShmProbe {
             status = folder.fileSystem();
         } catch (IOException | EpException | LinkageError e) {
             String why = "the file system of " + folder + " cannot be queried: " + e.getMessage();
-            checks.add(new Check(KIND, Check.Status.NOT_RUN, why, ""));
-            checks.add(new Check(ROOM, Check.Status.NOT_RUN, why, ""));
+            report.check(Check.notRun(KIND, why));
+            report.check(Check.notRun(ROOM, why));
             return;
         }
-        checks.add(kind(folder, status));
-        checks.add(room(folder, status));
+        report.check(kind(folder, status));
+        report.check(room(folder, status));
     }
 
     private void skipFolder(String problem) {
-        checks.add(Check.fail(
+        report.check(Check.fail(
                 FOLDER,
                 problem,
                 "set " + ShmFolder.KEY.name() + " to a writable folder, preferably in memory, such as /dev/shm"));
-        checks.add(new Check(KIND, Check.Status.NOT_RUN, "there is no usable folder", ""));
-        checks.add(new Check(ROOM, Check.Status.NOT_RUN, "there is no usable folder", ""));
+        report.check(Check.notRun(KIND, "there is no usable folder"));
+        report.check(Check.notRun(ROOM, "there is no usable folder"));
     }
 
     private static Check kind(ShmFolder folder, FileSystemStatus status) {

@@ -5,36 +5,29 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.Map;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
-import org.ep4j.spi.DescribeRequest;
+import org.ep4j.EpConfig;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
-import org.ep4j.topology.Locality;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What the backend says of machines that it does not see. */
 @Tag("verify")
 final class DescribeTest {
+    private static final EpConfig CONFIG = EpConfig.builder(Map.of(), Map.of()).build();
+
     private final HostShmProvider provider = new HostShmProvider();
 
     private RankProfile described(int rank, String host, String device) {
-        Device parsed = Device.parse(device);
-        ProbeReport report = provider.describe(new DescribeRequest(parsed, Locality.UNKNOWN, host));
+        RankProfile bare = new RankProfile(rank, host, host, 1, Device.parse(device), Map.of(), Map.of());
+        ProbeReport report = provider.describe(bare, CONFIG);
         assertThat(report.usable()).isTrue();
-        return new RankProfile(
-                rank,
-                host,
-                host,
-                1,
-                parsed,
-                Map.of(provider.id(), new BackendProfile(true, "", report.facts(), report.identity())),
-                Map.of());
+        return bare.withBackends(Map.of(provider.id(), BackendProfile.of(report)));
     }
 
     private Offer offer(String host, String device, String otherHost, String otherDevice) {
@@ -56,9 +49,8 @@ final class DescribeTest {
     @Test
     void gpusAreRefusedAsAProbeRefusesThem() {
         Device gpu = Device.parse("cuda:0");
-        ProbeReport described = provider.describe(new DescribeRequest(gpu, Locality.UNKNOWN, "a"));
-        ProbeReport probed = provider.probe(
-                new ProbeRequest(gpu, EpConfig.builder(Map.of(), Map.of()).build(), Duration.ofSeconds(20)));
+        ProbeReport described = provider.describe(new RankProfile(0, "a", "a", 1, gpu, Map.of(), Map.of()), CONFIG);
+        ProbeReport probed = provider.probe(ProbeRequest.of(gpu, CONFIG, Duration.ofSeconds(20)));
         assertThat(described.failures()).isNotEmpty().isEqualTo(probed.failures());
     }
 }

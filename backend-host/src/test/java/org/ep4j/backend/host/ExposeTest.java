@@ -9,20 +9,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CyclicBarrier;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
+import org.ep4j.EpPath;
 import org.ep4j.EpStateException;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.spi.ExposedMemory;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.MappedPeers;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -222,18 +222,17 @@ final class ExposeTest {
     /** Two hosts of two ranks: the backend's all-gather spans both, its memory does not. */
     @Test
     void onlyPeersThatThePlanReachesOverItAreMapped() {
-        EpPlan all = TestRanks.plan(4, TestRanks.config(folder));
-        List<PairPath> paths = all.paths().stream()
+        GroupPlan all = TestRanks.plan(4, TestRanks.config(folder));
+        List<EpPath> paths = all.paths().stream()
                 .map(p -> p.from() / 2 == p.to() / 2
                         ? p
-                        : new PairPath(
-                                p.from(),
-                                p.to(),
-                                "posted",
-                                new PathOffer(PathKind.HOST_POSTED, 10, 5, List.of("mlx5_0:1")),
-                                List.of()))
+                        : EpPath.builder(p.from(), p.to(), "posted", EpPath.Kind.HOST_POSTED)
+                                .nics(List.of("mlx5_0:1"))
+                                .gigabytesPerSecond(10)
+                                .latencyMicros(5)
+                                .build())
                 .toList();
-        EpPlan plan = EpPlan.of(all.profiles(), paths);
+        GroupPlan plan = GroupPlan.of(all.profiles(), paths);
         var outcomes = TestRanks.run(List.of(cfg(), cfg(), cfg(), cfg()), plan, (rank, backend) -> {
             try (SymmetricBuffer buffer = TestRanks.expose(backend, "b", PAGES)) {
                 MappedPeers peers = TestRanks.peers(buffer);
@@ -245,7 +244,7 @@ final class ExposeTest {
         assertThat(outcomes).allSatisfy(o -> assertThat(o.failure()).isEmpty());
     }
 
-    private org.ep4j.config.EpConfig cfg() {
+    private org.ep4j.EpConfig cfg() {
         return TestRanks.config(folder);
     }
 
@@ -281,14 +280,38 @@ final class ExposeTest {
     }
 
     @Test
-    void memoryOfSomebodyElseIsRefused() {
-        ExposedMemory foreign = ExposedMemory.of(new DeviceMemory(4096, PAGES, Device.HOST));
+    void memoryForKernelsThatPostIsRefused() {
         var outcomes = TestRanks.run(
-                2, folder, (rank, backend) -> backend.expose("b", PAGES, Optional.of(foreign), TestRanks.DEADLINE));
+                2,
+                folder,
+                (rank, backend) -> backend.as(AllocatesMemory.class)
+                        .orElseThrow()
+                        .allocate("b", PAGES, AllocatesMemory.Purpose.DEVICE_POSTED, TestRanks.DEADLINE));
         assertThat(outcomes)
                 .allSatisfy(o -> assertThat(o.failure().orElseThrow())
                         .isInstanceOf(EpArgumentException.class)
-                        .hasMessageContaining("memory"));
+                        .hasMessageContaining("purpose is DEVICE_POSTED, must be one of [MAPPED]"));
+    }
+
+    /** As after a loss: the view makes buffers among the ranks that are left. */
+    @Test
+    void aBackendAndItsViewAmongSomeRanksAreClosedTogether() {
+        for (boolean viewFirst : new boolean[] {true, false}) {
+            TestRanks.runAll(2, folder, (rank, backend) -> {
+                try (Bootstrap alone = Bootstrap.inProcess(1).get(0)) {
+                    EpBackend view =
+                            backend.as(RecoverableBackend.class).orElseThrow().among(alone, List.of(rank));
+                    TestRanks.expose(view, "a", PAGES).close();
+                    EpBackend closed = viewFirst ? view : backend;
+                    EpBackend other = viewFirst ? backend : view;
+                    closed.close();
+                    assertThatThrownBy(() -> TestRanks.expose(other, "b", PAGES))
+                            .isInstanceOf(EpStateException.class)
+                            .hasMessageContaining("host-shm is closed on rank " + rank);
+                    return true;
+                }
+            });
+        }
     }
 
     @Test
@@ -308,7 +331,7 @@ final class ExposeTest {
         Path link = folder.resolve("link");
         Path real = Files.createDirectory(folder.resolve("real"));
         Files.createSymbolicLink(link, real);
-        EpPlan plan = TestRanks.plan(2, TestRanks.config(real));
+        GroupPlan plan = TestRanks.plan(2, TestRanks.config(real));
         CyclicBarrier opened = new CyclicBarrier(2);
         var outcomes = TestRanks.run(List.of(TestRanks.config(real), TestRanks.config(link)), plan, (rank, backend) -> {
             TestRanks.await(opened);
@@ -333,7 +356,7 @@ final class ExposeTest {
     void aRankThatSeesAnotherFolderFailsAll() throws IOException {
         Path a = Files.createDirectory(folder.resolve("a"));
         Path b = Files.createDirectory(folder.resolve("b"));
-        EpPlan plan = TestRanks.plan(2, TestRanks.config(a));
+        GroupPlan plan = TestRanks.plan(2, TestRanks.config(a));
         var outcomes = TestRanks.run(
                 List.of(TestRanks.config(a), TestRanks.config(b)),
                 plan,
@@ -351,7 +374,7 @@ final class ExposeTest {
     void oneFolderAtTwoPathsWorks() throws IOException {
         Path real = Files.createDirectory(folder.resolve("real"));
         Path link = Files.createSymbolicLink(folder.resolve("link"), real);
-        EpPlan plan = TestRanks.plan(2, TestRanks.config(real));
+        GroupPlan plan = TestRanks.plan(2, TestRanks.config(real));
         var outcomes = TestRanks.run(
                 List.of(TestRanks.config(real), TestRanks.config(link)),
                 plan,
@@ -361,7 +384,7 @@ final class ExposeTest {
 
     @Test
     void openingInAMissingFolderFailsOnAllRanks() throws IOException {
-        EpPlan plan = TestRanks.plan(2, TestRanks.config(folder));
+        GroupPlan plan = TestRanks.plan(2, TestRanks.config(folder));
         Path gone = folder.resolve("gone");
         var outcomes =
                 TestRanks.run(List.of(TestRanks.config(folder), TestRanks.config(gone)), plan, (rank, backend) -> true);

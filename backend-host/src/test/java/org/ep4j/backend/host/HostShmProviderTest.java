@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.reflect.Modifier;
 import java.util.ServiceLoader;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.SpiVersion;
 import org.junit.jupiter.api.Tag;

@@ -6,12 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RankProfile;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -35,7 +35,7 @@ final class OfferTest {
     @Test
     void ranksOfOneMachineFolderAndUserShareMemory() {
         assertThat(provider.offer(rank(0), rank(1))).isInstanceOfSatisfying(PathOffer.class, offer -> {
-            assertThat(offer.kind()).isEqualTo(PathKind.MAPPED);
+            assertThat(offer.kind()).isEqualTo(EpPath.Kind.MAPPED);
             assertThat(offer.nics()).isEmpty();
         });
     }

@@ -10,10 +10,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
 
 /**
  * A member in a process of its own: it asks over its standard output, and the test that started it answers over its standard
@@ -55,8 +56,12 @@ final class PipeBootstrap implements Bootstrap {
                 return all;
             }
             case "LOST" ->
-                throw new EpPeerLostException("member " + words[1] + " is lost", Integer.parseInt(words[1]), tag);
-            default -> throw new EpTimeoutException("no answer to " + tag, tag, -1, 0, 0);
+                throw new EpPeerLostException(
+                        "member " + words[1] + " is lost",
+                        EpFailure.builder(tag, Integer.parseInt(words[1])).build());
+            default ->
+                throw new EpTimeoutException(
+                        "no answer to " + tag, EpFailure.builder(tag, -1).build());
         }
     }
 

@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.engine.memory.FileSystemStatus;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
@@ -57,7 +57,7 @@ final class ProbeTest {
     @Test
     void aGpuIsNotForThisBackend() {
         ProbeReport report = new HostShmProvider()
-                .probe(new ProbeRequest(new Device("cuda", 1), EpConfig.load(), TestRanks.DEADLINE));
+                .probe(ProbeRequest.of(new Device("cuda", 1), EpConfig.load(), TestRanks.DEADLINE));
         assertThat(report.usable()).isFalse();
         Check check = check(report, "EP-SHM-001");
         assertThat(check.detail()).contains("cuda:1");
@@ -67,7 +67,7 @@ final class ProbeTest {
     @Test
     void anotherOperatingSystemIsRefusedAndNothingElseLookedAt() {
         ProbeReport report =
-                ShmProbe.probe(new ProbeRequest(Device.HOST, EpConfig.load(), TestRanks.DEADLINE), "Mac OS X", "64");
+                ShmProbe.probe(ProbeRequest.of(Device.HOST, EpConfig.load(), TestRanks.DEADLINE), "Mac OS X", "64");
         assertThat(report.failures()).extracting(Check::code).containsExactly("EP-SHM-002");
         assertThat(report.checks().subList(2, 7))
                 .allSatisfy(c -> assertThat(c.status()).isEqualTo(Check.Status.NOT_RUN));
@@ -76,7 +76,7 @@ final class ProbeTest {
     @Test
     void a32BitProcessIsRefused() {
         ProbeReport report =
-                ShmProbe.probe(new ProbeRequest(Device.HOST, EpConfig.load(), TestRanks.DEADLINE), "Linux", "32");
+                ShmProbe.probe(ProbeRequest.of(Device.HOST, EpConfig.load(), TestRanks.DEADLINE), "Linux", "32");
         assertThat(report.failures()).extracting(Check::code).containsExactly("EP-SHM-002");
     }
 

@@ -6,8 +6,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.concurrent.locks.LockSupport;
+import org.ep4j.EpConfig;
 import org.ep4j.EpPeerLostException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.SymmetricBuffer;
@@ -69,7 +69,7 @@ final class RankMain {
             }
             bootstrap.say("right " + right);
         } catch (EpPeerLostException e) {
-            bootstrap.say("lost " + e.peer() + " mapped " + TestRanks.mappedFrom(folder) + " descriptors "
+            bootstrap.say("lost " + e.failure().peer() + " mapped " + TestRanks.mappedFrom(folder) + " descriptors "
                     + TestRanks.descriptorsInto(folder));
         }
     }

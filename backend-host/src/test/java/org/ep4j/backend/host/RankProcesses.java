@@ -14,11 +14,10 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiPredicate;
 import java.util.stream.Collectors;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpEngine;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.bootstrap.InProcessBootstrap;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 
 /** Ranks in processes of their own, which run {@link RankMain}. Closing kills what still runs. */
@@ -33,7 +32,7 @@ final class RankProcesses implements AutoCloseable {
     private final BiPredicate<Integer, String> kill;
 
     private RankProcesses(int ranks, BiPredicate<Integer, String> kill) {
-        this.members = Bootstraps.inProcess(ranks);
+        this.members = Bootstrap.inProcess(ranks);
         this.kill = kill;
     }
 
@@ -94,8 +93,8 @@ final class RankProcesses implements AutoCloseable {
             said.get(rank).add("pipe: " + e);
         } finally {
             // Ranks that end well stay members until all have ended, so that only the dead one can be missed.
-            if (waitFor(process) != 0 && member instanceof InProcessBootstrap dead) {
-                dead.fail("its process ended with " + process.exitValue());
+            if (waitFor(process) != 0) {
+                EpEngine.installed().declareDead(member, "its process ended with " + process.exitValue());
             }
         }
     }
@@ -112,7 +111,7 @@ final class RankProcesses implements AutoCloseable {
                             .map(b -> "x" + PipeBootstrap.base64(b))
                             .collect(Collectors.joining(" "));
         } catch (EpPeerLostException e) {
-            return "LOST " + e.peer();
+            return "LOST " + e.failure().peer();
         } catch (EpException e) {
             return "LATE";
         }

@@ -22,24 +22,25 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Planner;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.testing.Guard;
 
@@ -64,12 +65,12 @@ final class TestRanks {
 
     static EpConfig config(Path folder) {
         return EpConfig.builder(Map.of(), Map.of())
-                .set(HostShmProvider.FOLDER, folder.toString())
+                .set(HostShmProvider.FOLDER.name(), folder.toString())
                 .build();
     }
 
     static ProbeReport probe(EpConfig config) {
-        return new HostShmProvider().probe(new ProbeRequest(Device.HOST, config, DEADLINE));
+        return new HostShmProvider().probe(ProbeRequest.of(Device.HOST, config, DEADLINE));
     }
 
     static RankProfile profile(int rank, Map<String, String> facts, Map<String, String> identity) {
@@ -88,7 +89,7 @@ final class TestRanks {
     }
 
     /** The plan of ranks that all found what this process finds. */
-    static EpPlan plan(int ranks, EpConfig config) {
+    static GroupPlan plan(int ranks, EpConfig config) {
         ProbeReport report = probe(config);
         if (!report.usable()) {
             throw new IllegalStateException(
@@ -99,20 +100,20 @@ final class TestRanks {
                 .toList());
     }
 
-    static EpPlan plan(List<RankProfile> profiles) {
+    static GroupPlan plan(List<RankProfile> profiles) {
         HostShmProvider provider = new HostShmProvider();
         return Planner.plan(
                 profiles, List.of(new Planner.Candidate(HostShmProvider.ID, provider::offer)), BackendChoice.AUTO);
     }
 
-    static OpenContext context(EpPlan plan, int rank, Bootstrap bootstrap, EpConfig config) {
+    static OpenContext context(GroupPlan plan, int rank, Bootstrap bootstrap, EpConfig config) {
         List<Integer> ranks = IntStream.range(0, plan.ranks()).boxed().toList();
-        return new OpenContext(plan, rank, ranks, bootstrap, new TestDevice(), config, DEADLINE);
+        return new OpenContext(plan, plan.profiles(), rank, ranks, bootstrap, new TestDevice(), config, DEADLINE);
     }
 
     /** Opens the backend on {@code ranks} threads and lets each do its part; every rank with its own settings. */
-    static <T> List<Outcome<T>> run(List<EpConfig> configs, EpPlan plan, Part<T> part) {
-        List<Bootstrap> members = Bootstraps.inProcess(configs.size());
+    static <T> List<Outcome<T>> run(List<EpConfig> configs, GroupPlan plan, Part<T> part) {
+        List<Bootstrap> members = Bootstrap.inProcess(configs.size());
         ExecutorService threads = Executors.newFixedThreadPool(configs.size());
         try {
             List<Future<T>> futures = new ArrayList<>();
@@ -170,7 +171,7 @@ final class TestRanks {
     }
 
     static SymmetricBuffer expose(EpBackend backend, String name, long bytes) {
-        return backend.expose(name, bytes, Optional.empty(), DEADLINE);
+        return backend.as(AllocatesMemory.class).orElseThrow().allocate(name, bytes, Purpose.MAPPED, DEADLINE);
     }
 
     static MappedPeers peers(SymmetricBuffer buffer) {

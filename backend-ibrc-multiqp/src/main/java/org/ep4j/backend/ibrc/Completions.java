@@ -76,6 +76,15 @@ final class Completions {
         return (int) INT.get(buffer, index * SIZE + 16);
     }
 
+    /**
+     * A completion that is no success, for messages.
+     *
+     * @param status text of its status
+     */
+    String text(int index, String status) {
+        return "status " + status(index) + " (" + status + "), vendor error 0x" + Integer.toHexString(vendor(index));
+    }
+
     static long sendId(int lane, long number) {
         return ((long) lane << LANE_SHIFT) | (number & NUMBER);
     }

@@ -6,9 +6,9 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.EpConfig;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpResourceException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.Resources;
@@ -56,7 +56,7 @@ final class Connector {
     }
 
     private int depth(NicDevice device) {
-        return Math.min(config.get(IbrcKeys.DEPTH), device.maxRequests());
+        return Math.min(IbrcKeys.DEPTH.get(config), device.maxRequests());
     }
 
     private int receives(NicDevice device) {
@@ -72,7 +72,7 @@ final class Connector {
             NativeRecord caps = new NativeRecord(16)
                     .set(0, depth(device))
                     .set(1, Math.max(1, receives(device)))
-                    .set(2, config.get(IbrcKeys.INLINE));
+                    .set(2, IbrcKeys.INLINE.get(config));
             long qp = createQueuePair(device, caps, lane);
             resources.add(() -> Verbs.destroyQp(qp));
             queuePairs[lane] = qp;
@@ -80,7 +80,7 @@ final class Connector {
             depths[lane] = depth(device);
             inlines[lane] = caps.get(2);
             String name = port.record().name();
-            Errno.check(Verbs.toInit(qp, port.number(), config.get(IbrcKeys.PKEY)), "ibv_modify_qp to INIT on " + name);
+            Errno.check(Verbs.toInit(qp, port.number(), IbrcKeys.PKEY.get(config)), "ibv_modify_qp to INIT on " + name);
             if (!atomics) {
                 postReceives(qp, lane, receives(device), name);
             }
@@ -128,7 +128,7 @@ final class Connector {
                     + wanted + " completions, but a completion queue of this device holds at most "
                     + device.maxCompletions()
                     + "; lower "
-                    + IbrcKeys.DEPTH.name() + " (" + config.get(IbrcKeys.DEPTH) + ") or "
+                    + IbrcKeys.DEPTH.name() + " (" + IbrcKeys.DEPTH.get(config) + ") or "
                     + IbrcKeys.QUEUE_PAIRS.name());
         }
         long queue = Errno.check(
@@ -179,6 +179,7 @@ final class Connector {
                     receives(port.device()),
                     inlines[lane],
                     port.maxMessage(),
+                    port.record().name(),
                     name);
             lanes[lane] =
                     new Lane(lane, lane % pairing.rails(), ends, port.device().flow(), settings);
@@ -201,20 +202,20 @@ final class Connector {
         NicDevice device = from.device();
         int incoming = from.record().incomingAtomics();
         int outgoing =
-                Math.min(config.get(IbrcKeys.READS), Math.min(device.maxOutgoingAtomics(), to.incomingAtomics()));
+                Math.min(IbrcKeys.READS.get(config), Math.min(device.maxOutgoingAtomics(), to.incomingAtomics()));
         NativeRecord connection = new NativeRecord(72)
                 .set(0, mtu(from.record(), to))
                 .set(1, theirs.number())
                 .set(2, Math.min(255, incoming))
                 .set(3, from.number())
                 .set(4, to.lid())
-                .set(5, Math.max(0, config.get(EpKeys.NIC_SERVICE_LEVEL)))
+                .set(5, Math.max(0, EpKeys.NIC_SERVICE_LEVEL.get(config)))
                 .set(6, from.record().needsHeader(to) ? from.gidIndex() : -1)
-                .set(7, Math.max(0, config.get(EpKeys.NIC_TRAFFIC_CLASS)))
+                .set(7, Math.max(0, EpKeys.NIC_TRAFFIC_CLASS.get(config)))
                 .set(8, Math.max(1, Math.min(255, outgoing)))
-                .set(9, config.get(IbrcKeys.TIMEOUT))
+                .set(9, IbrcKeys.TIMEOUT.get(config))
                 .set(10, from.retries())
-                .set(11, config.get(IbrcKeys.RNR_RETRIES))
+                .set(11, IbrcKeys.RNR_RETRIES.get(config))
                 .set(16, theirs.firstPacket())
                 .set(17, mine.firstPacket());
         connection.buffer().put(48, to.gid().bytes());
@@ -223,7 +224,7 @@ final class Connector {
 
     private int mtu(PortExchange.Port from, PortExchange.Port to) {
         int both = Math.min(from.mtu(), to.mtu());
-        int wanted = MTU.indexOf(config.get(IbrcKeys.MTU));
+        int wanted = MTU.indexOf(IbrcKeys.MTU.get(config));
         return wanted == 0 ? both : Math.min(wanted, both);
     }
 

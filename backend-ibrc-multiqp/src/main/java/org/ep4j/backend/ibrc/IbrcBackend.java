@@ -7,23 +7,22 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-import org.ep4j.DeviceMemory;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpTraffic;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.memory.Resources;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
-import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RecoverableBackend;
-import org.ep4j.spi.RegistersDeviceMemory;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
-import org.ep4j.spi.TrafficSource;
 
 /** The backend, open on one rank. Owns ports, queue pairs, threads, and the buffers that it made. */
-final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, TrafficSource {
+final class IbrcBackend implements RecoverableBackend, RegistersMemory {
     /** What is under way when a buffer closes has this long to be acknowledged by the NICs of the peers. */
     static final Duration LINGER = Duration.ofSeconds(2);
 
@@ -32,8 +31,8 @@ final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, Tr
     private final Ports ports;
     private final Map<Integer, Link> links;
     private final Buffers numbers;
-    private final LinkPoller.Budget polls = new LinkPoller.Budget();
-    private final ClosedCounters closed = new ClosedCounters();
+    private final LinkPoller.Budget polls;
+    private final ClosedCounters closed;
     private final boolean atomics;
     private final ProgressThreads threads;
     private final OpenBuffers<IbrcBuffer> buffers;
@@ -52,10 +51,26 @@ final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, Tr
         this.links = Map.copyOf(links);
         this.numbers = numbers;
         this.atomics = atomics;
+        this.polls = new LinkPoller.Budget();
+        this.closed = new ClosedCounters();
         resources.add(closed::close);
         this.buffers = new OpenBuffers<>(collective, context.rank());
         this.threads = new ProgressThreads(context, ports, List.copyOf(links.values()), resources);
         threads.start();
+    }
+
+    /** The same backend among some of its ranks. */
+    private IbrcBackend(IbrcBackend opened, Collective among) {
+        this.context = opened.context;
+        this.collective = among;
+        this.ports = opened.ports;
+        this.links = opened.links;
+        this.numbers = opened.numbers;
+        this.polls = opened.polls;
+        this.closed = opened.closed;
+        this.atomics = opened.atomics;
+        this.threads = opened.threads;
+        this.buffers = opened.buffers;
     }
 
     @Override
@@ -64,46 +79,25 @@ final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, Tr
     }
 
     @Override
-    public boolean allocates() {
-        return false;
+    public EpBackend among(Bootstrap members, List<Integer> ranks) {
+        return new IbrcBackend(this, collective.among(members, ranks));
     }
 
     @Override
-    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-        return expose(collective, name, bytes, memory, deadline);
-    }
-
-    @Override
-    public SymmetricBuffer exposeAmong(
-            Bootstrap members,
-            List<Integer> ranks,
-            String name,
-            long bytes,
-            Optional<ExposedMemory> memory,
-            Duration deadline) {
-        return expose(collective.among(members, ranks), name, bytes, memory, deadline);
-    }
-
-    private SymmetricBuffer expose(
-            Collective among, String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+    public SymmetricBuffer register(String name, ExposedMemory memory, Duration timeout) {
         buffers.checkOpen();
         closed.release();
         Map<Integer, Link> members = new TreeMap<>(links);
-        members.keySet().retainAll(among.ranks());
+        members.keySet().retainAll(collective.ranks());
         Exposure exposure = new Exposure(
-                among, ports, numbers, context.config().get(IbrcKeys.RELAXED_ORDERING), members.values(), closed);
-        ExposedMemory given = memory.orElseGet(
-                () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
+                collective, ports, numbers, IbrcKeys.RELAXED_ORDERING.get(context.config()), members.values(), closed);
         Exposure.Exposed exposed = exposure.run(
-                name,
-                () -> ExposeArguments.checkRegistered(id(), bytes, memory, this::refusal),
-                given,
-                Deadline.in(deadline));
+                name, () -> ExposeArguments.checkRegistered(memory, this::refusal), memory, Deadline.in(timeout));
         return buffers.add(new IbrcBuffer(
                 name,
                 context.rank(),
-                collective.ranks().indexOf(context.rank()),
-                given.memory(),
+                context.ranks().indexOf(context.rank()),
+                memory.memory(),
                 exposed,
                 members,
                 polls,
@@ -126,7 +120,7 @@ final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, Tr
     @Override
     public void tryRegister(ExposedMemory memory) {
         try (Resources registered = new Resources()) {
-            Access access = Exposure.dataAccess(context.config().get(IbrcKeys.RELAXED_ORDERING), memory);
+            Access access = Exposure.dataAccess(IbrcKeys.RELAXED_ORDERING.get(context.config()), memory);
             ports.register(memory, access, registered);
         }
     }
@@ -141,10 +135,10 @@ final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, Tr
     }
 
     @Override
-    public List<LinkTraffic> traffic() {
+    public List<EpTraffic> traffic() {
         return links.values().stream()
                 .map(Link::traffic)
-                .sorted(Comparator.comparingInt(LinkTraffic::peer))
+                .sorted(Comparator.comparingInt(EpTraffic::peer))
                 .toList();
     }
 

@@ -1,6 +1,5 @@
 package org.ep4j.backend.ibrc;
 
-import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -82,16 +81,16 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     }
 
     @Override
-    public void write(int peer, long target, long source, long bytes) {
-        write(peer, target, source, bytes, false);
+    public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
+        put(peer, targetOffset, sourceOffset, bytes, false);
     }
 
     @Override
-    public void writeMessage(int peer, long target, long source, long bytes) {
-        write(peer, target, source, bytes, true);
+    public void putMessage(int peer, long targetOffset, long sourceOffset, long bytes) {
+        put(peer, targetOffset, sourceOffset, bytes, true);
     }
 
-    private void write(int peer, long target, long source, long bytes, boolean message) {
+    private void put(int peer, long target, long source, long bytes, boolean message) {
         Link link = link(peer);
         PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
@@ -101,7 +100,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     }
 
     @Override
-    public void advance(int peer, int counter, long value) {
+    public void signal(int peer, int counter, long value) {
         Link link = link(peer);
         PostedArguments.checkCounter(counter);
         if (!hasClosed(link)) {
@@ -111,7 +110,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     }
 
     @Override
-    public long seen(int counter, int source) {
+    public long counter(int counter, int source) {
         Link link = link(source);
         PostedArguments.checkCounter(counter);
         Arrivals from = Objects.requireNonNull(arrivals[source]);
@@ -122,12 +121,12 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     }
 
     @Override
-    public void drain(int peer, Duration deadline) {
-        link(peer).drain(deadline, check);
+    public void flush(int peer, long deadlineNanos) {
+        link(peer).drain(Deadline.at(deadlineNanos), check);
     }
 
     @Override
-    public void checkWhileWaiting(Runnable next) {
+    public void setWaitCheck(Runnable next) {
         check = next;
     }
 

@@ -1,26 +1,23 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.EnumSet;
-import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
+import org.ep4j.EpPath;
 import org.ep4j.plan.NicChoice;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.PerRank;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach;
@@ -45,20 +42,17 @@ final class IbrcOffer {
 
     IbrcOffer() {}
 
-    static ProbeReport describe(DescribeRequest request) {
-        Optional<NicPaths> nics = nics(request.device(), request.locality(), nic -> true);
+    static ProbeReport describe(RankProfile rank) {
+        Optional<NicPaths> nics = nics(rank.device(), rank.locality(), nic -> true);
         if (nics.isEmpty()) {
-            return new ProbeReport(List.of(noNic(request.locality())), Map.of());
+            return ProbeReport.builder().check(noNic(rank.locality())).build();
         }
-        return new ProbeReport(
-                List.of(
-                        // What probe refuses is left to probe: a description says which way bytes go, not what this
-                        // version can do.
-                        Check.pass(
-                                IbrcProbe.DEVICE, "device " + request.device().type()),
-                        nic(request.device(), request.locality(), nics.get()),
-                        direct(nics.get())),
-                Map.of());
+        // What probe refuses is left to probe: a description says which way bytes go, not what this version can do.
+        return ProbeReport.builder()
+                .check(Check.pass(IbrcProbe.DEVICE, "device " + rank.device().type()))
+                .check(nic(rank.device(), rank.locality(), nics.get()))
+                .check(direct(nics.get()))
+                .build();
     }
 
     static Check noNic(Locality locality) {
@@ -72,7 +66,7 @@ final class IbrcOffer {
                 IbrcProbe.NIC,
                 "there is no NIC with reliable connections (mlx5, bnxt, ionic, irdma, rxe) and a port that is up; NICs here: "
                         + families(locality)
-                        + locality.butLeftOut(),
+                        + locality.obstaclesSuffix(),
                 "bring a port of such a NIC up; or use the backend efa, which runs over EFA, Slingshot and TCP");
     }
 
@@ -111,7 +105,7 @@ final class IbrcOffer {
         Offer offer = NicOffers.between(
                 new NicOffers.Side(from, mine),
                 new NicOffers.Side(to, nics.of(to)),
-                PathKind.HOST_POSTED,
+                EpPath.Kind.HOST_POSTED,
                 Estimates.NETWORK_MICROS + crossings * Estimates.PCI_MICROS);
         return offer instanceof PathOffer path && mine.isPresent()
                 ? path.withFlow(FlowLimits.of(mine.get().nearest().nic().family())
@@ -148,7 +142,7 @@ final class IbrcOffer {
 
     private static String families(Locality locality) {
         String found = locality.nics().stream()
-                .map(nic -> nic.family().told())
+                .map(nic -> nic.family().displayName())
                 .distinct()
                 .sorted()
                 .collect(Collectors.joining(", "));

@@ -3,14 +3,12 @@ package org.ep4j.backend.ibrc;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaNicMemory;
 import org.ep4j.engine.gpu.GpuDirect;
@@ -26,8 +24,9 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
-import org.ep4j.topology.PortObstacle;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.NicReach.PortObstacle;
+import org.ep4j.topology.model.Localities;
+import org.ep4j.topology.model.Topology;
 
 /**
  * Looks whether this rank can use reliable connections. It opens and closes devices, and makes a protection domain on
@@ -61,8 +60,7 @@ final class IbrcProbe {
 
     private static final String LOADED = "libibverbs.so.1 is loaded";
 
-    private final List<Check> checks = new ArrayList<>();
-    private final Map<String, String> facts = new TreeMap<>();
+    private final ProbeReport.Builder report = ProbeReport.builder();
 
     /**
      * A device of libibverbs, after an attempt to open it.
@@ -90,10 +88,10 @@ final class IbrcProbe {
         try {
             probe.run(request.device(), request.config());
         } catch (EpException e) {
-            probe.checks.add(
+            probe.report.check(
                     Check.fail(DEVICES, String.valueOf(e.getMessage()), "see ibv_devinfo and the kernel's log"));
         }
-        return new ProbeReport(probe.checks, probe.facts);
+        return probe.report.build();
     }
 
     /** What is sent lies in memory of the host, of a GPU too. */
@@ -111,7 +109,7 @@ final class IbrcProbe {
 
     private void run(Device device, EpConfig config) {
         Check kind = device(device);
-        checks.add(kind);
+        report.check(kind);
         if (kind.status() != Check.Status.PASS) {
             notRun(LIBRARY, DEVICES, NIC, DIRECT, GID, ATOMICS, MEMORY, RETRIES);
             return;
@@ -122,9 +120,9 @@ final class IbrcProbe {
             if (absent(config)) {
                 return;
             }
-            checks.add(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
+            report.check(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
             notRun(DEVICES, NIC, DIRECT, GID, ATOMICS);
-            checks.add(memory());
+            report.check(memory());
             notRun(RETRIES);
             return;
         }
@@ -133,41 +131,41 @@ final class IbrcProbe {
             if (absent(config)) {
                 return;
             }
-            checks.add(Check.pass(LIBRARY, LOADED));
-            checks.add(Check.fail(
+            report.check(Check.pass(LIBRARY, LOADED));
+            report.check(Check.fail(
                     DEVICES,
                     "libibverbs sees no device",
                     "install the driver of the NIC and its provider (apt-get install ibverbs-providers), and give"
                             + " containers /dev/infiniband (docker run --device=/dev/infiniband)"));
             notRun(NIC, DIRECT, GID, ATOMICS);
-            checks.add(memory());
+            report.check(memory());
             notRun(RETRIES);
             return;
         }
-        checks.add(Check.pass(LIBRARY, LOADED));
+        report.check(Check.pass(LIBRARY, LOADED));
         List<OpenedDevice> found = names.stream().map(OpenedDevice::of).toList();
         List<OpenedDevice> usable =
                 found.stream().filter(one -> one.problem().isEmpty()).toList();
-        checks.add(devices(found, usable));
+        report.check(devices(found, usable));
         List<NicPath> ports = lookAtPorts(device, config, usable);
-        checks.add(memory());
+        report.check(memory());
         if (ports.isEmpty()) {
             notRun(RETRIES);
         } else {
-            checks.add(Retries.check(ports, config));
+            report.check(Retries.check(ports, config));
         }
     }
 
     /** Adds the checks of a machine that has no NIC with RDMA, and returns true there. */
     private boolean absent(EpConfig config) {
-        Locality machine = Locality.ofHost(Ports.topology(), 0, -1, config.get(EpKeys.NIC_GID_INDEX));
+        Locality machine = Localities.ofHost(Ports.topology(), 0, -1, EpKeys.NIC_GID_INDEX.get(config));
         Check nic = IbrcOffer.noNic(machine);
         if (nic.status() != Check.Status.NOT_APPLICABLE) {
             return false;
         }
-        checks.add(nic);
+        report.check(nic);
         for (String code : List.of(LIBRARY, DEVICES, DIRECT, GID, ATOMICS, MEMORY, RETRIES)) {
-            checks.add(new Check(code, Check.Status.NOT_RUN, "there is no NIC with RDMA", ""));
+            report.check(Check.notRun(code, "there is no NIC with RDMA"));
         }
         return true;
     }
@@ -187,7 +185,7 @@ final class IbrcProbe {
 
     private List<NicPath> lookAtPorts(Device device, EpConfig config, List<OpenedDevice> usable) {
         Topology topology = Ports.topology();
-        Locality all = Locality.ofHost(topology, 0, -1, config.get(EpKeys.NIC_GID_INDEX));
+        Locality all = Localities.ofHost(topology, 0, -1, EpKeys.NIC_GID_INDEX.get(config));
         NicChoice choice = NicChoice.from(config);
         Predicate<NicReach> opened =
                 nic -> usable.stream().anyMatch(one -> one.name().equals(nic.name()));
@@ -195,15 +193,15 @@ final class IbrcProbe {
         Optional<NicPaths> nics = IbrcOffer.nics(device, allowed, opened);
         List<String> silent = withoutGid(allowed, opened);
         if (nics.isEmpty() && !silent.isEmpty()) {
-            checks.add(Check.pass(NIC, String.join(", ", silent) + (silent.size() == 1 ? " is up" : " are up")));
+            report.check(Check.pass(NIC, String.join(", ", silent) + (silent.size() == 1 ? " is up" : " are up")));
             notRun(DIRECT);
-            checks.add(PortGids.of(topology.nics(), silent, config.get(EpKeys.NIC_GID_INDEX))
+            report.check(PortGids.of(topology.nics(), silent, EpKeys.NIC_GID_INDEX.get(config))
                     .check());
             notRun(ATOMICS);
             return List.of();
         }
         if (nics.isEmpty()) {
-            checks.add(IbrcOffer.nics(device, all, opened)
+            report.check(IbrcOffer.nics(device, all, opened)
                     .map(some -> IbrcOffer.forbidden(some, choice))
                     .orElseGet(() -> IbrcOffer.noNic(all)));
             notRun(DIRECT, GID, ATOMICS);
@@ -214,16 +212,16 @@ final class IbrcProbe {
                 .filter(one ->
                         names.stream().anyMatch(port -> Ports.device(port).equals(one.name())))
                 .toList();
-        checks.add(IbrcOffer.nic(device, all, nics.get()));
-        checks.add(direct(device, config, mine));
+        report.check(IbrcOffer.nic(device, all, nics.get()));
+        report.check(direct(device, config, mine));
         List<String> up = new ArrayList<>(names);
         up.addAll(silent);
-        PortGids gids = PortGids.of(topology.nics(), up, config.get(EpKeys.NIC_GID_INDEX));
-        checks.add(gids.check());
-        facts.put(IbrcOffer.PORTS, String.join(",", gids.ports()));
-        facts.put(ProbeReport.SUMMARY, "ports " + String.join(", ", gids.ports()));
-        boolean wanted = config.get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC);
-        checks.add(wanted ? atomics(mine) : Check.pass(ATOMICS, "not needed: counters advance with immediate data"));
+        PortGids gids = PortGids.of(topology.nics(), up, EpKeys.NIC_GID_INDEX.get(config));
+        report.check(gids.check());
+        report.fact(IbrcOffer.PORTS, String.join(",", gids.ports()));
+        report.fact(ProbeReport.SUMMARY, "ports " + String.join(", ", gids.ports()));
+        boolean wanted = IbrcKeys.COUNTERS.get(config).equals(IbrcKeys.ATOMIC);
+        report.check(wanted ? atomics(mine) : Check.pass(ATOMICS, "not needed: counters advance with immediate data"));
         return nics.get().ports();
     }
 
@@ -231,7 +229,7 @@ final class IbrcProbe {
     private static List<String> withoutGid(Locality locality, Predicate<NicReach> opened) {
         return locality.nics().stream()
                 .filter(nic -> nic.family().rdma() && opened.test(nic))
-                .flatMap(nic -> nic.leftOut().entrySet().stream()
+                .flatMap(nic -> nic.obstacles().entrySet().stream()
                         .filter(port ->
                                 port.getValue() == PortObstacle.NO_GID || port.getValue() == PortObstacle.LINK_LOCAL)
                         .map(port -> nic.name() + ":" + port.getKey()))
@@ -276,13 +274,13 @@ final class IbrcProbe {
                             "ulimit -l unlimited; in containers --ulimit memlock=-1; for services LimitMEMLOCK=infinity")
                     : Check.pass(MEMORY, limit.toString());
         } catch (IOException e) {
-            return new Check(MEMORY, Check.Status.NOT_RUN, String.valueOf(e.getMessage()), "");
+            return Check.notRun(MEMORY, String.valueOf(e.getMessage()));
         }
     }
 
     private void notRun(String... codes) {
         for (String code : codes) {
-            checks.add(new Check(code, Check.Status.NOT_RUN, "a check before it failed", ""));
+            report.check(Check.notRun(code, "a check before it failed"));
         }
     }
 }

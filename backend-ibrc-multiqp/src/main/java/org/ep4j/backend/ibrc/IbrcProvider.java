@@ -1,15 +1,15 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.List;
+import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
 
 /**
@@ -48,8 +48,8 @@ public final class IbrcProvider implements EpBackendProvider {
     }
 
     @Override
-    public ProbeReport describe(DescribeRequest request) {
-        return IbrcOffer.describe(request);
+    public ProbeReport describe(RankProfile described, EpConfig config) {
+        return IbrcOffer.describe(described);
     }
 
     @Override

@@ -1,8 +1,8 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.concurrent.atomic.AtomicLong;
+import org.ep4j.EpTraffic;
 import org.ep4j.engine.collective.NicFlow;
-import org.ep4j.spi.LinkTraffic;
 
 /**
  * One queue pair to a peer as its link sees it: what is in flight on it, and what it has carried. For the thread that
@@ -42,9 +42,19 @@ final class Lane {
      * @param receives receives that are kept posted; 0 where none are needed
      * @param inline bytes that travel inside a request
      * @param maxMessage bytes of a message at most
+     * @param nic this rank's port, as the plan names it
      * @param name both ports, for messages
      */
-    record Ends(long qp, int port, int remotePort, int depth, int receives, int inline, long maxMessage, String name) {}
+    record Ends(
+            long qp,
+            int port,
+            int remotePort,
+            int depth,
+            int receives,
+            int inline,
+            long maxMessage,
+            String nic,
+            String name) {}
 
     /**
      * A queue pair with nothing in flight.
@@ -78,9 +88,14 @@ final class Lane {
     }
 
     /** What it has carried, for callers. */
-    LinkTraffic.OfLane carried() {
-        return new LinkTraffic.OfLane(
-                index(), ends().name(), alive(), bytes.get(), writes.get(), adds.get(), replays.get());
+    EpTraffic.Lane carried() {
+        return EpTraffic.Lane.builder(index(), ends().name())
+                .alive(alive())
+                .bytes(bytes.get())
+                .writes(writes.get())
+                .signals(adds.get())
+                .replays(replays.get())
+                .build();
     }
 
     /** The NIC of this rank's port. */

@@ -2,7 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.util.Arrays;
 import java.util.List;
-import org.ep4j.spi.LinkTraffic;
+import org.ep4j.EpTraffic;
 import org.jspecify.annotations.Nullable;
 
 /** The lanes to one peer, and whose turn it is. For one thread at a time, but for {@link #carried}. */
@@ -106,7 +106,7 @@ final class Lanes {
     }
 
     /** What they have carried so far, for callers. */
-    List<LinkTraffic.OfLane> carried() {
+    List<EpTraffic.Lane> carried() {
         return Arrays.stream(all).map(Lane::carried).toList();
     }
 }

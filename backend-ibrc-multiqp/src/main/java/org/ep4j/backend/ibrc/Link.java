@@ -10,12 +10,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.EpTraffic;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.collective.Pause;
-import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -67,7 +68,7 @@ final class Link {
     private final AtomicInteger failed = new AtomicInteger();
     // The last rail took no request; a completion that has not been looked at may say why.
     private @Nullable Rail refused;
-    private volatile @Nullable String lost;
+    private volatile LinkPeer.@Nullable Loss lost;
     /** Of the call that has the lock. */
     private Runnable check = NO_CHECK;
 
@@ -96,7 +97,7 @@ final class Link {
         this.wire = wire;
         this.rails = new Rail[rails];
         for (int r = 0; r < rails; r++) {
-            this.rails[r] = new Rail(r, this.lanes.all());
+            this.rails[r] = new Rail(r, this.lanes.all(), peer.failure());
         }
         this.queue =
                 new SendQueue(peer.index(), this.lanes.all(), wire, (lane, why) -> fail(lane.rail(), lane, why, false));
@@ -111,8 +112,8 @@ final class Link {
     /**
      * Posts a write. The ranges have been checked.
      *
-     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#writeMessage}
-     * @param ending what ends a wait for room, see {@link org.ep4j.spi.HostPosted#checkWhileWaiting}
+     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#putMessage}
+     * @param ending what ends a wait for room, see {@link org.ep4j.spi.HostPosted#setWaitCheck}
      */
     void write(Region region, long target, long source, long bytes, boolean message, Runnable ending) {
         write(region, target, source, bytes, message, settings.timeout(), ending);
@@ -276,20 +277,17 @@ final class Link {
      *
      * @param ending as in {@link #write(Region, long, long, long, boolean, Runnable)}
      */
-    void drain(Duration duration, Runnable ending) {
-        if (!Deadline.in(duration).tryLock(lock)) {
+    void drain(Deadline deadline, Runnable ending) {
+        if (!deadline.tryLock(lock)) {
             throw new EpTimeoutException(
                     "the connection to " + peer.label()
                             + " stayed busy until the deadline: another thread holds it and waits for posted writes",
-                    "the end of all writes",
-                    peer.rank(),
-                    0,
-                    0);
+                    peer.failure().toBuilder().phase("the end of all writes").build());
         }
         try {
             check = ending;
             checkAlive();
-            poller.beginCall(duration);
+            poller.beginCall(deadline);
             queue.flush();
             await("the end of all writes", () -> ready() && lanes.pending() == 0);
         } finally {
@@ -355,7 +353,7 @@ final class Link {
                 queue.flush();
             }
             if (lost == null && !drainWhileMoving(quiet)) {
-                lose(why);
+                lose(why, peer.failure());
             }
         });
     }
@@ -471,10 +469,10 @@ final class Link {
                         peer.label() + " accepted no data before the deadline: this rank waited for " + what + ", with "
                                 + lanes.pending() + " requests under way" + state()
                                 + "; check that the process of that rank runs, or raise ep.timeout",
-                        what,
-                        peer.rank(),
-                        0,
-                        lanes.pending());
+                        peer.failure().toBuilder()
+                                .phase(what)
+                                .seen(lanes.pending())
+                                .build());
             }
             if (Pause.isTimeToCheck(tries)) {
                 check.run();
@@ -521,7 +519,7 @@ final class Link {
 
     /** Nothing is posted or polled any more, and nothing of the peer arrives. A thread that waits here for the peer ends. */
     void end(String why) {
-        poller.submit(() -> lose(why));
+        poller.submit(() -> lose(why, peer.failure()));
         hold(this::runCommands);
     }
 
@@ -599,7 +597,7 @@ final class Link {
             }
             return count;
         } catch (EpException e) {
-            lose(String.valueOf(e.getMessage()));
+            lose(String.valueOf(e.getMessage()), peer.failure());
             return 0;
         }
     }
@@ -614,21 +612,21 @@ final class Link {
                 memory.apply(completions.immediate(index));
                 postReceives(lane);
             } else if (lane.alive()) {
-                fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Completions.FLUSHED);
+                fail(lane, status, index);
             }
         } else if (status == 0) {
             if (!lane.sealed()) {
                 lane.inFlight().retire(Completions.number(id, lane.inFlight().retired()) + 1);
             }
         } else if (Completions.isPathFailure(status)) {
-            fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Completions.FLUSHED);
+            fail(lane, status, index);
         } else {
-            lose(lane.ends().name() + ": " + told(status, completions.vendor(index)));
+            lose(lane.ends().name() + ": " + completions.text(index, wire.status(status)), failure(lane, status));
         }
     }
 
-    private String told(int status, int vendor) {
-        return "status " + wire.status(status) + ", vendor error 0x" + Integer.toHexString(vendor);
+    private EpFailure failure(Lane lane, int status) {
+        return peer.failure(lane.ends().nic(), status, wire.status(status));
     }
 
     private void postReceives(Lane lane) {
@@ -666,17 +664,27 @@ final class Link {
         }
     }
 
-    /** A rail does not work any more; what was on it goes to the others. */
+    private void fail(Lane lane, int status, int index) {
+        boolean cause = status != Completions.FLUSHED;
+        String why = completions.text(index, wire.status(status));
+        fail(lane.rail(), lane, why, cause, cause ? failure(lane, status) : peer.failure());
+    }
+
     private void fail(int index, Lane lane, String why, boolean status) {
+        fail(index, lane, why, status, peer.failure());
+    }
+
+    /** A rail does not work any more; what was on it goes to the others. */
+    private void fail(int index, Lane lane, String why, boolean status, EpFailure failure) {
         Rail rail = rails[index];
-        rail.told(lane, why, status);
+        rail.told(lane, why, status, failure);
         if (!rail.alive() || lost != null) {
             return;
         }
         rail.stop(wire);
         failed.incrementAndGet();
         if (lanes.home() == null && status) {
-            lose(NO_PORT);
+            lose(NO_PORT, rail.failure());
         } else if (lanes.home() == null) {
             refused = rail;
         } else {
@@ -693,9 +701,7 @@ final class Link {
         for (int i = 0; i < ASKS && lost == null && !rail.hasStatus(); i++) {
             takeSome(1);
         }
-        if (lost == null) {
-            lose(NO_PORT);
-        }
+        lose(NO_PORT, rail.failure());
     }
 
     /** A port of this rank went down: its rails are given up where there are others. Does not wait. */
@@ -722,9 +728,10 @@ final class Link {
     /** The peer is gone. Does not wait. */
     void peerGone(String why) {
         poller.submit(() -> {
-            // What it sent before is worth having.
+            // What it sent before is worth having. What fails here is a consequence.
             takeIn();
-            lose(why);
+            lose(why, peer.failure());
+            lost = peer.loss(why, peer.failure());
         });
         tryProgress();
     }
@@ -735,14 +742,17 @@ final class Link {
         }
     }
 
-    private void lose(String why) {
+    private void lose(String why, EpFailure failure) {
+        if (lost != null) {
+            return;
+        }
         for (Rail rail : rails) {
             rail.stop(wire);
         }
         for (Lane lane : lanes.all()) {
             lane.inFlight().abandon();
         }
-        lost = peer.label() + " cannot be reached: " + why;
+        lost = peer.loss(why, failure);
     }
 
     private void checkAlive() {
@@ -753,14 +763,14 @@ final class Link {
 
     /** What to throw where the peer is lost. */
     EpPeerLostException lostNow() {
-        StringBuilder text = new StringBuilder(lost == null ? peer.label() + " cannot be reached" : lost);
+        LinkPeer.@Nullable Loss loss = lost;
+        StringBuilder text = new StringBuilder(loss == null ? peer.label() + " cannot be reached" : loss.text());
         for (Rail rail : rails) {
             text.append(rail.causes());
         }
         return new EpPeerLostException(
                 text + "; see the log of that rank and the state of these ports, or continue without that rank",
-                peer.rank(),
-                "host-posted writes");
+                loss == null ? peer.failure() : loss.failure());
     }
 
     boolean isLost() {
@@ -783,7 +793,7 @@ final class Link {
     }
 
     /** What its lanes have carried so far, and how many rails were given up. Waits for nobody. */
-    LinkTraffic traffic() {
-        return new LinkTraffic(peer.rank(), failed.get(), lanes.carried());
+    EpTraffic traffic() {
+        return EpTraffic.of(IbrcProvider.ID, peer.rank(), failed.get(), lanes.carried());
     }
 }

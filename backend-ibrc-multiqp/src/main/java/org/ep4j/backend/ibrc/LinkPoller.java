@@ -73,6 +73,13 @@ final class LinkPoller {
         late = false;
     }
 
+    /** As {@link #beginCall(Duration)}, for a call whose caller set the deadline, which may have passed. */
+    void beginCall(Deadline deadline) {
+        waiting = true;
+        late = false;
+        end = deadline.nanoTime();
+    }
+
     /**
      * Returns true if the call has waited for too long, and has polled once since its deadline passed: a thread that
      * got no processor until then has not polled yet. Called after each poll.

@@ -1,7 +1,7 @@
 package org.ep4j.backend.ibrc;
 
 import java.time.Duration;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
 
 /**
@@ -13,7 +13,7 @@ import org.ep4j.config.EpKeys;
  */
 record LinkSettings(long stripe, int signal, Duration timeout) {
     static LinkSettings from(EpConfig config) {
-        return new LinkSettings(config.get(IbrcKeys.STRIPE), config.get(IbrcKeys.SIGNAL), config.get(EpKeys.TIMEOUT));
+        return new LinkSettings(IbrcKeys.STRIPE.get(config), IbrcKeys.SIGNAL.get(config), EpKeys.TIMEOUT.get(config));
     }
 
     /** Most requests of a queue pair of some depth between two that report completion. */

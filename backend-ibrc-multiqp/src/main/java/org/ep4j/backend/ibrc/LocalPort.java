@@ -1,16 +1,17 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.List;
+import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.NativeRecord;
-import org.ep4j.topology.GidChoice;
-import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.model.GidChoice;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NicPort;
+import org.ep4j.topology.model.Topology;
 
 /**
  * A port of this rank that is in use.
@@ -34,13 +35,13 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int
             throw new EpUnavailableException("port " + name + " is not active (its ibv_port_state is " + port.get(0)
                     + ", and 4 is active); bring this port up, or leave it out with ep.nic.exclude");
         }
-        int index = gidIndex(name, port.get(3), topology.nics(), config.get(EpKeys.NIC_GID_INDEX));
+        int index = gidIndex(name, port.get(3), topology.nics(), EpKeys.NIC_GID_INDEX.get(config));
         checkGidIndex(name, index, port.get(4));
         NativeRecord gid = new NativeRecord(16);
         Errno.check(
                 Verbs.queryGid(device.context(), number, index, gid.address()),
                 "ibv_query_gid of " + name + " at index " + index);
-        int reads = Math.min(config.get(IbrcKeys.READS), device.maxIncomingAtomics());
+        int reads = Math.min(IbrcKeys.READS.get(config), device.maxIncomingAtomics());
         PortExchange.Port record = new PortExchange.Port(
                 name,
                 port.get(3),
@@ -62,11 +63,11 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int
     }
 
     private static int retries(String device, NicFamily family, EpConfig config) {
-        if (Retries.endless(family, config) && config.resolve(IbrcKeys.RETRIES).origin() != EpConfig.Origin.DEFAULT) {
+        if (Retries.endless(family, config) && IbrcKeys.RETRIES.setting(config).origin() != EpConfig.Origin.DEFAULT) {
             LOGGER.log(
                     System.Logger.Level.INFO,
                     "{0} does not apply to {1}: ep4j uses 6 there, because soft RoCE retries without limit at 7",
-                    config.resolve(IbrcKeys.RETRIES),
+                    IbrcKeys.RETRIES.setting(config),
                     device);
         }
         return Retries.of(family, config);
@@ -102,8 +103,8 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int
     }
 
     private static NicPort unknown(int linkLayer) {
-        NicPort.LinkLayer layer =
-                linkLayer == Verbs.LINK_INFINIBAND ? NicPort.LinkLayer.INFINIBAND : NicPort.LinkLayer.ETHERNET;
+        NicReach.LinkLayer layer =
+                linkLayer == Verbs.LINK_INFINIBAND ? NicReach.LinkLayer.INFINIBAND : NicReach.LinkLayer.ETHERNET;
         return new NicPort(1, NicPort.State.UNKNOWN, layer, 0, 0, 0, "", List.of());
     }
 }

@@ -12,7 +12,7 @@ import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.OpenContext;
 
 /** Opens the backend on one rank: ports, then queue pairs, then connections. For one thread. */
@@ -31,7 +31,7 @@ final class Opening {
     }
 
     IbrcBackend run() {
-        Deadline deadline = Deadline.in(context.deadline());
+        Deadline deadline = Deadline.in(context.timeout());
         boolean done = false;
         try {
             List<PortExchange> ports = collective.step("ports", deadline, this::openPorts).stream()
@@ -69,7 +69,7 @@ final class Opening {
 
     private byte[] openPorts() {
         VerbsLibrary.require();
-        EpPlan plan = context.plan();
+        GroupPlan plan = GroupPlan.of(context.plan());
         TreeSet<String> names = new TreeSet<>();
         int lanes = 1;
         for (int peer : context.ranks()) {
@@ -87,7 +87,7 @@ final class Opening {
         Ports ports = Ports.open(names, Ports.topology(), context.config());
         resources.add(ports::close);
         opened.add(ports);
-        boolean atomics = context.config().get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC)
+        boolean atomics = IbrcKeys.COUNTERS.get(context.config()).equals(IbrcKeys.ATOMIC)
                 && ports.devices().stream().allMatch(NicDevice::atomics);
         return PortExchange.CODEC.encode(new PortExchange(
                 atomics, lanes, ports.list().stream().map(LocalPort::record).toList()));
@@ -170,7 +170,12 @@ final class Opening {
         LinkMemory memory = new LinkMemory(
                 new Words(pairing.lanes(), pairing.rails()), layout, region, control.words(), self, index, buffers);
         // Neighbours begin on different ports.
-        LinkPeer to = new LinkPeer(peer, index, label, (self + index) % pairing.lanes());
+        LinkPeer to = new LinkPeer(
+                peer,
+                index,
+                label,
+                collective.about("host-posted writes", peer).build(),
+                (self + index) % pairing.lanes());
         return new Link(to, memory, settings, atomics, connected.lanes(), connected.rails(), connected.wire());
     }
 }

@@ -2,12 +2,12 @@ package org.ep4j.backend.ibrc;
 
 import java.util.Arrays;
 import java.util.List;
+import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PortPairing;
 import org.ep4j.plan.PortPairing.Meeting;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.RankProfile;
 
 /**
  * Which ports two ranks use and how many lanes they have; the same seen from both ends. Lane {@code i} is on rail {@code i %
@@ -31,7 +31,7 @@ record Pairing(List<String> mine, List<String> theirs, int lanes, List<String> a
     }
 
     /** Of two ranks of a plan that the backend connects. */
-    static Pairing of(EpPlan plan, int rank, int peer, EpConfig config) {
+    static Pairing of(GroupPlan plan, int rank, int peer, EpConfig config) {
         PortPairing ports = PortPairing.of(plan, rank, peer, IbrcProvider.ID, Pairing::opened);
         if (ports.lower().isEmpty()) {
             int without = plan.path(peer, rank).nics().isEmpty() ? peer : rank;
@@ -39,10 +39,10 @@ record Pairing(List<String> mine, List<String> theirs, int lanes, List<String> a
                     "the plan gives " + plan.profiles().get(without).label() + " no NIC for " + IbrcProvider.ID
                             + "; see ./ep plan, and the settings ep.nic.include and ep.nic.map");
         }
-        int most = config.get(IbrcKeys.PORTS);
+        int most = IbrcKeys.PORTS.get(config);
         int all = ports.lower().size();
         int rails = most > 0 ? Math.min(most, all) : all;
-        int wanted = config.get(IbrcKeys.QUEUE_PAIRS);
+        int wanted = IbrcKeys.QUEUE_PAIRS.get(config);
         int lanes = wanted > 0
                 ? wanted * rails
                 : Math.max(plan.path(rank, peer).lanes(), plan.path(peer, rank).lanes());
@@ -74,7 +74,7 @@ record Pairing(List<String> mine, List<String> theirs, int lanes, List<String> a
     }
 
     /** True when the backend connects two ranks of a plan. */
-    static boolean connects(EpPlan plan, int rank, int peer) {
+    static boolean connects(GroupPlan plan, int rank, int peer) {
         return rank != peer
                 && (plan.backend(rank, peer).equals(IbrcProvider.ID)
                         || plan.backend(peer, rank).equals(IbrcProvider.ID));

@@ -4,10 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
-import org.ep4j.topology.GidChoice;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.NicPort;
-import org.ep4j.topology.NicPort.LinkLayer;
+import org.ep4j.topology.NicReach.LinkLayer;
+import org.ep4j.topology.model.GidChoice;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NicPort;
 
 /**
  * Which ports have a GID to send from.

@@ -54,9 +54,7 @@ final class ProgressThreads implements AutoCloseable {
                 context.bootstrap(),
                 links.stream().collect(Collectors.toMap(link -> link.peer().index(), link -> link::peerGone)));
         this.reports = new TrafficReports(
-                IbrcProvider.ID,
-                context.rank(),
-                () -> this.links.stream().map(Link::traffic).toList());
+                context.rank(), () -> this.links.stream().map(Link::traffic).toList());
     }
 
     void start() {

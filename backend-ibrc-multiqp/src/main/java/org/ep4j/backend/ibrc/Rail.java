@@ -2,6 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.ep4j.EpFailure;
 import org.jspecify.annotations.Nullable;
 
 /** The lanes between one port of this rank and one of the peer. They are given up together. For one thread at a time. */
@@ -11,10 +12,17 @@ final class Rail {
     private boolean alive = true;
     private volatile @Nullable String cause;
     private boolean hasStatus;
+    private EpFailure failure;
     private @Nullable Lane teller;
 
-    Rail(int index, Lane[] all) {
+    /**
+     * A rail that works.
+     *
+     * @param failure values of a failure of which nothing is known yet
+     */
+    Rail(int index, Lane[] all, EpFailure failure) {
         this.index = index;
+        this.failure = failure;
         for (Lane lane : all) {
             if (lane.rail() == index) {
                 lanes.add(lane);
@@ -56,10 +64,12 @@ final class Rail {
      * Notes the first reason; those after it are its consequences.
      *
      * @param status whether it is the status of a completion, which says more than that a request was refused
+     * @param values the same as values
      */
-    void told(Lane lane, String why, boolean status) {
+    void told(Lane lane, String why, boolean status, EpFailure values) {
         if (cause == null || (status && !hasStatus)) {
             hasStatus = status;
+            failure = values;
             cause = lane.ends().name() + " (queue pair " + lane.index() + "): " + why;
         }
     }
@@ -67,6 +77,11 @@ final class Rail {
     /** True when the reason is the status of a completion. */
     boolean hasStatus() {
         return hasStatus;
+    }
+
+    /** Values of the reason. */
+    EpFailure failure() {
+        return failure;
     }
 
     /** Why it was given up, for messages; empty where it was not. */

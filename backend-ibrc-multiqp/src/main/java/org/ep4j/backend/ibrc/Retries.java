@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.offer.NicPath;
 import org.ep4j.spi.Check;
@@ -25,21 +25,21 @@ final class Retries {
 
     /** The setting, as far as a NIC can follow it. */
     static int of(NicFamily family, EpConfig config) {
-        int wanted = config.get(IbrcKeys.RETRIES);
+        int wanted = IbrcKeys.RETRIES.get(config);
         return endless(family, config) ? wanted - 1 : wanted;
     }
 
     static boolean endless(NicFamily family, EpConfig config) {
-        return family == NicFamily.RXE && config.get(IbrcKeys.RETRIES) == ENDLESS_IN_SOFTWARE;
+        return family == NicFamily.RXE && IbrcKeys.RETRIES.get(config) == ENDLESS_IN_SOFTWARE;
     }
 
     /** Longest time until a dead port of a NIC is found, in seconds. */
     static double longest(NicFamily family, EpConfig config) {
-        return (of(family, config) + 1.0) * SLACK * UNIT_SECONDS * (1L << config.get(IbrcKeys.TIMEOUT));
+        return (of(family, config) + 1.0) * SLACK * UNIT_SECONDS * (1L << IbrcKeys.TIMEOUT.get(config));
     }
 
     private static String told(ConfigKey<?> key, EpConfig config) {
-        EpConfig.Resolved setting = config.resolve(key);
+        EpConfig.Setting setting = key.setting(config);
         return key.name() + " " + setting.text() + (setting.source().isEmpty() ? "" : " of " + setting.source());
     }
 
@@ -49,7 +49,7 @@ final class Retries {
                 .mapToDouble(port -> longest(port.nic().family(), config))
                 .max()
                 .orElse(0);
-        Duration calls = config.get(EpKeys.TIMEOUT);
+        Duration calls = EpKeys.TIMEOUT.get(config);
         String less = ports.stream()
                 .filter(port -> endless(port.nic().family(), config))
                 .map(NicPath::name)

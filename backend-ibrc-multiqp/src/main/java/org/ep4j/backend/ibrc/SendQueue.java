@@ -181,7 +181,7 @@ final class SendQueue {
 
         int length;
 
-        /** Whether it is of low latency or control data: see {@link org.ep4j.spi.HostPosted#writeMessage}. */
+        /** Whether it is of low latency or control data: see {@link org.ep4j.spi.HostPosted#putMessage}. */
         boolean message;
 
         /** Whether room on the NIC was taken for it, see {@link Lane#nic}. */

@@ -81,11 +81,11 @@ final class VerbsLibrary {
         return out.text((int) length).lines().toList();
     }
 
-    /** {@code status 12 (transport retry counter exceeded)}. */
+    /** Text of a status, such as {@code transport retry counter exceeded}. */
     static String status(int status) {
         NativeRecord out = new NativeRecord(128);
         int length = Verbs.statusText(status, out.address(), out.size());
-        return status + " (" + out.text(Math.min(length, out.size() - 1)) + ")";
+        return out.text(Math.min(length, out.size() - 1));
     }
 
     /** Text of an event of a device. */

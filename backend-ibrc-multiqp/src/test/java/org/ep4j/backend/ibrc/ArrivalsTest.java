@@ -10,6 +10,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 import java.util.function.LongUnaryOperator;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.ForAll;
@@ -40,7 +41,8 @@ class ArrivalsTest {
         long[] counters = new long[HostPosted.COUNTERS];
         Arrivals arrivals = new Arrivals(offset -> counters[(int) offset / 8], 0, Optional.empty(), () -> true, () -> {
             counters[3] = Math.min(5, counters[3] + 5);
-            throw new EpPeerLostException("rank 1 cannot be reached", 1, "test");
+            throw new EpPeerLostException(
+                    "rank 1 cannot be reached", EpFailure.builder("test", 1).build());
         });
         assertThat(arrivals.seen(3)).isEqualTo(5);
         assertThatThrownBy(() -> arrivals.seen(3)).isInstanceOf(EpPeerLostException.class);

@@ -10,9 +10,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTraffic;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
-import org.ep4j.spi.LinkTraffic;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -40,7 +40,7 @@ final class CloseHandshakeTest {
         try (LinkPair pair = pair()) {
             IbrcBuffer buffer = buffer(pair);
             pair.stallWhile(() -> true);
-            buffer.write(1, 0, 0, 64);
+            buffer.put(1, 0, 0, 64);
             buffer.close();
             assertThatThrownBy(() -> pair.write(0, 8))
                     .isInstanceOf(EpPeerLostException.class)
@@ -70,7 +70,7 @@ final class CloseHandshakeTest {
 
     private static long bytes(LinkPair pair) {
         return pair.link(0).traffic().lanes().stream()
-                .mapToLong(LinkTraffic.OfLane::bytes)
+                .mapToLong(EpTraffic.Lane::bytes)
                 .sum();
     }
 
@@ -108,7 +108,7 @@ final class CloseHandshakeTest {
             });
             assertThat(begun.await(Guard.minute().toSeconds(), TimeUnit.SECONDS))
                     .isTrue();
-            buffer.write(1, 0, 0, 64);
+            buffer.put(1, 0, 0, 64);
             buffer.close();
             done.set(true);
             other.get();

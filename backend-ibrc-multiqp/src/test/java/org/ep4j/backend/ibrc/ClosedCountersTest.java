@@ -6,10 +6,11 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.ep4j.EpTraffic;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
-import org.ep4j.spi.LinkTraffic;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -65,7 +66,7 @@ final class ClosedCountersTest {
 
     private static long written(LinkPair pair) {
         return pair.link(0).traffic().lanes().stream()
-                .mapToLong(LinkTraffic.OfLane::bytes)
+                .mapToLong(EpTraffic.Lane::bytes)
                 .sum();
     }
 
@@ -87,14 +88,14 @@ final class ClosedCountersTest {
         try (LinkPair pair = pair()) {
             WordMemory memory = WordMemory.allocate(CloseHandshake.bytes(RANKS));
             IbrcBuffer buffer = pair.buffer(0, new CloseHandshake(memory.words(), RANKS));
-            buffer.write(1, 0, 0, 64);
-            buffer.advance(1, 0, 1);
+            buffer.put(1, 0, 0, 64);
+            buffer.signal(1, 0, 1);
             assertThat(pair.awaitSeen(1, 0, 1)).isEqualTo(1);
             long written = written(pair);
             memory.words().putLongRelease(CLOSED, 1);
-            buffer.write(1, 0, 0, 64);
-            buffer.advance(1, 0, 2);
-            buffer.drain(1, Guard.minute());
+            buffer.put(1, 0, 0, 64);
+            buffer.signal(1, 0, 2);
+            buffer.flush(1, Deadline.in(Guard.minute()).nanoTime());
             assertThat(written(pair)).isEqualTo(written);
             assertThat(pair.awaitSeen(1, 0, 1)).isEqualTo(1);
         }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceAllocation;
+import org.ep4j.EpFailure;
 import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
@@ -51,9 +52,14 @@ final class CountedWriteCost {
                     side,
                     1 - side,
                     buffers);
-            Lane.Ends ends = new Lane.Ends(0, 0, 0, DEPTH, DEPTH, 64, 1 << 20, "port");
+            Lane.Ends ends = new Lane.Ends(0, 0, 0, DEPTH, DEPTH, 64, 1 << 20, "port", "port");
             Link link = new Link(
-                    new LinkPeer(1 - side, 1 - side, "rank " + (1 - side), 0),
+                    new LinkPeer(
+                            1 - side,
+                            1 - side,
+                            "rank " + (1 - side),
+                            EpFailure.builder("host-posted writes", 1 - side).build(),
+                            0),
                     memory,
                     settings,
                     false,
@@ -141,7 +147,7 @@ final class CountedWriteCost {
 
         @Override
         public String status(int status) {
-            return "status " + status;
+            return "made up";
         }
 
         @Override

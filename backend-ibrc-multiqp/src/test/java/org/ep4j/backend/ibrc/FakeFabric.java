@@ -325,7 +325,7 @@ final class FakeFabric {
 
         @Override
         public String status(int status) {
-            return status + " (fake)";
+            return "fake";
         }
 
         @Override

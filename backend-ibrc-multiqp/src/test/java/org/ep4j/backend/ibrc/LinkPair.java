@@ -11,6 +11,8 @@ import java.util.function.BooleanSupplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpFailure;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
@@ -104,10 +106,23 @@ final class LinkPair implements AutoCloseable {
             Lane[] all = new Lane[lanes];
             for (int lane = 0; lane < lanes; lane++) {
                 Lane.Ends ends = new Lane.Ends(
-                        lane, 0, 0, DEPTH, receives, random.nextInt(2) * 64, 1000, "port-" + lane % rails);
+                        lane,
+                        0,
+                        0,
+                        DEPTH,
+                        receives,
+                        random.nextInt(2) * 64,
+                        1000,
+                        "nic-" + lane % rails,
+                        "port-" + lane % rails);
                 all[lane] = new Lane(lane, lane % rails, ends, nics.get(lane % rails), settings);
             }
-            LinkPeer peer = new LinkPeer(1 - side, 1 - side, "rank " + (1 - side), random.nextInt(lanes));
+            LinkPeer peer = new LinkPeer(
+                    1 - side,
+                    1 - side,
+                    "rank " + (1 - side),
+                    EpFailure.builder("host-posted writes", 1 - side).build(),
+                    random.nextInt(lanes));
             Link link = new Link(peer, memory, settings, atomics, List.of(all), rails, fabric.wire(side));
             fabric.join(side, link);
             sides[side] = new Side(
@@ -252,8 +267,8 @@ final class LinkPair implements AutoCloseable {
             }
             fabric.step();
         }
-        sides[0].link.drain(Guard.minute(), Link.NO_CHECK);
-        sides[1].link.drain(Guard.minute(), Link.NO_CHECK);
+        sides[0].link.drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
+        sides[1].link.drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
     }
 
     private boolean done(int side, long rounds) {

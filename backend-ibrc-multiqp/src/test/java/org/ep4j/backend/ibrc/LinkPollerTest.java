@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -49,5 +50,8 @@ final class LinkPollerTest {
             assertThat(poller.isCallOver()).isFalse();
             assertThat(poller.isCallOver()).isTrue();
         }
+        poller.beginCall(Deadline.at(System.nanoTime()));
+        assertThat(poller.isCallOver()).isFalse();
+        assertThat(poller.isCallOver()).isTrue();
     }
 }

@@ -61,10 +61,10 @@ final class LinkPropertyTest {
         try (LinkPair pair = new LinkPair(new Random(1), 1, 1, true, settings, new FlowLimits(0, 1, 1, ""))) {
             IbrcBuffer buffer = pair.buffer(0, handshake);
             pair.stallWhile(() -> true);
-            buffer.write(1, 0, 0, 64);
-            buffer.writeMessage(1, 64, 64, 64);
-            assertThatThrownBy(() -> buffer.write(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
-            assertThatThrownBy(() -> buffer.writeMessage(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
+            buffer.put(1, 0, 0, 64);
+            buffer.putMessage(1, 64, 64, 64);
+            assertThatThrownBy(() -> buffer.put(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
+            assertThatThrownBy(() -> buffer.putMessage(1, 0, 0, 64)).isInstanceOf(EpTimeoutException.class);
         }
     }
 

@@ -11,19 +11,23 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.EpTraffic;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.plan.offer.FlowLimits;
-import org.ep4j.spi.LinkTraffic;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -35,6 +39,9 @@ class LinkTest {
     private static final int RAILS = 3;
     private static final int COUNTER = 3;
     private static final int LATER_RAIL = 2;
+
+    /** {@code IBV_WC_REM_ACCESS_ERR}, after which no other port is tried. */
+    private static final int REMOTE_ACCESS = 10;
 
     private final HostDevice device = new HostDevice();
     private final List<DeviceAllocation> allocations = new ArrayList<>();
@@ -64,23 +71,64 @@ class LinkTest {
         List<Lane> lanes = new ArrayList<>();
         NicFlow nic = new NicFlow(FlowLimits.NONE);
         for (int lane = 0; lane < RAILS; lane++) {
-            lanes.add(new Lane(lane, lane, new Lane.Ends(lane, 0, 0, 64, 0, 16, 1000, "port-" + lane), nic, settings));
+            Lane.Ends ends = new Lane.Ends(lane, 0, 0, 64, 0, 16, 1000, "nic-" + lane, "port-" + lane);
+            lanes.add(new Lane(lane, lane, ends, nic, settings));
         }
         HostMemory local = FakeFabric.memory(control[0], layout.bytes());
         local.putLong(layout.one(), 1);
         LinkMemory memory = new LinkMemory(
                 words, layout, region(control, true), local, 0, 1, (buffer, source, counter, delta) -> {});
-        return new Link(new LinkPeer(1, 1, "rank 1", 0), memory, settings, true, lanes, RAILS, wire);
+        return new Link(new LinkPeer(1, 1, "rank 1", failure(), 0), memory, settings, true, lanes, RAILS, wire);
+    }
+
+    private static EpFailure failure() {
+        return EpFailure.builder("host-posted writes", 1).host("b").build();
     }
 
     @Test
     void aDrainWaitsForOtherThreadsNoLongerThanItsDeadline() {
-        link.hold(() -> assertThatThrownBy(
-                        () -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5), Link.NO_CHECK))
-                                .join())
+        link.hold(() -> assertThatThrownBy(() -> CompletableFuture.runAsync(
+                                () -> link.drain(Deadline.in(Duration.ofMillis(5)), Link.NO_CHECK))
+                        .join())
                 .hasCauseInstanceOf(EpTimeoutException.class)
                 .hasMessageContaining("the connection to rank 1 stayed busy until the deadline: another thread"));
-        link.drain(Guard.minute(), Link.NO_CHECK);
+        link.drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
+    }
+
+    @Test
+    void waitsForTheLockThenFlushesUntilTheSameDeadline() {
+        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
+        AtomicReference<Deadline> deadline = new AtomicReference<>(Deadline.in(Guard.minute()));
+        AtomicInteger polls = new AtomicInteger();
+        wire.onPoll = () -> {
+            polls.incrementAndGet();
+            Guard.until("the deadline has passed", () -> deadline.get().passed());
+        };
+        FutureTask<Boolean> drain = new FutureTask<>(() -> {
+            deadline.set(Deadline.in(Duration.ofSeconds(2)));
+            link.drain(deadline.get(), Link.NO_CHECK);
+            return true;
+        });
+        Thread draining = new Thread(drain);
+        link.hold(() -> {
+            draining.start();
+            Guard.until("the other thread waits for the lock", () -> draining.getState() == Thread.State.TIMED_WAITING);
+        });
+        assertThatThrownBy(() -> drain.get(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                .isInstanceOf(ExecutionException.class)
+                .hasCauseInstanceOf(EpTimeoutException.class)
+                .hasMessageContaining("rank 1 accepted no data before the deadline");
+        assertThat(polls).as("until the deadline, and once more").hasValue(2);
+    }
+
+    @Test
+    void aDrainWhoseDeadlineHasPassedPollsWithoutWaiting() {
+        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
+        AtomicInteger polls = new AtomicInteger();
+        wire.onPoll = polls::incrementAndGet;
+        assertThatThrownBy(() -> link.drain(Deadline.at(System.nanoTime()), Link.NO_CHECK))
+                .isInstanceOf(EpTimeoutException.class);
+        assertThat(polls).hasValue(2);
     }
 
     @Test
@@ -180,7 +228,7 @@ class LinkTest {
 
         @Override
         public String status(int status) {
-            return status + " (made up)";
+            return "made up";
         }
 
         @Override
@@ -206,9 +254,9 @@ class LinkTest {
         link.write(dataRegion, 0, 2048, 1024, false, Link.NO_CHECK);
         link.advance(counterRegion, 0, COUNTER, sent, 2, Link.NO_CHECK);
         wire.fail(0);
-        link.drain(Guard.minute(), Link.NO_CHECK);
+        link.drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
         assertThat(link.traffic().failovers()).isEqualTo(2);
-        assertThat(link.traffic().lanes()).extracting(LinkTraffic.OfLane::alive).containsExactly(false, true, false);
+        assertThat(link.traffic().lanes()).extracting(EpTraffic.Lane::alive).containsExactly(false, true, false);
         assertThat(link.remark()).contains("rank 1", "port-0 is given up", "2 other pairs", "status 12 (made up)");
         assertThat(link.remark()).contains("port-2 is given up", "1 other pairs");
         assertThat(link.remark()).isNull();
@@ -221,7 +269,7 @@ class LinkTest {
     void theLastRailIsKeptWhenItsPortGoesDown() {
         link.portDown(0, "the cable is out");
         assertThat(link.isLost()).isFalse();
-        assertThat(link.traffic().lanes()).extracting(LinkTraffic.OfLane::alive).containsExactly(false, false, true);
+        assertThat(link.traffic().lanes()).extracting(EpTraffic.Lane::alive).containsExactly(false, false, true);
         assertThat(link.remark()).contains("port-0 is given up", "2 other pairs");
         assertThat(link.remark()).contains("port-1 is given up", "1 other pairs");
         assertThat(link.remark()).contains("port-2 is down, and no other pair of ports is left", "the cable is out");
@@ -248,6 +296,68 @@ class LinkTest {
         assertThat(link.lostNow())
                 .hasMessageContainingAll("port-0", "port-1", "port-2", "no other port is left", "status 12 (made up)")
                 .hasMessageNotContaining("took no request");
+        EpFailure failure = link.lostNow().failure();
+        assertThat(failure.phase()).isEqualTo("host-posted writes");
+        assertThat(failure.peer()).isEqualTo(1);
+        assertThat(failure.host()).isEqualTo("b");
+        assertThat(failure.nic()).hasValueSatisfying(nic -> assertThat(nic).startsWith("nic-"));
+        assertThat(failure.nativeStatus()).hasValue(Completions.RETRIES_EXCEEDED);
+        assertThat(failure.nativeStatusName()).isEqualTo("made up");
+    }
+
+    private void loses(String reason) {
+        assertThat(link.isLost()).isTrue();
+        assertThat(link.lostNow()).hasMessageContaining("rank 1 cannot be reached: " + reason);
+        assertThat(link.lostNow().failure()).isEqualTo(failure());
+    }
+
+    /** Of the NIC that has failed, whose traffic others have taken over, a later loss says nothing. */
+    @Test
+    void aLossHasTheValuesOfItsOwnReasonAfterAFailover() {
+        givesUpRail(0);
+        wire.broken = true;
+        link.tryProgress();
+        loses("ibv_poll_cq failed");
+    }
+
+    @Test
+    void aPeerThatIsLeftOutIsLostByNoNicAfterAFailover() {
+        givesUpRail(0);
+        link.end("this rank has left it out");
+        loses("this rank has left it out");
+    }
+
+    /** What the NIC says of it is a consequence. */
+    @Test
+    void aPeerThatHasLeftIsLostByNoNic() {
+        wire.completions.add(new ScriptedWire.Done(Completions.sendId(0, 0), REMOTE_ACCESS));
+        link.peerGone("it has left the group");
+        loses("it has left the group");
+    }
+
+    private void givesUpRail(int rail) {
+        wire.laterRailFailed = true;
+        wire.fail(rail);
+        link.tryProgress();
+        assertThat(link.isLost()).isFalse();
+        assertThat(link.traffic().failovers()).isEqualTo(1);
+    }
+
+    @Test
+    void aLossHasTheStatusOfTheLastRailAndNoLaterOne() {
+        for (int rail = 0; rail < RAILS; rail++) {
+            wire.fail(rail);
+        }
+        wire.completions.add(new ScriptedWire.Done(Completions.sendId(0, 0), REMOTE_ACCESS));
+        link.tryProgress();
+        assertThat(link.lostNow())
+                .hasMessageContaining("rank 1 cannot be reached: no other port is left")
+                .hasMessageNotContaining("status " + REMOTE_ACCESS);
+        assertThat(link.lostNow().failure())
+                .isEqualTo(failure().toBuilder()
+                        .nic("nic-2")
+                        .nativeStatus(Completions.RETRIES_EXCEEDED, "made up")
+                        .build());
     }
 
     @Test
@@ -298,13 +408,15 @@ class LinkTest {
     /** A rank that the others have left out need not wait until its deadline for a peer that takes nothing. */
     @Test
     void aCheckEndsTheWaitsOfItsOwnCallsAlone() {
-        EpPeerLostException leftOut = new EpPeerLostException("this rank is left out", 0, "post");
+        EpPeerLostException leftOut = new EpPeerLostException(
+                "this rank is left out", EpFailure.builder("post", 0).build());
         Runnable check = () -> {
             throw leftOut;
         };
         link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
-        assertThatThrownBy(() -> link.drain(Duration.ofMinutes(5), check)).isSameAs(leftOut);
-        assertThatThrownBy(() -> link.drain(Duration.ofMillis(20), Link.NO_CHECK))
+        assertThatThrownBy(() -> link.drain(Deadline.in(Duration.ofMinutes(5)), check))
+                .isSameAs(leftOut);
+        assertThatThrownBy(() -> link.drain(Deadline.in(Duration.ofMillis(20)), Link.NO_CHECK))
                 .as("another call")
                 .isInstanceOf(EpTimeoutException.class);
     }
@@ -315,7 +427,7 @@ class LinkTest {
         wire.onPoll = polls::countDown;
         link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
         CompletableFuture<Void> waiting =
-                CompletableFuture.runAsync(() -> link.drain(Duration.ofMinutes(5), Link.NO_CHECK));
+                CompletableFuture.runAsync(() -> link.drain(Deadline.in(Duration.ofMinutes(5)), Link.NO_CHECK));
         awaitQuietly(polls);
         link.end("this rank has left it out");
         assertThat(wire.stopped).containsExactlyInAnyOrder(0, 1, 2);

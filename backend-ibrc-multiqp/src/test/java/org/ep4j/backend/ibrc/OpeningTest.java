@@ -8,15 +8,13 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.ExposedMemory;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RankProfile;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -26,26 +24,30 @@ class OpeningTest {
     @Test
     void aRankWithoutAPortIsNamed() {
         List<RankProfile> profiles = new ArrayList<>();
-        List<PairPath> paths = new ArrayList<>();
+        List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < 2; from++) {
             profiles.add(new RankProfile(from, "host-id-" + from, "host-" + from, 1, Device.HOST, Map.of(), Map.of()));
             for (int to = 0; to < 2; to++) {
                 List<String> nics = from == 0 ? List.of("mlx5_0:1") : List.of();
                 paths.add(
                         from == to
-                                ? path(from, to, "local", PathKind.LOCAL, List.of())
-                                : path(from, to, IbrcProvider.ID, PathKind.HOST_POSTED, nics));
+                                ? path(from, to, "local", EpPath.Kind.LOCAL, List.of())
+                                : path(from, to, IbrcProvider.ID, EpPath.Kind.HOST_POSTED, nics));
             }
         }
-        EpPlan plan = EpPlan.of(profiles, paths);
+        GroupPlan plan = GroupPlan.of(profiles, paths);
         EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
         assertThatThrownBy(() -> Pairing.of(plan, 0, 1, config))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContainingAll("rank 1", "no NIC", "ep.nic.include");
     }
 
-    private static PairPath path(int from, int to, String backend, PathKind kind, List<String> nics) {
-        return new PairPath(from, to, backend, new PathOffer(kind, 1, 1, nics), List.of());
+    private static EpPath path(int from, int to, String backend, EpPath.Kind kind, List<String> nics) {
+        return EpPath.builder(from, to, backend, kind)
+                .nics(nics)
+                .gigabytesPerSecond(1)
+                .latencyMicros(1)
+                .build();
     }
 
     @Test

@@ -8,17 +8,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Planner;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
+import org.ep4j.topology.NicReach.LinkLayer;
 import org.ep4j.topology.PathType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -28,7 +28,7 @@ final class PairingTest {
     private static final EpConfig CONFIG = EpConfig.builder(Map.of(), Map.of()).build();
 
     /** Hosts with one rank each; a NIC is written {@code name=network}. */
-    private static EpPlan plan(List<List<String>> hosts) {
+    private static GroupPlan plan(List<List<String>> hosts) {
         List<RankProfile> profiles = new ArrayList<>();
         for (List<String> nics : hosts) {
             profiles.add(profile(profiles.size(), "h" + profiles.size(), nics));
@@ -36,7 +36,7 @@ final class PairingTest {
         return plan(profiles.toArray(new RankProfile[0]));
     }
 
-    private static EpPlan plan(RankProfile... profiles) {
+    private static GroupPlan plan(RankProfile... profiles) {
         IbrcProvider provider = new IbrcProvider();
         return Planner.plan(
                 List.of(profiles),
@@ -67,7 +67,7 @@ final class PairingTest {
                 Map.of());
     }
 
-    private static Pairing pairing(EpPlan plan, EpConfig config) {
+    private static Pairing pairing(GroupPlan plan, EpConfig config) {
         Pairing there = Pairing.of(plan, 0, 1, config);
         Pairing back = Pairing.of(plan, 1, 0, config);
         assertThat(back).isEqualTo(new Pairing(there.theirs(), there.mine(), there.lanes(), there.apart()));
@@ -102,7 +102,7 @@ final class PairingTest {
     @Test
     void aFartherPortOfACommonNetworkIsTakenWhereTheNearestHaveNone() {
         List<String> nics = List.of("n0=10.0.0.0/24", "n1=10.0.1.0/24");
-        EpPlan plan = plan(
+        GroupPlan plan = plan(
                 wishing(profile(0, "h0", nics), "0"), wishing(profile(1, "h0", nics), "1"),
                 wishing(profile(2, "h1", nics), "0"), wishing(profile(3, "h1", nics), "1"));
         assertThat(plan.nics(0)).containsExactly("n0:1");
@@ -140,7 +140,7 @@ final class PairingTest {
     @Test
     void ranksOfOneHostMeetOnBothWires() {
         List<String> nics = List.of("rxe0=10.99.0.0/24", "rxe1=10.99.0.0/24", "rxe2=10.99.1.0/24", "rxe3=10.99.1.0/24");
-        EpPlan plan = plan(profile(0, "h", nics), profile(1, "h", nics));
+        GroupPlan plan = plan(profile(0, "h", nics), profile(1, "h", nics));
         Pairing pairing = pairing(plan, CONFIG);
         assertThat(pairing.mine()).containsExactly("rxe0:1", "rxe2:1");
         assertThat(pairing.theirs()).containsExactly("rxe1:1", "rxe3:1");

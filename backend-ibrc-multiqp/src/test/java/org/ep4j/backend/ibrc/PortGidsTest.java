@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.Optional;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.Check;
-import org.ep4j.topology.Gid;
-import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort;
-import org.ep4j.topology.NicPort.LinkLayer;
-import org.ep4j.topology.PciId;
+import org.ep4j.topology.NicReach.LinkLayer;
+import org.ep4j.topology.model.Gid;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NicPort;
+import org.ep4j.topology.model.PciId;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -10,25 +10,24 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PathKind;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
+import org.ep4j.topology.NicReach.LinkLayer;
 import org.ep4j.topology.PathType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -63,6 +62,11 @@ final class ProviderTest {
                 Map.of());
     }
 
+    private ProbeReport describe(Device device, Locality locality) {
+        RankProfile described = new RankProfile(0, "h", "h", 0, device, locality, "", Map.of(), Map.of());
+        return provider.describe(described, EpConfig.builder(Map.of(), Map.of()).build());
+    }
+
     @Test
     void isFoundAsAService() {
         assertThat(ServiceLoader.load(EpBackendProvider.class).stream()
@@ -73,7 +77,7 @@ final class ProviderTest {
     @Test
     void probesWithoutThrowingAndSaysWhatIsMissing() {
         EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
-        ProbeReport report = provider.probe(new ProbeRequest(Device.HOST, config, Duration.ofSeconds(20)));
+        ProbeReport report = provider.probe(ProbeRequest.of(Device.HOST, config, Duration.ofSeconds(20)));
         assertThat(report.checks()).hasSize(9);
         assertThat(report.failures())
                 .allSatisfy(check -> assertThat(check.remedy()).isNotEmpty());
@@ -85,7 +89,7 @@ final class ProviderTest {
     @Test
     void aGpuIsServedByProxyThreads() {
         EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
-        ProbeReport report = provider.probe(new ProbeRequest(Device.parse("cuda:0"), config, Duration.ofSeconds(20)));
+        ProbeReport report = provider.probe(ProbeRequest.of(Device.parse("cuda:0"), config, Duration.ofSeconds(20)));
         assertThat(report.checks())
                 .filteredOn(check -> check.code().equals("EP-IBR-001"))
                 .singleElement()
@@ -97,7 +101,7 @@ final class ProviderTest {
     void offersThePortsOfVerbsNics() {
         Locality place = host(NicFamily.MLX5, "mlx5_0", "mlx5_1");
         PathOffer offer = (PathOffer) provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
-        assertThat(offer.kind()).isEqualTo(PathKind.HOST_POSTED);
+        assertThat(offer.kind()).isEqualTo(EpPath.Kind.HOST_POSTED);
         assertThat(offer.nics()).containsExactly("mlx5_0:1", "mlx5_1:1");
         assertThat(offer.staged()).isFalse();
         assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
@@ -118,8 +122,8 @@ final class ProviderTest {
 
     @Test
     void aMachineWithGpusIsDescribedWithoutRemarks() {
-        DescribeRequest gpu = new DescribeRequest(Device.parse("hip:0"), host(NicFamily.BNXT, "bnxt_re0"), "h");
-        assertThat(provider.describe(gpu).checks()).allMatch(check -> check.status() == Check.Status.PASS);
+        ProbeReport gpu = describe(Device.parse("hip:0"), host(NicFamily.BNXT, "bnxt_re0"));
+        assertThat(gpu.checks()).allMatch(check -> check.status() == Check.Status.PASS);
     }
 
     @Test
@@ -147,7 +151,7 @@ final class ProviderTest {
         List<RankProfile> profiles = List.of(
                 profile(0, place, Map.of(IbrcOffer.PORTS, "mlx5_0:1")),
                 profile(1, place, Map.of(IbrcOffer.PORTS, "mlx5_0:1")));
-        EpPlan plan = Planner.plan(
+        GroupPlan plan = Planner.plan(
                 profiles, List.of(new Planner.Candidate(IbrcProvider.ID, provider::offer)), PlanOptions.AUTO);
         assertThat(plan.nics(0)).containsExactly("mlx5_0:1");
         assertThat(plan.nics(1)).containsExactly("mlx5_0:1");
@@ -155,16 +159,14 @@ final class ProviderTest {
 
     @Test
     void describesWhatADescriptionLacks() {
-        DescribeRequest efa = new DescribeRequest(Device.HOST, host(NicFamily.EFA, "efa_0"), "h");
-        assertThat(provider.describe(efa).failures()).singleElement().satisfies(check -> {
+        ProbeReport efa = describe(Device.HOST, host(NicFamily.EFA, "efa_0"));
+        assertThat(efa.failures()).singleElement().satisfies(check -> {
             assertThat(check.code()).isEqualTo("EP-IBR-004");
             assertThat(check.detail()).contains("mlx5, bnxt, ionic, irdma, rxe)", "EFA");
         });
-        DescribeRequest rxe = new DescribeRequest(Device.HOST, host(NicFamily.RXE, "rxe0"), "h");
-        assertThat(provider.describe(rxe).usable()).isTrue();
-        DescribeRequest gpu = new DescribeRequest(new Device("cuda", 0), host(NicFamily.RXE, "rxe0"), "h");
-        assertThat(provider.describe(gpu).usable()).isTrue();
-        DescribeRequest siw = new DescribeRequest(Device.HOST, host(NicFamily.SIW, "siw0"), "h");
-        assertThat(provider.describe(siw).usable()).isFalse();
+        Locality rxe = host(NicFamily.RXE, "rxe0");
+        assertThat(describe(Device.HOST, rxe).usable()).isTrue();
+        assertThat(describe(new Device("cuda", 0), rxe).usable()).isTrue();
+        assertThat(describe(Device.HOST, host(NicFamily.SIW, "siw0")).usable()).isFalse();
     }
 }

@@ -5,9 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
 import java.util.Map;
+import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
+import org.ep4j.plan.Settings;
 import org.ep4j.tck.writes.TwoRanks;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -25,10 +26,10 @@ final class SettingsTest {
                 "NCCL_IB_TIMEOUT", "20",
                 "NCCL_IB_RETRY_CNT", "5",
                 "NVSHMEM_IB_ENABLE_RELAXED_ORDERING", "0"));
-        assertThat(config.get(IbrcKeys.QUEUE_PAIRS)).isEqualTo(4);
-        assertThat(config.get(IbrcKeys.TIMEOUT)).isEqualTo(20);
-        assertThat(config.get(IbrcKeys.RETRIES)).isEqualTo(5);
-        assertThat(config.get(IbrcKeys.RELAXED_ORDERING)).isFalse();
+        assertThat(IbrcKeys.QUEUE_PAIRS.get(config)).isEqualTo(4);
+        assertThat(IbrcKeys.TIMEOUT.get(config)).isEqualTo(20);
+        assertThat(IbrcKeys.RETRIES.get(config)).isEqualTo(5);
+        assertThat(IbrcKeys.RELAXED_ORDERING.get(config)).isFalse();
     }
 
     @Test
@@ -41,13 +42,13 @@ final class SettingsTest {
 
     @Test
     void aStripeOrPacketThatVerbsDoNotHaveIsRefusedWhereSettingsAreChecked() {
-        assertThatThrownBy(() -> environment(Map.of("EP_IBRC_STRIPE", "64")).check(IbrcKeys.all()))
+        assertThatThrownBy(() -> Settings.check(environment(Map.of("EP_IBRC_STRIPE", "64")), IbrcKeys.all()))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContainingAll("EP_IBRC_STRIPE", "64", "from 128 to 1GiB");
-        assertThatThrownBy(() -> environment(Map.of("EP_IBRC_MTU", "1500")).check(IbrcKeys.all()))
+        assertThatThrownBy(() -> Settings.check(environment(Map.of("EP_IBRC_MTU", "1500")), IbrcKeys.all()))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContainingAll("EP_IBRC_MTU", "1500", "1024, 2048 or 4096");
-        environment(Map.of("EP_IBRC_STRIPE", "1GiB", "EP_IBRC_MTU", "4096")).check(IbrcKeys.all());
+        Settings.check(environment(Map.of("EP_IBRC_STRIPE", "1GiB", "EP_IBRC_MTU", "4096")), IbrcKeys.all());
     }
 
     @Test

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ProbeReport;
@@ -29,7 +29,7 @@ public final class UnpluggedRank {
 
     static ProbeReport probe(Map<String, String> settings) {
         EpConfig config = TwoRanks.config(new IbrcProvider(), settings);
-        return new IbrcProvider().probe(new ProbeRequest(Device.HOST, config, Duration.ofSeconds(60)));
+        return new IbrcProvider().probe(ProbeRequest.of(Device.HOST, config, Duration.ofSeconds(60)));
     }
 
     /** Opens the backend on two ranks and sends a little; what the first that failed said, or that it went well. */

@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.ep4j.EpTraffic;
 import org.ep4j.config.EpKeys;
-import org.ep4j.spi.LinkTraffic;
 import org.ep4j.tck.writes.HeldReceiver;
 import org.ep4j.tck.writes.TwoProcesses;
 import org.ep4j.tck.writes.TwoRanks;
@@ -201,7 +201,7 @@ final class VerbsScenarios {
     }
 
     private static int failovers(WriteExchange exchange) {
-        return exchange.traffic().stream().mapToInt(LinkTraffic::failovers).sum();
+        return exchange.traffic().stream().mapToInt(EpTraffic::failovers).sum();
     }
 
     /** Breaks something in the middle of an exchange, which goes on for some rounds after both ranks have found it. */

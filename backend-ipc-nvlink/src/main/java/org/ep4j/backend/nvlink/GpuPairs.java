@@ -8,14 +8,14 @@ import java.util.TreeMap;
 import org.ep4j.engine.driver.MappedGpuProbe;
 import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Part;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.Topology;
 
 /** The GPUs that CUDA shows, found again in the machine by their PCI addresses. */
 final class GpuPairs implements MappedGpuProbe.Places {

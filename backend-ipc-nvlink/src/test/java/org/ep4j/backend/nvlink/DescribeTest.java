@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
 import org.ep4j.Device;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
-import org.ep4j.spi.DescribeRequest;
+import org.ep4j.EpConfig;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuPeer;
 import org.ep4j.topology.GpuVendor;
@@ -22,6 +22,8 @@ import org.junit.jupiter.api.Test;
 /** What the backend says of machines that it does not see. */
 @Tag("verify")
 final class DescribeTest {
+    private static final EpConfig CONFIG = EpConfig.builder(Map.of(), Map.of()).build();
+
     private final IpcNvlinkProvider provider = new IpcNvlinkProvider();
 
     private static Locality locality(int gpu, LinkType link, PathType type) {
@@ -37,18 +39,10 @@ final class DescribeTest {
 
     private RankProfile described(int rank, String host, Locality locality, String domain) {
         Device device = new Device("cuda", rank);
-        ProbeReport report = provider.describe(new DescribeRequest(device, locality, host));
+        RankProfile bare = new RankProfile(rank, host, host, 1, device, locality, domain, Map.of(), Map.of());
+        ProbeReport report = provider.describe(bare, CONFIG);
         assertThat(report.usable()).isTrue();
-        return new RankProfile(
-                rank,
-                host,
-                host,
-                1,
-                device,
-                locality,
-                domain,
-                Map.of(provider.id(), new BackendProfile(true, "", report.facts(), report.identity())),
-                Map.of());
+        return bare.withBackends(Map.of(provider.id(), BackendProfile.of(report)));
     }
 
     @Test
@@ -74,7 +68,8 @@ final class DescribeTest {
 
     @Test
     void otherDevicesAreNotServed() {
-        ProbeReport report = provider.describe(new DescribeRequest(Device.HOST, Locality.UNKNOWN, "a"));
+        ProbeReport report =
+                provider.describe(new RankProfile(0, "a", "a", 1, Device.HOST, Map.of(), Map.of()), CONFIG);
         assertThat(report.usable()).isFalse();
         assertThat(report.failures().get(0).remedy()).contains("host-shm");
     }

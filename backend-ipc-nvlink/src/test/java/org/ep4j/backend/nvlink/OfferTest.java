@@ -6,15 +6,15 @@ import java.util.List;
 import java.util.Map;
 import org.assertj.core.api.AbstractStringAssert;
 import org.ep4j.Device;
+import org.ep4j.EpPath;
 import org.ep4j.backend.nvlink.Ranks.Joined;
 import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.engine.driver.VisibleGpus;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RankProfile;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,7 +43,7 @@ final class OfferTest {
         for (int a = 0; a < gpus; a++) {
             for (int b = 0; b < gpus; b++) {
                 PathOffer offer = path(provider.offer(host.profile(0, "h", a), host.profile(1, "h", b)));
-                assertThat(offer.kind()).isEqualTo(PathKind.MAPPED);
+                assertThat(offer.kind()).isEqualTo(EpPath.Kind.MAPPED);
                 assertThat(offer.gigabytesPerSecond()).isBetween(300.0, 371.0);
                 assertThat(offer.nics()).isEmpty();
                 assertThat(offer.staged()).isFalse();
@@ -161,7 +161,7 @@ final class OfferTest {
     void hostsAreJoinedByADomainWithFabricHandles() {
         Ranks host = Ranks.of(Joined.NVSWITCH, 4).inDomain("c/1", Ranks.IMEX);
         PathOffer offer = path(provider.offer(host.profile(0, "a", 0, "c/1"), host.profile(1, "b", 3, "c/1")));
-        assertThat(offer.kind()).isEqualTo(PathKind.MAPPED);
+        assertThat(offer.kind()).isEqualTo(EpPath.Kind.MAPPED);
         assertThat(offer.gigabytesPerSecond()).isGreaterThan(300);
         refused(provider.offer(host.profile(0, "a", 0, "c/1"), host.profile(1, "b", 3, "c/2")))
                 .contains("different hosts", "NVLink domain", "IMEX");

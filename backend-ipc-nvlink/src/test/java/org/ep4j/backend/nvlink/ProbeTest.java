@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.backend.nvlink.Ranks.Joined;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.engine.driver.VisibleGpus;
@@ -16,8 +16,8 @@ import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
-import org.ep4j.topology.Topology;
-import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.model.Topology;
+import org.ep4j.topology.model.TopologyException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -174,7 +174,7 @@ final class ProbeTest {
     @Test
     void theProviderProbesThisMachineWithoutThrowing() {
         IpcNvlinkProvider provider = new IpcNvlinkProvider();
-        ProbeRequest request = new ProbeRequest(
+        ProbeRequest request = ProbeRequest.of(
                 new Device("cuda", 0), EpConfig.builder(Map.of(), Map.of()).build(), Duration.ofSeconds(20));
         ProbeReport report = provider.probe(request);
         assertThat(report.checks()).extracting(Check::code).containsExactlyElementsOf(CODES);

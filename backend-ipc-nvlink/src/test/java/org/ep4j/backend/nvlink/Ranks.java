@@ -9,22 +9,23 @@ import org.ep4j.Device;
 import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.engine.driver.VisibleGpus;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.ProbeReport;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Locality;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.Part;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
-import org.ep4j.topology.PciSwitch;
-import org.ep4j.topology.Processor;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.Localities;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.PciId;
+import org.ep4j.topology.model.PciSwitch;
+import org.ep4j.topology.model.Processor;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 
 /**
@@ -127,7 +128,7 @@ record Ranks(Topology topology, VisibleGpus gpus, ProcessFacts process, FileTree
         Locality locality = topology.gpus().stream()
                 .filter(gpu -> gpu.address().equals(Optional.of(mine)))
                 .findFirst()
-                .map(gpu -> Locality.of(topology, gpu))
+                .map(gpu -> Localities.of(topology, gpu))
                 .orElse(Locality.UNKNOWN);
         return new RankProfile(
                 rank,

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.RankProfile;
 
 /**
  * How many processes have each GPU. NVSHMEM makes a team of those that share one, and of their first ones, reckoning with one

@@ -2,9 +2,11 @@ package org.ep4j.backend.nvshmem;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
@@ -15,16 +17,15 @@ import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuStream;
-import org.ep4j.plan.PathKind;
+import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.EpBackend;
-import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
 
 /** The backend, open on one rank. The heap and NVSHMEM itself stay when it closes. */
-final class NvshmemBackend implements EpBackend {
+final class NvshmemBackend implements EpBackend, AllocatesMemory {
     /** Bytes of a counter: a line of the cache each. */
     static final int COUNTER_BYTES = 64;
 
@@ -40,21 +41,29 @@ final class NvshmemBackend implements EpBackend {
     private final Collective collective;
     private final GpuDevice device;
     private final DeviceCode code;
+    private final Set<Purpose> purposes;
     private final Map<Integer, Integer> numbers;
     private final NvshmemProcess process = NvshmemProcess.get();
     private final OpenBuffers<NvshmemBuffer> buffers;
 
-    /** @param numbers PEs by rank */
+    /**
+     * A backend that is open.
+     *
+     * @param purposes what the plan uses it for: the same on all ranks, which take part in every buffer
+     * @param numbers PEs by rank
+     */
     NvshmemBackend(
             OpenContext context,
             Collective collective,
             GpuDevice device,
             DeviceCode code,
+            Set<Purpose> purposes,
             Map<Integer, Integer> numbers) {
         this.context = context;
         this.collective = collective;
         this.device = device;
         this.code = code;
+        this.purposes = Collections.unmodifiableSet(purposes);
         this.numbers = Map.copyOf(numbers);
         this.buffers = new OpenBuffers<>(collective, context.rank());
     }
@@ -64,22 +73,15 @@ final class NvshmemBackend implements EpBackend {
         return NvshmemProvider.ID;
     }
 
-    /** The same on all ranks, which take part in every buffer. */
     @Override
-    public boolean allocates() {
-        return context.plan().uses(id(), PathKind.MAPPED);
-    }
-
-    /** The same on all ranks. */
-    @Override
-    public boolean allocatesWindow() {
-        return context.plan().uses(id(), PathKind.DEVICE_POSTED);
+    public Set<Purpose> purposes() {
+        return purposes;
     }
 
     @Override
-    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration longest) {
+    public SymmetricBuffer allocate(String name, long bytes, Purpose purpose, Duration timeout) {
         buffers.checkOpen();
-        Deadline deadline = Deadline.in(longest);
+        Deadline deadline = Deadline.in(timeout);
         long counters = (long) HostPosted.COUNTERS * context.plan().ranks() * COUNTER_BYTES;
         long whole = (bytes + counters + Heap.GRANULE - 1) / Heap.GRANULE * Heap.GRANULE;
         Heap heap = process.heap();
@@ -88,7 +90,7 @@ final class NvshmemBackend implements EpBackend {
         try {
             List<Heap.Request> requests = collective
                     .step("expose/" + name + "/room", deadline, () -> {
-                        ExposeArguments.checkAllocated(id(), bytes, memory);
+                        ExposeArguments.checkAllocated(id(), bytes, purpose, purposes);
                         return Heap.Request.CODEC.encode(new Heap.Request(bytes, heap.used()));
                     })
                     .stream()
@@ -100,7 +102,7 @@ final class NvshmemBackend implements EpBackend {
                     requests.stream().flatMap(one -> one.used().stream()).toList();
             Optional<Heap.Range> room = heap.room(used, whole);
             if (room.isEmpty()) {
-                long chunk = Math.max(whole, context.config().get(NvshmemKeys.CHUNK) / Heap.GRANULE * Heap.GRANULE);
+                long chunk = Math.max(whole, NvshmemKeys.CHUNK.get(context.config()) / Heap.GRANULE * Heap.GRANULE);
                 collective.step("expose/" + name + "/fits", deadline, () -> {
                     checkFits(chunk);
                     return new byte[0];
@@ -138,7 +140,7 @@ final class NvshmemBackend implements EpBackend {
                 device,
                 code,
                 peers(),
-                context.config().get(EpKeys.TIMEOUT),
+                EpKeys.TIMEOUT.get(context.config()),
                 () -> heap.free(range),
                 buffers::remove));
     }
@@ -148,7 +150,10 @@ final class NvshmemBackend implements EpBackend {
                 .filter(rank -> collective.connects(context.rank(), rank) || collective.connects(rank, context.rank()))
                 .collect(Collectors.toMap(
                         rank -> rank,
-                        rank -> new NvshmemBuffer.Peer(numbers.getOrDefault(rank, -1), collective.label(rank))));
+                        rank -> new NvshmemBuffer.Peer(
+                                numbers.getOrDefault(rank, -1),
+                                collective.label(rank),
+                                collective.about("device-posted writes", rank).build())));
     }
 
     /** NVSHMEM ends the process where there is no room, so it is only asked where there is. */
@@ -163,17 +168,15 @@ final class NvshmemBackend implements EpBackend {
                     + NvshmemKeys.CHUNK.name()
                     + ", so that the heap that the first group allocates has room for the buffers of later groups");
         }
-        long limit = context.config().get(NvshmemKeys.CUDA_VMM)
-                ? LARGEST
-                : context.config().get(NvshmemKeys.HEAP);
+        long limit = NvshmemKeys.CUDA_VMM.get(context.config()) ? LARGEST : NvshmemKeys.HEAP.get(context.config());
         long used = process.heap().bytes();
         if (chunk > limit - used - RESERVED) {
             throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap would have " + used + " + " + chunk
                     + " bytes, but ep4j can use at most " + (limit - RESERVED) + " of NVSHMEM's " + limit
                     + " bytes; lower the token limits of the buffer's shape"
-                    + (context.config().get(NvshmemKeys.CUDA_VMM) ? "" : ", or raise " + NvshmemKeys.HEAP.name()));
+                    + (NvshmemKeys.CUDA_VMM.get(context.config()) ? "" : ", or raise " + NvshmemKeys.HEAP.name()));
         }
-        if (context.config().get(NvshmemKeys.CUDA_VMM)) {
+        if (NvshmemKeys.CUDA_VMM.get(context.config())) {
             // Throws where the GPU has too little.
             device.allocate((chunk + GRANULARITY - 1) / GRANULARITY * GRANULARITY)
                     .close();

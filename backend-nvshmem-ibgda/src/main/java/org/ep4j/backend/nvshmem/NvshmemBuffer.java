@@ -9,6 +9,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
@@ -30,7 +31,7 @@ import org.ep4j.spi.SymmetricBuffer;
 final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted {
     private static final Logger LOG = System.getLogger(NvshmemBuffer.class.getName());
 
-    private static final Duration SHORTEST_DRAIN = Duration.ofSeconds(1);
+    private static final Duration SHORTEST_FLUSH = Duration.ofSeconds(1);
 
     private final String name;
     private final Place place;
@@ -69,8 +70,14 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         }
     }
 
-    /** A rank that this one exchanges with. */
-    record Peer(int pe, String label) {}
+    /**
+     * A rank that this one exchanges with.
+     *
+     * @param pe its number in NVSHMEM
+     * @param label its name for messages
+     * @param failure what all failures with it have in common
+     */
+    record Peer(int pe, String label, EpFailure failure) {}
 
     /**
      * A buffer over zeroed memory.
@@ -143,13 +150,13 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     }
 
     @Override
-    public int number(int rank) {
+    public int peerNumber(int rank) {
         return find(rank).pe();
     }
 
     /** NVSHMEM maps the whole heap of a peer, or none of it. */
     @Override
-    public OptionalLong mapped(int rank) {
+    public OptionalLong mappedOffset(int rank) {
         long there = process.mapped(place.address(), find(rank).pe());
         return there == 0 ? OptionalLong.empty() : OptionalLong.of(there - place.address());
     }
@@ -182,26 +189,27 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     }
 
     @Override
-    public void write(int peer, long target, long source, long bytes) {
+    public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
         Peer to = find(peer);
-        PostedArguments.checkRange("target", target, bytes, place.bytes(), this);
-        PostedArguments.checkRange("source", source, bytes, place.bytes(), this);
+        PostedArguments.checkRange("target", targetOffset, bytes, place.bytes(), this);
+        PostedArguments.checkRange("source", sourceOffset, bytes, place.bytes(), this);
         if (bytes > 0) {
-            process.put(device, place.address() + target, place.address() + source, bytes, to.pe(), stream.handle());
+            long start = place.address();
+            process.put(device, start + targetOffset, start + sourceOffset, bytes, to.pe(), stream.handle());
         }
     }
 
     @Override
-    public void advance(int peer, int counter, long value) {
+    public void signal(int peer, int counter, long value) {
         Peer to = find(peer);
         PostedArguments.checkCounter(counter);
-        finish("advance of a counter", to, peer, longest, () -> {
+        finish("advance of a counter", to, longest, () -> {
             process.signal(device, place.counter(counter, place.rank()), value, to.pe(), stream.handle());
         });
     }
 
     @Override
-    public long seen(int counter, int source) {
+    public long counter(int counter, int source) {
         Peer from = find(source);
         PostedArguments.checkCounter(counter);
         long[] seen = new long[1];
@@ -210,7 +218,6 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         finish(
                 "read of a counter",
                 from,
-                source,
                 longest,
                 read,
                 () -> seen[0] = word.memory().getLong(0));
@@ -219,15 +226,16 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
 
     /** Also what kernels that have ended put. */
     @Override
-    public void drain(int peer, Duration deadline) {
+    public void flush(int peer, long deadlineNanos) {
         Peer to = find(peer);
         // Queued anew by each call, so it cannot be done already where no time is left.
-        Duration least = deadline.compareTo(SHORTEST_DRAIN) > 0 ? deadline : SHORTEST_DRAIN;
-        finish("drain", to, peer, least, () -> process.quiet(device, stream.handle()));
+        Duration left = Deadline.at(deadlineNanos).whole();
+        Duration least = left.compareTo(SHORTEST_FLUSH) > 0 ? left : SHORTEST_FLUSH;
+        finish("drain", to, least, () -> process.quiet(device, stream.handle()));
     }
 
-    private void finish(String phase, Peer with, int rank, Duration deadline, Runnable queue) {
-        finish(phase, with, rank, deadline, queue, () -> {});
+    private void finish(String phase, Peer with, Duration deadline, Runnable queue) {
+        finish(phase, with, deadline, queue, () -> {});
     }
 
     /**
@@ -237,13 +245,12 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
      * @param deadline for the wait, also for the end of another call's wait
      * @param after runs before another call may begin
      */
-    private void finish(String phase, Peer with, int rank, Duration deadline, Runnable queue, Runnable after) {
+    private void finish(String phase, Peer with, Duration deadline, Runnable queue, Runnable after) {
         Deadline end = Deadline.in(deadline);
         if (!end.tryLock(waiting)) {
             throw late(
                     phase,
                     with,
-                    rank,
                     deadline,
                     "another call on this buffer is still waiting; use a buffer from one thread at a time");
         }
@@ -261,7 +268,6 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             EpTimeoutException named = late(
                     phase,
                     with,
-                    rank,
                     deadline,
                     "NVSHMEM or " + device.id()
                             + " makes no progress; check that the peer runs and that its NICs are up, or raise ep.timeout");
@@ -277,13 +283,10 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         }
     }
 
-    private static EpTimeoutException late(String phase, Peer with, int rank, Duration deadline, String why) {
+    private static EpTimeoutException late(String phase, Peer with, Duration deadline, String why) {
         return new EpTimeoutException(
                 phase + " with " + with.label() + " did not end in " + deadline.toMillis() + " ms: " + why,
-                phase,
-                rank,
-                1,
-                0);
+                with.failure().toBuilder().phase(phase).expected(1).build());
     }
 
     private Peer find(int rank) {

@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.RankProfile;
 
 /** What a probe tells the other ranks. */
 final class NvshmemFacts {

@@ -3,8 +3,8 @@ package org.ep4j.backend.nvshmem;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 
 /**
@@ -115,9 +115,9 @@ final class NvshmemKeys {
         // A process that uses multicast of NVLink switches and dies can leave them unusable.
         all.put("NVSHMEM_DISABLE_NVLS", "1");
         all.put("NVSHMEM_DISABLE_NCCL", "1");
-        all.put("NVSHMEM_DISABLE_CUDA_VMM", config.get(CUDA_VMM) ? "0" : "1");
-        if (!config.get(CUDA_VMM)) {
-            all.put("NVSHMEM_SYMMETRIC_SIZE", Long.toString(config.get(HEAP)));
+        all.put("NVSHMEM_DISABLE_CUDA_VMM", CUDA_VMM.get(config) ? "0" : "1");
+        if (!CUDA_VMM.get(config)) {
+            all.put("NVSHMEM_SYMMETRIC_SIZE", Long.toString(HEAP.get(config)));
         }
         if (transport.equals("none")) {
             all.put("NVSHMEM_REMOTE_TRANSPORT", "none");
@@ -128,17 +128,17 @@ final class NvshmemKeys {
         all.put("NVSHMEM_REMOTE_TRANSPORT", transport.equals("ibgda") ? "ibrc" : transport);
         all.put("NVSHMEM_IB_ENABLE_IBGDA", transport.equals("ibgda") ? "1" : "0");
         all.put("NVSHMEM_IBGDA_NUM_RC_PER_PE", Integer.toString(lanes));
-        if (config.get(DCIS) > 0) {
-            all.put("NVSHMEM_IBGDA_NUM_DCI", Integer.toString(config.get(DCIS)));
+        if (DCIS.get(config) > 0) {
+            all.put("NVSHMEM_IBGDA_NUM_DCI", Integer.toString(DCIS.get(config)));
         }
-        all.put("NVSHMEM_QP_DEPTH", Integer.toString(config.get(DEPTH)));
-        all.put("NVSHMEM_IBGDA_NIC_HANDLER", config.get(NIC_HANDLER));
+        all.put("NVSHMEM_QP_DEPTH", Integer.toString(DEPTH.get(config)));
+        all.put("NVSHMEM_IBGDA_NIC_HANDLER", NIC_HANDLER.get(config));
         if (!nics.isEmpty()) {
             all.put("NVSHMEM_HCA_LIST", String.join(",", nics));
         }
-        number(all, "NVSHMEM_IB_GID_INDEX", config.get(EpKeys.NIC_GID_INDEX));
-        number(all, "NVSHMEM_IB_SL", config.get(EpKeys.NIC_SERVICE_LEVEL));
-        number(all, "NVSHMEM_IB_TRAFFIC_CLASS", config.get(EpKeys.NIC_TRAFFIC_CLASS));
+        number(all, "NVSHMEM_IB_GID_INDEX", EpKeys.NIC_GID_INDEX.get(config));
+        number(all, "NVSHMEM_IB_SL", EpKeys.NIC_SERVICE_LEVEL.get(config));
+        number(all, "NVSHMEM_IB_TRAFFIC_CLASS", EpKeys.NIC_TRAFFIC_CLASS.get(config));
         return all;
     }
 

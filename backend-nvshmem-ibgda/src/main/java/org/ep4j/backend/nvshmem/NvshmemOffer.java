@@ -1,12 +1,10 @@
 package org.ep4j.backend.nvshmem;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.EpPath;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.GpuPath;
@@ -15,11 +13,11 @@ import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.PerRank;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.PathType;
@@ -39,19 +37,19 @@ final class NvshmemOffer {
 
     NvshmemOffer() {}
 
-    static ProbeReport describe(DescribeRequest request) {
-        Check device = device(request.device());
-        Optional<NicPaths> nics = nics(request.locality());
+    static ProbeReport describe(RankProfile rank) {
+        Optional<NicPaths> nics = nics(rank.locality());
         Check nic = nics.map(found -> Check.pass(
                         NvshmemProbe.NIC, "mlx5 NIC " + found.nearest().name()))
                 .orElseGet(() -> Check.fail(
                         NvshmemProbe.NIC,
-                        "there is no mlx5 NIC with a port that is up; NICs here: " + families(request.locality())
-                                + request.locality().butLeftOut(),
+                        "there is no mlx5 NIC with a port that is up; NICs here: " + families(rank.locality())
+                                + rank.locality().obstaclesSuffix(),
                         "use ibrc-multiqp (bnxt, ionic, irdma) or efa; if there is a ConnectX, bring its port up"));
-        return nics.isEmpty()
-                ? new ProbeReport(List.of(device, nic), Map.of())
-                : new ProbeReport(List.of(device, nic, direct(nics.get())), Map.of());
+        ProbeReport.Builder report =
+                ProbeReport.builder().check(device(rank.device())).check(nic);
+        nics.ifPresent(found -> report.check(direct(found)));
+        return report.build();
     }
 
     static Check device(Device device) {
@@ -116,8 +114,8 @@ final class NvshmemOffer {
         boolean maps = NvshmemFacts.fact(from, NvshmemFacts.MAPS).equals("true");
         // On hosts that are made up on one machine it does what it does between hosts.
         PathOffer offer = maps && from.hostId().equals(to.hostId())
-                ? new PathOffer(PathKind.MAPPED, MAPPING * rate, micros, List.of())
-                : new PathOffer(PathKind.DEVICE_POSTED, WINDOW * rate, micros + Estimates.PCI_MICROS, List.of());
+                ? new PathOffer(EpPath.Kind.MAPPED, MAPPING * rate, micros, List.of())
+                : new PathOffer(EpPath.Kind.DEVICE_POSTED, WINDOW * rate, micros + Estimates.PCI_MICROS, List.of());
         return offer.withSharers(way.map(PathOffer::sharers).orElse(1));
     }
 
@@ -143,7 +141,7 @@ final class NvshmemOffer {
         Offer offer = NicOffers.between(
                 new NicOffers.Side(from, mine),
                 new NicOffers.Side(to, theirs),
-                PathKind.DEVICE_POSTED,
+                EpPath.Kind.DEVICE_POSTED,
                 Estimates.NETWORK_MICROS + Estimates.PCI_MICROS);
         return offer instanceof PathOffer path
                 ? path.withFlow(limits().with(from.settings()).text())
@@ -161,7 +159,7 @@ final class NvshmemOffer {
 
     private static String families(Locality locality) {
         String found = locality.nics().stream()
-                .map(nic -> nic.family().told())
+                .map(nic -> nic.family().displayName())
                 .distinct()
                 .sorted()
                 .collect(Collectors.joining(", "));

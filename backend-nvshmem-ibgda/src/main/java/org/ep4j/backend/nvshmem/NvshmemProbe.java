@@ -1,11 +1,9 @@
 package org.ep4j.backend.nvshmem;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import org.ep4j.EpException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaGpus;
@@ -16,13 +14,14 @@ import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Locality;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Localities;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.Topologies;
 
 /**
- * Looks whether this rank can use NVSHMEM. It looks at files alone, and loads and initialises nothing. The codes, of which
- * messages of later failures begin with the last ones:
+ * Checks whether this rank can use NVSHMEM. Reads files only: it loads and initialises nothing. Messages of later
+ * failures begin with the last ones of these codes:
  *
  * <ul>
  *   <li>{@code EP-NVS-001} the device is an NVIDIA GPU
@@ -53,46 +52,44 @@ final class NvshmemProbe {
 
     /** As above, with another environment and root. */
     static ProbeReport probe(ProbeRequest request, Map<String, String> environment, Path root) {
-        List<Check> checks = new ArrayList<>();
-        Map<String, String> facts = new TreeMap<>();
-        Map<String, String> identity = new TreeMap<>();
-        checks.add(NvshmemOffer.device(request.device()));
-        if (checks.get(0).status() != Check.Status.PASS) {
-            notRun(checks, "the device is not an NVIDIA GPU", LIBRARY, HEADERS, NIC, DIRECT, PROCESS);
-            return new ProbeReport(checks, facts, identity);
+        Check device = NvshmemOffer.device(request.device());
+        ProbeReport.Builder report = ProbeReport.builder().check(device);
+        if (device.status() != Check.Status.PASS) {
+            notRun(report, "the device is not an NVIDIA GPU", LIBRARY, HEADERS, NIC, DIRECT, PROCESS);
+            return report.build();
         }
         NvshmemInstallation found;
         try {
-            found = NvshmemInstallation.find(request.config().get(NvshmemKeys.HOME), environment, root);
+            found = NvshmemInstallation.find(NvshmemKeys.HOME.get(request.config()), environment, root);
         } catch (EpException e) {
-            checks.add(Check.fail(
+            report.check(Check.fail(
                     LIBRARY,
                     String.valueOf(e.getMessage()),
                     "install NVSHMEM if GPUs are to post to NICs; other backends do not need it"));
-            notRun(checks, "NVSHMEM is not available", HEADERS, NIC, DIRECT, PROCESS);
-            return new ProbeReport(checks, facts, identity);
+            notRun(report, "NVSHMEM is not available", HEADERS, NIC, DIRECT, PROCESS);
+            return report.build();
         }
-        checks.add(library(found));
-        checks.add(headers(found, environment, root));
+        report.check(library(found));
+        report.check(headers(found, environment, root));
         Optional<PciAddress> place = place(request);
-        nics(place, request.config().get(EpKeys.NIC_GID_INDEX), checks);
-        checks.add(process());
-        facts.put(ProbeReport.SUMMARY, "NVSHMEM " + found.version());
-        facts.put(NvshmemFacts.VERSION, found.version().toString());
-        facts.put(NvshmemFacts.TRANSPORT, request.config().get(NvshmemKeys.TRANSPORT));
-        facts.put(NvshmemFacts.MAPS, Boolean.toString(request.config().get(NvshmemKeys.MAPS)));
-        identity.put(NvshmemFacts.PROCESS, GpuSharing.process());
+        nics(place, EpKeys.NIC_GID_INDEX.get(request.config()), report);
+        report.check(process());
+        report.fact(ProbeReport.SUMMARY, "NVSHMEM " + found.version());
+        report.fact(NvshmemFacts.VERSION, found.version().toString());
+        report.fact(NvshmemFacts.TRANSPORT, NvshmemKeys.TRANSPORT.get(request.config()));
+        report.fact(NvshmemFacts.MAPS, Boolean.toString(NvshmemKeys.MAPS.get(request.config())));
+        report.identity(NvshmemFacts.PROCESS, GpuSharing.process());
         String machine = NvshmemFacts.machine();
-        identity.put(NvshmemFacts.MACHINE, machine);
+        report.identity(NvshmemFacts.MACHINE, machine);
         // GPUs of machines without a name of their own could not be told apart.
         place.filter(address -> !machine.isEmpty())
-                .ifPresent(address -> identity.put(NvshmemFacts.GPU, machine + " " + address));
-        return new ProbeReport(checks, facts, identity);
+                .ifPresent(address -> report.identity(NvshmemFacts.GPU, machine + " " + address));
+        return report.build();
     }
 
-    private static void notRun(List<Check> checks, String why, String... codes) {
+    private static void notRun(ProbeReport.Builder report, String why, String... codes) {
         for (String code : codes) {
-            checks.add(new Check(code, Check.Status.NOT_RUN, why, ""));
+            report.check(Check.notRun(code, why));
         }
     }
 
@@ -118,20 +115,20 @@ final class NvshmemProbe {
                 : Check.pass(HEADERS, "headers of CUDA in " + folders.get(0));
     }
 
-    private static void nics(Optional<PciAddress> place, int gidIndex, List<Check> checks) {
+    private static void nics(Optional<PciAddress> place, int gidIndex, ProbeReport.Builder report) {
         Optional<NicPaths> nics = locality(place, gidIndex).flatMap(NvshmemOffer::nics);
         if (nics.isEmpty()) {
-            checks.add(Check.warn(
+            report.check(Check.warn(
                     NIC,
                     "there is no mlx5 NIC with a port that is up: only GPUs of this machine can be reached",
                     "use ibrc-multiqp or efa for other NICs; if there is a ConnectX, bring its port up"));
-            notRun(checks, "there is no mlx5 NIC with a port that is up", DIRECT);
+            notRun(report, "there is no mlx5 NIC with a port that is up", DIRECT);
             return;
         }
-        checks.add(Check.pass(NIC, "mlx5 NIC " + nics.get().nearest().name()));
+        report.check(Check.pass(NIC, "mlx5 NIC " + nics.get().nearest().name()));
         Check direct = NvshmemOffer.direct(nics.get());
         // GPUs of this machine are reached all the same.
-        checks.add(
+        report.check(
                 direct.status() == Check.Status.FAIL ? Check.warn(DIRECT, direct.detail(), direct.remedy()) : direct);
     }
 
@@ -154,7 +151,7 @@ final class NvshmemProbe {
             return topology.gpus().stream()
                     .filter(gpu -> place.isPresent() && gpu.address().equals(place))
                     .findFirst()
-                    .map(gpu -> Locality.of(topology, gpu, gidIndex));
+                    .map(gpu -> Localities.of(topology, gpu, gidIndex));
         } catch (RuntimeException e) {
             return Optional.empty();
         }

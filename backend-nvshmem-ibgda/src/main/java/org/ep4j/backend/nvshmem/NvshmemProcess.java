@@ -14,6 +14,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.ep4j.Device;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
@@ -103,7 +104,8 @@ final class NvshmemProcess {
                 hung.ifPresent(what -> {
                     throw new EpStateException(
                             NvshmemProbe.INITIALISED + ": " + what + " hangs and keeps the lock of NVSHMEM;"
-                                    + " start all processes again, with NVSHMEM_DEBUG=INFO");
+                                    + " start all processes again, with NVSHMEM_DEBUG=INFO",
+                            EpException.Recourse.RESTART_PROCESS);
                 });
             }
         } catch (InterruptedException e) {
@@ -317,10 +319,8 @@ final class NvshmemProcess {
                     NvshmemProbe.INITIALISED + ": " + what + " did not end in " + deadline.toMillis()
                             + " ms; another process may have died during this call: start all processes again, with"
                             + " NVSHMEM_DEBUG=INFO",
-                    "nvshmem",
-                    -1,
-                    1,
-                    0);
+                    EpFailure.builder("nvshmem", -1).expected(1).build(),
+                    EpException.Recourse.RESTART_PROCESS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new EpStateException("interrupted during " + what);

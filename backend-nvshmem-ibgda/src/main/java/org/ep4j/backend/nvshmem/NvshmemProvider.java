@@ -1,15 +1,15 @@
 package org.ep4j.backend.nvshmem;
 
 import java.util.List;
+import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
 
 /**
@@ -46,8 +46,8 @@ public final class NvshmemProvider implements EpBackendProvider {
     }
 
     @Override
-    public ProbeReport describe(DescribeRequest request) {
-        return NvshmemOffer.describe(request);
+    public ProbeReport describe(RankProfile described, EpConfig config) {
+        return NvshmemOffer.describe(described);
     }
 
     @Override

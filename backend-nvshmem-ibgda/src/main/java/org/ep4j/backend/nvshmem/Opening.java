@@ -6,6 +6,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HexFormat;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -16,15 +17,18 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
+import org.ep4j.EpPath;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RankProfile;
 
 /** Opens the backend on one rank: agrees on a world of processes, which is made where there is none. For one thread. */
 final class Opening {
@@ -38,10 +42,12 @@ final class Opening {
     }
 
     NvshmemBackend run() {
-        Deadline deadline = Deadline.in(context.deadline());
+        Deadline deadline = Deadline.in(context.timeout());
         List<DeviceCode> code = new ArrayList<>();
+        Set<Purpose> purposes = EnumSet.noneOf(Purpose.class);
         List<Optional<NvshmemProcess.World>> worlds = collective
                 .step("process", deadline, () -> {
+                    purposes.addAll(purposes());
                     code.add(prepare());
                     return NvshmemProcess.Membership.CODEC.encode(new NvshmemProcess.Membership(process.world()));
                 })
@@ -64,7 +70,19 @@ final class Opening {
                     collective.ranks().get(i),
                     worlds.get(i).map(NvshmemProcess.World::pe).orElse(pe));
         }
-        return new NvshmemBackend(context, collective, gpu(), code.get(0), numbers);
+        return new NvshmemBackend(context, collective, gpu(), code.get(0), purposes, numbers);
+    }
+
+    private Set<Purpose> purposes() {
+        GroupPlan plan = GroupPlan.of(context.plan());
+        Set<Purpose> purposes = EnumSet.noneOf(Purpose.class);
+        if (plan.uses(NvshmemProvider.ID, EpPath.Kind.MAPPED)) {
+            purposes.add(Purpose.MAPPED);
+        }
+        if (plan.uses(NvshmemProvider.ID, EpPath.Kind.DEVICE_POSTED)) {
+            purposes.add(Purpose.DEVICE_POSTED);
+        }
+        return purposes;
     }
 
     private GpuDevice gpu() {
@@ -79,7 +97,7 @@ final class Opening {
     private DeviceCode prepare() {
         Map<String, String> environment = System.getenv();
         Path root = Path.of("/");
-        NvshmemInstallation found = NvshmemInstallation.find(context.config().get(NvshmemKeys.HOME), environment, root);
+        NvshmemInstallation found = NvshmemInstallation.find(NvshmemKeys.HOME.get(context.config()), environment, root);
         process.checkDevice(gpu().id());
         process.load(found);
         FlowLimits limits = NvshmemOffer.limits().with(context.config());
@@ -92,15 +110,12 @@ final class Opening {
                     NvshmemProbe.HEADERS + ": kernels that call NVSHMEM need the headers of CUDA;"
                             + " install the CUDA toolkit or set CUDA_HOME");
         }
-        List<String> options = new ArrayList<>();
-        options.add("-I" + found.include());
-        cuda.forEach(folder -> options.add("-I" + folder));
-        return new DeviceCode(
-                "NVSHMEM " + found.version(),
-                limits(limits) + resource("posted.cu"),
-                Map.of("cuda/std/cstdint", resource("cstdint.h")),
-                options,
-                List.of(found.device()));
+        DeviceCode.Builder code = DeviceCode.builder(
+                        "NVSHMEM " + found.version(), limits(limits) + resource("posted.cu"))
+                .header("cuda/std/cstdint", resource("cstdint.h"))
+                .option("-I" + found.include());
+        cuda.forEach(folder -> code.option("-I" + folder));
+        return code.library(found.device()).build();
     }
 
     /** Macros of {@code posted.cu}; none where nothing is limited, so that kernels are compiled without the counting. */
@@ -140,22 +155,20 @@ final class Opening {
     }
 
     private List<RankProfile> profiles() {
-        return collective.ranks().stream()
-                .map(r -> context.plan().profiles().get(r))
-                .toList();
+        return collective.ranks().stream().map(context.profiles()::get).toList();
     }
 
     private Map<String, String> variables() {
         List<RankProfile> ranks = profiles();
         boolean near = ranks.stream().allMatch(r -> NvshmemFacts.same(r, ranks.get(0), NvshmemFacts.MACHINE));
-        String wanted = context.config().get(NvshmemKeys.TRANSPORT);
+        String wanted = NvshmemKeys.TRANSPORT.get(context.config());
         String transport = !wanted.equals("auto") ? wanted : near ? "none" : "ibgda";
-        int queuePairs = context.config().get(NvshmemKeys.QUEUE_PAIRS);
+        int queuePairs = NvshmemKeys.QUEUE_PAIRS.get(context.config());
         Set<String> nics = new LinkedHashSet<>();
         IntStream.range(0, context.plan().ranks())
                 .filter(peer -> collective.connects(context.rank(), peer))
-                .forEach(peer -> nics.addAll(
-                        context.plan().path(context.rank(), peer).offer().nics()));
+                .forEach(peer ->
+                        nics.addAll(context.plan().path(context.rank(), peer).offeredNics()));
         int lanes = queuePairs > 0 ? queuePairs : Math.max(1, lanes());
         return NvshmemKeys.variables(context.config(), transport, lanes, List.copyOf(nics));
     }
@@ -179,10 +192,12 @@ final class Opening {
             boolean here =
                     worlds.get(i).filter(world -> world.id().equals(first)).isPresent();
             if (!here) {
-                throw new EpStateException(NvshmemProbe.PROCESS + ": "
-                        + collective.label(collective.ranks().get(i)) + " did not initialise NVSHMEM together"
-                        + " with the other ranks, and a process can initialise NVSHMEM only once; start all processes again, and"
-                        + " make the first group contain all ranks");
+                throw new EpStateException(
+                        NvshmemProbe.PROCESS + ": "
+                                + collective.label(collective.ranks().get(i)) + " did not initialise NVSHMEM together"
+                                + " with the other ranks, and a process can initialise NVSHMEM only once; start all processes again, and"
+                                + " make the first group contain all ranks",
+                        EpException.Recourse.RESTART_PROCESS);
             }
         }
         long different = worlds.stream()

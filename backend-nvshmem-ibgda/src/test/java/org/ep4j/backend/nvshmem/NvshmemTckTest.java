@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.List;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.tck.Capability;
@@ -58,7 +58,7 @@ final class NvshmemTckTest extends EpBackendTck {
     void aNicIsThereWhereItIsRequired() {
         if (List.of(REQUIRED.split(",", -1)).contains("nvshmem-ibgda-nic")) {
             ProbeRequest request =
-                    new ProbeRequest(new Device("cuda", 0), EpConfig.builder().build(), Duration.ofSeconds(10));
+                    ProbeRequest.of(new Device("cuda", 0), EpConfig.builder().build(), Duration.ofSeconds(10));
             assertThat(new NvshmemProvider().probe(request).checks())
                     .filteredOn(check -> check.code().equals(NvshmemProbe.NIC)
                             || check.code().equals(NvshmemProbe.DIRECT))

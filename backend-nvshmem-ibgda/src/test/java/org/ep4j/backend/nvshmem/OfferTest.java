@@ -11,13 +11,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.doctor.Doctor;
 import org.ep4j.doctor.DoctorCode;
 import org.ep4j.doctor.DoctorInput;
 import org.ep4j.doctor.LibrarySearch;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.NoPath;
@@ -25,15 +24,16 @@ import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
+import org.ep4j.topology.NicReach.LinkLayer;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -77,7 +77,7 @@ final class OfferTest {
     void gpusOfAMachinePutIntoEachOther() {
         assertThat(offer(rank(0, "a", "m", Map.of()), rank(1, "a", "m", Map.of())))
                 .isInstanceOfSatisfying(PathOffer.class, path -> {
-                    assertThat(path.kind()).isEqualTo(PathKind.DEVICE_POSTED);
+                    assertThat(path.kind()).isEqualTo(EpPath.Kind.DEVICE_POSTED);
                     assertThat(path.nics()).isEmpty();
                 });
     }
@@ -87,10 +87,10 @@ final class OfferTest {
         Map<String, String> maps = Map.of(NvshmemFacts.MAPS, "true");
         assertThat(offer(rank(0, "a", "m", maps), rank(1, "a", "m", maps)))
                 .isInstanceOfSatisfying(
-                        PathOffer.class, path -> assertThat(path.kind()).isEqualTo(PathKind.MAPPED));
+                        PathOffer.class, path -> assertThat(path.kind()).isEqualTo(EpPath.Kind.MAPPED));
         assertThat(offer(rank(0, "a", "m", maps), rank(1, "b", "m", maps)))
                 .isInstanceOfSatisfying(
-                        PathOffer.class, path -> assertThat(path.kind()).isEqualTo(PathKind.DEVICE_POSTED));
+                        PathOffer.class, path -> assertThat(path.kind()).isEqualTo(EpPath.Kind.DEVICE_POSTED));
     }
 
     @Test
@@ -148,7 +148,7 @@ final class OfferTest {
 
     private ProbeReport probe(Device device, Map<String, String> environment) {
         EpConfig config = EpConfig.builder().set(NvshmemKeys.HOME.name(), "").build();
-        return NvshmemProbe.probe(new ProbeRequest(device, config, Duration.ofSeconds(5)), environment, root);
+        return NvshmemProbe.probe(ProbeRequest.of(device, config, Duration.ofSeconds(5)), environment, root);
     }
 
     private static Check check(ProbeReport report, String code) {
@@ -243,7 +243,7 @@ final class OfferTest {
                 new DoctorInput.Need(1, 1),
                 Optional.empty(),
                 NvshmemKeys.all(),
-                Optional.of(config.get(NvshmemKeys.HOME))
+                Optional.of(NvshmemKeys.HOME.get(config))
                         .filter(home -> !home.isEmpty())
                         .map(Path::of));
         return Doctor.examine(input).stream()

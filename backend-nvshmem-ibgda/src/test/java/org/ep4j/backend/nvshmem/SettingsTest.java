@@ -12,7 +12,7 @@ import java.util.TreeSet;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -85,9 +85,8 @@ final class SettingsTest {
     void whoPostsIsReadFromMscclppsVariable() {
         Map<String, String> transports = Map.of("1", "ibgda", "0", "ibrc");
         transports.forEach((value, transport) -> assertThat(
-                        EpConfig.builder(Map.of(), Map.of("MSCCLPP_EP_USE_IBGDA", value))
-                                .build()
-                                .get(NvshmemKeys.TRANSPORT))
+                        NvshmemKeys.TRANSPORT.get(EpConfig.builder(Map.of(), Map.of("MSCCLPP_EP_USE_IBGDA", value))
+                                .build()))
                 .isEqualTo(transport));
     }
 

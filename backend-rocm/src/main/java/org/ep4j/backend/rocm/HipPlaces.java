@@ -10,10 +10,10 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.ep4j.engine.driver.MappedGpuProbe;
 import org.ep4j.engine.driver.VisibleGpu;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.Topology;
 
 /**
  * The GPUs that HIP shows, found again in the machine. Partitions of one GPU are functions of its PCI address to the kernel; HIP

@@ -12,7 +12,7 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.spi.Check;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.model.PciAddress;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.KfdNode;
 import org.ep4j.topology.read.KfdNodes;

@@ -15,7 +15,7 @@ import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.engine.driver.VisibleGpus;
 import org.ep4j.engine.hip.HipGpus;
 import org.ep4j.spi.Check;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Topologies;
 

@@ -3,16 +3,16 @@ package org.ep4j.backend.rocm;
 import java.util.Optional;
 import org.ep4j.engine.driver.MappedGpuProvider;
 import org.ep4j.engine.driver.PeerFacts;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.model.LinkBandwidths;
 
 /**
  * Memory of AMD GPUs of one host mapped into each other, as backend {@value #ID}. Between processes it needs one user, one PID

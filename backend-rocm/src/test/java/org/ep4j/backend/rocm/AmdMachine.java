@@ -12,12 +12,13 @@ import org.ep4j.Device;
 import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.engine.driver.VisibleGpus;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.topology.Locality;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Localities;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LinuxTopology;
 
@@ -207,7 +208,7 @@ record AmdMachine(
         Locality locality = topology.gpus().stream()
                 .filter(gpu -> gpu.address().equals(Optional.of(address(visible.get(ordinal)))))
                 .findFirst()
-                .map(gpu -> Locality.of(topology, gpu))
+                .map(gpu -> Localities.of(topology, gpu))
                 .orElse(Locality.UNKNOWN);
         BackendProfile known = new BackendProfile(report.usable(), "", report.facts(), report.identity());
         return new RankProfile(

@@ -7,17 +7,17 @@ import java.util.List;
 import java.util.Map;
 import org.assertj.core.api.AbstractStringAssert;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.engine.driver.ProcessFacts;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
-import org.ep4j.topology.Locality;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -46,7 +46,7 @@ final class OfferTest {
         for (int a = 0; a < gpus; a++) {
             for (int b = 0; b < gpus; b++) {
                 PathOffer offer = path(provider.offer(host.profile(0, "h", a), host.profile(1, "h", b)));
-                assertThat(offer.kind()).isEqualTo(PathKind.MAPPED);
+                assertThat(offer.kind()).isEqualTo(EpPath.Kind.MAPPED);
                 assertThat(offer.gigabytesPerSecond()).isBetween(40.0, 48.0);
                 assertThat(offer.staged()).isFalse();
                 assertThat(provider.byPci(host.profile(0, "h", a), host.profile(1, "h", b)))
@@ -141,13 +141,16 @@ final class OfferTest {
 
     @Test
     void descriptionsAreOfAmdGpusAlone() {
-        assertThat(provider.describe(new DescribeRequest(new Device("cuda", 0), Locality.UNKNOWN, "a"))
-                        .failures())
+        assertThat(describe(new Device("cuda", 0)).failures())
                 .singleElement()
                 .satisfies(check -> assertThat(check.remedy()).contains("ipc-nvlink", "host-shm"));
-        assertThat(provider.describe(new DescribeRequest(new Device("hip", 0), Locality.UNKNOWN, "a"))
-                        .usable())
-                .isTrue();
+        assertThat(describe(new Device("hip", 0)).usable()).isTrue();
+    }
+
+    private ProbeReport describe(Device device) {
+        return provider.describe(
+                new RankProfile(0, "a", "a", 1, device, Map.of(), Map.of()),
+                EpConfig.builder(Map.of(), Map.of()).build());
     }
 
     private static RankProfile rank(int number, AmdMachine machine, int shown, int ordinal, int who) {

@@ -10,9 +10,9 @@ import org.ep4j.engine.driver.GpuExposure;
 import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.PeerOrderingCheck;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.mapped.MappedRank;
@@ -29,8 +29,7 @@ public final class OrderScenario implements Scenario {
             GpuExposure exposure = new GpuExposure(open, collective, sharing, MemoryHandle.Kind.IPC, "of-ordering");
             RocmProvider provider = new RocmProvider();
             boolean shared = provider.path(
-                            open.plan().profiles().get(0),
-                            open.plan().profiles().get(1))
+                            open.profiles().get(0), open.profiles().get(1))
                     .orElseThrow()
                     .gpuLinks();
             PeerOrderingCheck check =

@@ -8,14 +8,14 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.driver.VisibleGpus;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
-import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.model.TopologyException;
 import org.ep4j.topology.read.FileTree;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -235,7 +235,7 @@ final class ProbeTest {
     @Test
     void theProviderProbesThisMachineWithoutThrowing() {
         RocmProvider provider = new RocmProvider();
-        ProbeRequest request = new ProbeRequest(
+        ProbeRequest request = ProbeRequest.of(
                 new Device("hip", 0), EpConfig.builder(Map.of(), Map.of()).build(), Duration.ofSeconds(20));
         ProbeReport report = provider.probe(request);
         assertThat(report.checks()).extracting(Check::code).containsExactlyElementsOf(CODES);

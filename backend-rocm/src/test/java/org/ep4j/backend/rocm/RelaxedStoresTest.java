@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 @Tag("all")
 final class RelaxedStoresTest extends EpBackendTck {
     private static final boolean EMULATED = System.getenv("EP_TEST_EMULATED") != null;
-    private static final Map<String, String> RELAXED = Map.of(EpKeys.PUBLISH.name(), "relaxed");
+    private static final Map<String, String> RELAXED = Map.of(EpKeys.GPU_PUBLISH.name(), "relaxed");
 
     @Override
     protected TckSubject subject() {
@@ -61,7 +61,7 @@ final class RelaxedStoresTest extends EpBackendTck {
                             Refused.class.getName(),
                             Map.of(),
                             2,
-                            Map.of(EpKeys.DEVICE.name(), "hip:0", EpKeys.REQUIRE.name(), RocmProvider.ID),
+                            Map.of(EpKeys.DEVICE.name(), "hip:0", EpKeys.BACKEND_REQUIRE.name(), RocmProvider.ID),
                             GroupFactory.Plain.class.getName(),
                             Guard.minutes(2))))
                     .allSatisfy(report ->

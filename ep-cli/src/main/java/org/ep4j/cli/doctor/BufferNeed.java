@@ -3,12 +3,12 @@ package org.ep4j.cli.doctor;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;
+import org.ep4j.EpEngine;
 import org.ep4j.EpException;
 import org.ep4j.EpShape;
 import org.ep4j.doctor.DoctorInput.Need;
 import org.ep4j.doctor.DoctorInput.Room;
 import org.ep4j.engine.memory.FileSystemStatus;
-import org.ep4j.spi.EpRuntime;
 
 /** Memory that ranks of one host share with each other, and the room for it. */
 public final class BufferNeed {
@@ -16,7 +16,7 @@ public final class BufferNeed {
 
     /** The need of ranks that all map each other's buffers of a shape. */
     public static Need of(EpShape shape, int ranks) {
-        return new Need(ranks, EpRuntime.installed().bufferSize(shape, ranks, 0).symmetric());
+        return new Need(ranks, EpEngine.installed().bufferSize(shape, ranks, 0).symmetric());
     }
 
     /** The room in a folder of the running machine. */

@@ -6,16 +6,16 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.cli.plan.PlannedBackend;
 import org.ep4j.cli.plan.SimulatedRanks;
 import org.ep4j.cli.plan.SimulationOptions;
-import org.ep4j.config.EpConfig;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.Topology;
 
 /** The plan of a group over two machines like this one, with one rank a GPU. */
 final class DoctorPlan {
@@ -29,7 +29,7 @@ final class DoctorPlan {
     static Map<Integer, List<String>> nics(Topology machine, EpConfig config) {
         Map<Integer, List<String>> nics = new TreeMap<>();
         if (hasGpus(machine)) {
-            EpPlan plan = plan(machine, PlannedBackend.all(), config);
+            GroupPlan plan = plan(machine, PlannedBackend.all(), config);
             for (int rank : plan.hostRanks(0)) {
                 nics.put(plan.profiles().get(rank).locality().gpu(), plan.nics(rank));
             }
@@ -71,7 +71,7 @@ final class DoctorPlan {
     /** True for a backend that alone connects two such machines over some of their NICs with RDMA. */
     private static boolean sends(Topology machine, PlannedBackend backend, Set<String> nics, EpConfig config) {
         try {
-            EpPlan plan = plan(machine, List.of(backend), config);
+            GroupPlan plan = plan(machine, List.of(backend), config);
             return plan.nics(0).stream().anyMatch(port -> nics.contains(port.replaceAll(":.*", "")));
         } catch (EpException e) {
             return false;
@@ -83,7 +83,7 @@ final class DoctorPlan {
                 .anyMatch(gpu -> !gpu.vendor().deviceType().isEmpty());
     }
 
-    private static EpPlan plan(Topology machine, List<PlannedBackend> backends, EpConfig config) {
+    private static GroupPlan plan(Topology machine, List<PlannedBackend> backends, EpConfig config) {
         SimulatedRanks ranks =
                 SimulatedRanks.of(machine, backends, SimulationOptions.AS_DESCRIBED.withHosts(2), config);
         return Planner.plan(

@@ -160,20 +160,22 @@ public final class DoctorSummary {
                 && !examined.trouble(probe);
     }
 
-    /** Findings that say the same count once, with all codes. */
+    /** Findings that say the same count once, with all codes; all of them warn or failed. */
     private static List<Check> merged(Stream<Check> checks) {
         record Finding(Status status, String detail, String remedy) {}
         Map<Finding, Set<String>> codes = new LinkedHashMap<>();
         checks.forEach(check -> codes.computeIfAbsent(
                         new Finding(check.status(), check.detail(), check.remedy()), key -> new LinkedHashSet<>())
                 .add(check.code()));
-        return codes.entrySet().stream()
-                .map(entry -> new Check(
-                        String.join(", ", entry.getValue()),
-                        entry.getKey().status(),
-                        entry.getKey().detail(),
-                        entry.getKey().remedy()))
-                .toList();
+        List<Check> merged = new ArrayList<>();
+        codes.forEach((finding, all) -> {
+            String code = String.join(", ", all);
+            merged.add(
+                    finding.status() == Status.FAIL
+                            ? Check.fail(code, finding.detail(), finding.remedy())
+                            : Check.warn(code, finding.detail(), finding.remedy()));
+        });
+        return merged;
     }
 
     private static String usable(Probe probe) {

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import org.ep4j.EpArgumentException;
-import org.ep4j.topology.Printable;
+import org.ep4j.topology.model.Printable;
 
 /**
  * Variables of a process, kept in a file: {@code NAME=VALUE} on lines, as {@code env} prints them, or ended by NUL, as

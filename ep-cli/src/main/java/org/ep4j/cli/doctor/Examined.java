@@ -10,10 +10,10 @@ import java.util.Optional;
 import java.util.function.Predicate;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpShape;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.doctor.Doctor;
 import org.ep4j.doctor.DoctorInput;
 import org.ep4j.doctor.DoctorInput.Need;
@@ -21,7 +21,7 @@ import org.ep4j.doctor.DoctorInput.Room;
 import org.ep4j.doctor.LibrarySearch;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Topologies;
 
@@ -58,7 +58,7 @@ public record Examined(
      *
      * @param environment variables of a process there, which give settings too
      * @throws EpArgumentException when there is no such folder
-     * @throws org.ep4j.topology.TopologyException when it holds no recording that can be understood
+     * @throws org.ep4j.topology.model.TopologyException when it holds no recording that can be understood
      */
     public static Examined recorded(Path root, Map<String, String> environment) {
         String source = root.toString();
@@ -112,7 +112,7 @@ public record Examined(
         try {
             return keys.stream()
                     .filter(key -> key.name().equals(NVSHMEM_HOME))
-                    .map(key -> config.resolve(key).text())
+                    .map(key -> key.setting(config).text())
                     .filter(text -> !text.isBlank())
                     .map(text -> Path.of(text).toAbsolutePath())
                     .findFirst();

@@ -8,10 +8,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 
 /**

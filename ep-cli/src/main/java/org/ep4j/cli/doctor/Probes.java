@@ -16,6 +16,7 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.cli.doctor.Probe.Outcome;
@@ -23,19 +24,19 @@ import org.ep4j.cli.doctor.Probe.Outcome.NotApplicable;
 import org.ep4j.cli.doctor.Probe.Outcome.Unusable;
 import org.ep4j.cli.doctor.Probe.Outcome.Usable;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Localities;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LinuxTopology;
 
@@ -121,8 +122,8 @@ final class Probes {
     /** Type of the device that the settings name; empty where they cannot be read, about which EP-CFG-001 says more. */
     private static Optional<String> wanted(EpConfig config) {
         try {
-            return config.resolve(EpKeys.DEVICE).origin() != EpConfig.Origin.DEFAULT
-                    ? Optional.of(Device.parse(config.get(EpKeys.DEVICE)).type())
+            return EpKeys.DEVICE.setting(config).origin() != EpConfig.Origin.DEFAULT
+                    ? Optional.of(Device.parse(EpKeys.DEVICE.get(config)).type())
                     : Optional.empty();
         } catch (EpException e) {
             return Optional.empty();
@@ -188,16 +189,15 @@ final class Probes {
     /** Why a backend is not for this machine, by the description of its hardware; empty where it is, or cannot tell. */
     private Optional<String> described(EpBackendProvider provider, Device device) {
         try {
-            int gidIndex = config.get(EpKeys.NIC_GID_INDEX);
+            int gidIndex = EpKeys.NIC_GID_INDEX.get(config);
             Locality locality = machine.gpus().stream()
                     .filter(gpu -> gpu.host() == 0 && gpu.vendor().deviceType().equals(device.type()))
                     .skip(device.ordinal())
                     .findFirst()
-                    .map(gpu -> Locality.of(machine, gpu, gidIndex))
-                    .orElseGet(() -> Locality.ofHost(machine, 0, -1, gidIndex));
-            return provider.describe(new DescribeRequest(device, locality, "here", config))
-                    .notApplicable()
-                    .map(Check::detail);
+                    .map(gpu -> Localities.of(machine, gpu, gidIndex))
+                    .orElseGet(() -> Localities.ofHost(machine, 0, -1, gidIndex));
+            RankProfile described = new RankProfile(0, "here", "here", 0, device, locality, "", Map.of(), Map.of());
+            return provider.describe(described, config).notApplicable().map(Check::detail);
         } catch (RuntimeException | LinkageError e) {
             return Optional.empty();
         }
@@ -229,7 +229,7 @@ final class Probes {
             Supplier<Optional<String>> other) {
         List<String> devices = List.of(device.toString());
         try {
-            ProbeReport report = probe.apply(new ProbeRequest(device, config, DEADLINE));
+            ProbeReport report = probe.apply(ProbeRequest.of(device, config, DEADLINE));
             Outcome outcome = report.usable()
                     ? new Usable()
                     : report.notApplicable()

@@ -7,23 +7,23 @@ import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.function.Consumer;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.rank.Meeting;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankWork;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBufferFacts;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuStream;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeRequest;
@@ -51,10 +51,10 @@ public final class GpuRank {
         this.parent = parent;
     }
 
-    /** Joins with the given environment, as a process. */
-    public void run(Map<String, String> environment) {
-        EpConfig config = config(Integer.parseInt(environment.getOrDefault("LOCAL_RANK", "0")));
-        run(Bootstraps.fromEnvironment(environment, config), config);
+    /** Joins with the environment of this process. */
+    public void run() {
+        EpConfig config = config(Integer.parseInt(System.getenv().getOrDefault("LOCAL_RANK", "0")));
+        run(Bootstrap.fromEnvironment(config), config);
     }
 
     /** Joins the other ranks of this process. */
@@ -70,8 +70,8 @@ public final class GpuRank {
     private EpConfig config(int localRank) {
         return spec.work()
                 .settings(localRank)
-                .set(EpKeys.SMS, Integer.toString(spec.sms()))
-                .set(EpKeys.LOW_LATENCY_SMS, Integer.toString(spec.lowLatencySms()))
+                .set(EpKeys.GPU_SMS.name(), spec.sms())
+                .set(EpKeys.LOW_LATENCY_SMS.name(), spec.lowLatencySms())
                 .build();
     }
 
@@ -114,7 +114,7 @@ public final class GpuRank {
                 GpuMeter meter = new GpuMeter(gpu, barrier(group), ceiling, stream)) {
             group.barrier(MEETING);
             parent.accept(new RankMessage.Joined(
-                    group.plan().summary(),
+                    GroupPlan.of(group.plan()).summary(),
                     group.plan().backends(),
                     buffer.size().symmetric(),
                     buffer.size().local()));
@@ -145,7 +145,7 @@ public final class GpuRank {
         for (DeviceProvider provider : ServiceLoader.load(DeviceProvider.class)) {
             if (provider.type().equals(gpu.id().type())) {
                 List<Check> checks = provider.probe(
-                                new ProbeRequest(gpu.id(), EpConfig.builder().build(), MEETING))
+                                ProbeRequest.of(gpu.id(), EpConfig.builder().build(), MEETING))
                         .checks();
                 return checks.stream()
                         .map(Check::detail)

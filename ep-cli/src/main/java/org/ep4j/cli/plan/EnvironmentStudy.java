@@ -7,13 +7,14 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
+import org.ep4j.EpConfig;
+import org.ep4j.EpConfig.Origin;
+import org.ep4j.EpConfig.Setting;
 import org.ep4j.EpConfigException;
 import org.ep4j.cli.plan.EnvironmentVariable.Effect;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
-import org.ep4j.config.EpConfig.Origin;
-import org.ep4j.config.EpConfig.Resolved;
-import org.ep4j.config.NearestName;
+import org.ep4j.plan.NearestName;
+import org.ep4j.plan.Settings;
 
 /** Explains the variables of a script that was written for another system. */
 final class EnvironmentStudy {
@@ -77,10 +78,9 @@ final class EnvironmentStudy {
     }
 
     private EnvironmentVariable read(String name, String value, ConfigKey<?> key) {
-        Resolved counts = config.resolve(key);
+        Setting counts = key.setting(config);
         String shown = isSecret(key.environmentName()) || isSecret(name) ? HIDDEN : value;
-        String setting =
-                key.name() + " = " + config.resolveAll(List.of(key)).get(0).text();
+        String setting = key.name() + " = " + counts.shown().text();
         if (value.isBlank() && !name.equals(key.environmentName())) {
             return new EnvironmentVariable(
                     name, shown, Effect.NONE, key.name(), "no effect: it is empty; " + setting + source(counts));
@@ -94,7 +94,7 @@ final class EnvironmentStudy {
                     "does not count: " + setting + source(counts) + " does");
         }
         try {
-            config.get(key);
+            key.get(config);
             return new EnvironmentVariable(name, shown, Effect.SETS, key.name(), "-> " + setting);
         } catch (EpConfigException e) {
             return new EnvironmentVariable(
@@ -102,7 +102,7 @@ final class EnvironmentStudy {
         }
     }
 
-    private static String source(Resolved counts) {
+    private static String source(Setting counts) {
         return counts.origin() == Origin.DEFAULT
                 ? " by default"
                 : counts.origin() == Origin.BUILDER
@@ -136,7 +136,9 @@ final class EnvironmentStudy {
 
     /** Hides the value: the name may be a misspelt setting, and the value a secret. */
     private Optional<EnvironmentVariable> unknownHere(String name) {
-        return EpConfig.builder(Map.of(), Map.of(name, "")).build().unknownVariables(keys).stream()
+        return Settings.unknownVariables(
+                        EpConfig.builder(Map.of(), Map.of(name, "")).build(), keys)
+                .stream()
                 .findFirst()
                 .map(sentence -> new EnvironmentVariable(name, HIDDEN, Effect.UNKNOWN, "", "no effect: " + sentence));
     }

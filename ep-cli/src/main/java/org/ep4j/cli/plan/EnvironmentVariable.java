@@ -1,6 +1,6 @@
 package org.ep4j.cli.plan;
 
-import org.ep4j.topology.Printable;
+import org.ep4j.topology.model.Printable;
 
 /**
  * A variable of the environment, and what it does here. A variable that several settings read is there once for each of them.

@@ -6,13 +6,13 @@ import java.util.Set;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuPeer;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.LinkBandwidths;
 
 /** Puts GPU links into a description that leaves them out, or takes them away, and says so. */
 final class GpuLinkChoice {

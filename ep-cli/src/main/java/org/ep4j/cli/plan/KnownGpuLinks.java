@@ -2,8 +2,8 @@ package org.ep4j.cli.plan;
 
 import java.util.Map;
 import java.util.Set;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.model.Gpu;
 
 /**
  * GPUs that are built only into boards that join all of them, by NVLink (HGX and DGX) or xGMI (OAM), by their PCI device ids

@@ -12,18 +12,19 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.IntStream;
+import org.ep4j.EpPath;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.FarNics;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.EpPlan.PairGroup;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.plan.GroupPlan.PairGroup;
 import org.ep4j.plan.PortPairing;
 import org.ep4j.plan.PortPairing.Meeting;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.plan.offer.NicPath;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.NicReach;
 
 /** The paths of a plan as rows of a report. */
@@ -37,17 +38,14 @@ final class PlanPaths {
     private PlanPaths() {}
 
     /** Backends by rank and peer, for the ranks of the first two hosts. */
-    static List<List<String>> table(EpPlan plan) {
-        int[] hosts = plan.hostIndex();
-        List<Integer> shown = new ArrayList<>();
-        for (int rank = 0; rank < hosts.length; rank++) {
-            if (hosts[rank] < 2) {
-                shown.add(rank);
-            }
-        }
+    static List<List<String>> table(GroupPlan plan) {
+        List<Integer> shown = IntStream.range(0, plan.ranks())
+                .filter(rank -> plan.host(rank) < 2)
+                .boxed()
+                .toList();
         List<List<String>> rows = new ArrayList<>();
         for (int from : shown) {
-            if (hosts[from] == 0) {
+            if (plan.host(from) == 0) {
                 rows.add(shown.stream()
                         .map(to -> from == to ? "" : plan.path(from, to).backend())
                         .toList());
@@ -56,20 +54,21 @@ final class PlanPaths {
         return rows;
     }
 
-    static List<PlanReport.Paths> groups(EpPlan plan) {
+    static List<PlanReport.Paths> groups(GroupPlan plan) {
         List<PlanReport.Paths> rows = new ArrayList<>();
         for (PairGroup group : plan.groups()) {
-            PairPath path = group.example();
+            EpPath path = group.example();
+            PathOffer offer = plan.offer(path.from(), path.to());
             rows.add(new PlanReport.Paths(
                     group.pairs(),
                     path.from(),
                     path.to(),
                     path.backend(),
-                    path.offer().kind().name().toLowerCase(Locale.ROOT).replace('_', '-'),
-                    path.offer().gigabytesPerSecond(),
-                    path.offer().sharers(),
-                    path.offer().latencyMicros(),
-                    path.offer().staged(),
+                    path.kind().name().toLowerCase(Locale.ROOT).replace('_', '-'),
+                    path.gigabytesPerSecond(),
+                    offer.sharers(),
+                    path.latencyMicros(),
+                    path.staged(),
                     path.lanes(),
                     path.nics(),
                     note(plan, path),
@@ -82,8 +81,8 @@ final class PlanPaths {
         return rows;
     }
 
-    private static String note(EpPlan plan, PairPath path) {
-        if (path.offer().staged()) {
+    private static String note(GroupPlan plan, EpPath path) {
+        if (path.staged()) {
             return "bytes take a detour through host memory";
         }
         Optional<GpuPath> way = GpuPaths.between(
@@ -95,7 +94,7 @@ final class PlanPaths {
     }
 
     /** NICs of the ranks of the first host. */
-    static List<PlanReport.RankNics> nics(EpPlan plan) {
+    static List<PlanReport.RankNics> nics(GroupPlan plan) {
         List<PlanReport.RankNics> rows = new ArrayList<>();
         for (int rank : plan.hostRanks(0)) {
             RankProfile profile = plan.profiles().get(rank);
@@ -114,9 +113,9 @@ final class PlanPaths {
     /**
      * How the ranks of the first host post to NICs, in the order of ranks.
      *
-     * @param wanted {@link EpKeys#WINDOW}
+     * @param wanted {@link EpKeys#GPU_WINDOW}
      */
-    static List<PlanReport.Posting> posting(EpPlan plan, String wanted) {
+    static List<PlanReport.Posting> posting(GroupPlan plan, String wanted) {
         Map<PlanReport.Posting, List<Integer>> alike = new LinkedHashMap<>();
         for (int rank : plan.hostRanks(0)) {
             Set<PlanReport.Posting> own = new LinkedHashSet<>();
@@ -126,17 +125,17 @@ final class PlanPaths {
                 if (to == rank || !kinds.add(plan.kind(rank, to))) {
                     continue;
                 }
-                PairPath path = plan.path(rank, to);
-                boolean byGpu = path.offer().kind() == PathKind.DEVICE_POSTED
-                        && !path.offer().nics().isEmpty();
-                if (byGpu || path.offer().kind() == PathKind.HOST_POSTED) {
+                EpPath path = plan.path(rank, to);
+                boolean byGpu = path.kind() == EpPath.Kind.DEVICE_POSTED
+                        && !path.offeredNics().isEmpty();
+                if (byGpu || path.kind() == EpPath.Kind.HOST_POSTED) {
                     own.add(new PlanReport.Posting(
                             path.backend(),
                             List.of(),
                             path.nics().size(),
                             byGpu ? 0 : plan.proxies(rank),
                             byGpu ? "GPU, which posts itself" : memory,
-                            path.offer().flow()));
+                            plan.offer(rank, to).flow()));
                 }
             }
             own.forEach(posting ->
@@ -154,16 +153,16 @@ final class PlanPaths {
     }
 
     /** By which memory a rank exchanges. Whether drivers register that of a GPU is found when the group is joined. */
-    private static String memory(EpPlan plan, int rank, String wanted) {
+    private static String memory(GroupPlan plan, int rank, String wanted) {
         String device = plan.profiles().get(rank).device().type();
         if (device.equals("host")) {
             return "host";
         }
         if (!wanted.equals("auto")) {
-            return (wanted.equals("host") ? "host, pinned" : "GPU") + " (" + EpKeys.WINDOW.name() + ")";
+            return (wanted.equals("host") ? "host, pinned" : "GPU") + " (" + EpKeys.GPU_WINDOW.name() + ")";
         }
         if (device.equals("hip")) {
-            return "host, pinned; GPU by " + EpKeys.WINDOW.name() + "=device";
+            return "host, pinned; GPU by " + EpKeys.GPU_WINDOW.name() + "=device";
         }
         return FarNics.first(plan, rank)
                 .map(nic -> "host, pinned: " + nic.name() + " is far ("
@@ -189,7 +188,7 @@ final class PlanPaths {
      * What is to be said of pairs whose ports are in networks that no known route joins: an example of each kind. Only a backend
      * that pairs ports by network has such.
      */
-    static List<String> apart(EpPlan plan) {
+    static List<String> apart(GroupPlan plan) {
         Map<Set<String>, Integer> first = new LinkedHashMap<>();
         Map<Set<String>, Integer> last = new LinkedHashMap<>();
         for (int rank = 0; rank < plan.ranks(); rank++) {
@@ -218,7 +217,7 @@ final class PlanPaths {
         return List.copyOf(found.values());
     }
 
-    private static String apart(EpPlan plan, int rank, int peer, PortPairing pairing) {
+    private static String apart(GroupPlan plan, int rank, int peer, PortPairing pairing) {
         String pair = "no known route joins the networks of " + ports(plan, rank) + " and of " + ports(plan, peer);
         return pairing.meeting() == Meeting.NONE
                 ? pair + ": connecting such ranks fails unless a router joins the networks"
@@ -227,12 +226,12 @@ final class PlanPaths {
                         + pairing.lower().get(0) + " and " + pairing.higher().get(0);
     }
 
-    private static String ports(EpPlan plan, int rank) {
+    private static String ports(GroupPlan plan, int rank) {
         return "rank " + rank + "'s " + String.join(", ", plan.nics(rank)) + " ("
                 + String.join(", ", networks(plan, rank)) + ")";
     }
 
-    private static Set<String> networks(EpPlan plan, int rank) {
+    private static Set<String> networks(GroupPlan plan, int rank) {
         List<String> ports = plan.nics(rank);
         Set<String> found = new TreeSet<>();
         for (NicReach nic : plan.profiles().get(rank).locality().nics()) {

@@ -3,13 +3,14 @@ package org.ep4j.cli.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.EpConfig;
+import org.ep4j.EpConfig.Origin;
+import org.ep4j.EpConfig.Setting;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
-import org.ep4j.config.EpConfig.Origin;
-import org.ep4j.config.EpConfig.Resolved;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Objective;
 import org.ep4j.plan.PlanOptions;
+import org.ep4j.plan.Settings;
 
 /**
  * Settings as a group would read them: options of the command before those of the process, whose machine the plan need not
@@ -18,15 +19,15 @@ import org.ep4j.plan.PlanOptions;
 public final class PlanSettings {
     /** What a plan depends on. */
     private static final List<ConfigKey<?>> USED = List.of(
-            EpKeys.REQUIRE,
-            EpKeys.PREFER,
-            EpKeys.EXCLUDE,
+            EpKeys.BACKEND_REQUIRE,
+            EpKeys.BACKEND_PREFER,
+            EpKeys.BACKEND_EXCLUDE,
             EpKeys.OBJECTIVE,
             EpKeys.HYBRID,
             EpKeys.RAILS,
             EpKeys.LANES,
             EpKeys.PROXY_THREADS,
-            EpKeys.WINDOW,
+            EpKeys.GPU_WINDOW,
             EpKeys.NIC_MAP,
             EpKeys.NIC_INCLUDE,
             EpKeys.NIC_EXCLUDE,
@@ -66,7 +67,7 @@ public final class PlanSettings {
      * @throws org.ep4j.EpConfigException when a name is unknown or a value cannot be read
      */
     public void check() {
-        config.check(keys);
+        Settings.check(config, keys);
     }
 
     /** What each variable of this process does, or why it does nothing. */
@@ -84,26 +85,26 @@ public final class PlanSettings {
      * @param usual objective where none is set
      */
     public PlanOptions options(Objective usual) {
-        boolean set = config.resolve(EpKeys.OBJECTIVE).origin() != Origin.DEFAULT;
+        boolean set = EpKeys.OBJECTIVE.setting(config).origin() != Origin.DEFAULT;
         return set ? PlanOptions.from(config) : PlanOptions.from(config).withObjective(usual);
     }
 
-    /** By which memory GPUs are to exchange: {@link EpKeys#WINDOW}. */
+    /** By which memory GPUs are to exchange: {@link EpKeys#GPU_WINDOW}. */
     public String window() {
-        return config.get(EpKeys.WINDOW);
+        return EpKeys.GPU_WINDOW.get(config);
     }
 
     /** Those that count and were not given as options, for people. */
     public List<String> ofProcess() {
         List<ConfigKey<?>> used = new ArrayList<>(USED);
         PlannedBackend.all().forEach(backend -> used.addAll(backend.keys()));
-        return config.resolveAll(used).stream()
+        return Settings.resolveAll(config, used).stream()
                 .filter(setting -> setting.origin() == Origin.ENVIRONMENT || setting.origin() == Origin.SYSTEM_PROPERTY)
                 .map(PlanSettings::text)
                 .toList();
     }
 
-    private static String text(Resolved setting) {
+    private static String text(Setting setting) {
         String where = setting.origin() == Origin.ENVIRONMENT ? "variable " : "property ";
         return setting.name() + " = " + setting.text() + " from " + where + setting.source() + " of this process";
     }

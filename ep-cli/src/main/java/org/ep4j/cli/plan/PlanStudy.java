@@ -9,12 +9,12 @@ import java.util.Optional;
 import java.util.Set;
 import org.ep4j.BufferSize;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpEngine;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.cli.plan.PlanReport.Load;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Planner;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.forecast.Exchange;
 import org.ep4j.plan.forecast.Exchange.Mode;
 import org.ep4j.plan.forecast.Forecast;
@@ -23,12 +23,11 @@ import org.ep4j.plan.forecast.ResourceLoad;
 import org.ep4j.plan.forecast.Sizing;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DescribeRequest;
-import org.ep4j.spi.EpRuntime;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.tck.Subjects;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 
 /** Plans for a machine and puts everything about the plan together. */
 public final class PlanStudy {
@@ -38,7 +37,7 @@ public final class PlanStudy {
     private final PlanRequest request;
     private final List<PlannedBackend> backends = PlannedBackend.all();
     private final SimulatedRanks simulated;
-    private final EpPlan plan;
+    private final GroupPlan plan;
     private final Set<String> assumptions = new LinkedHashSet<>();
 
     private PlanStudy(Topology machine, PlanRequest request) {
@@ -116,7 +115,7 @@ public final class PlanStudy {
     /** Ports of each described host that its ranks do not use. */
     private void tellLeftOut() {
         plan.profiles().stream()
-                .map(profile -> profile.locality().leftOut())
+                .map(profile -> profile.locality().obstaclesText())
                 .filter(ports -> !ports.isEmpty())
                 .distinct()
                 .forEach(ports -> assumptions.add("not used: " + ports));
@@ -124,14 +123,9 @@ public final class PlanStudy {
 
     /** What backends that paths use remark on their ranks, such as that they do not open there yet. */
     private void warn(List<String> used, RankProfile rank) {
-        DescribeRequest asked = new DescribeRequest(
-                rank.device(),
-                rank.locality(),
-                rank.hostId(),
-                request.settings().config());
         for (PlannedBackend backend : backends) {
             if (used.contains(backend.id())) {
-                backend.describe().apply(asked).checks().stream()
+                backend.describe().apply(rank, request.settings().config()).checks().stream()
                         .filter(check -> check.status() == Check.Status.WARN)
                         .forEach(check -> assumptions.add(backend.id() + ": " + check));
             }
@@ -143,7 +137,7 @@ public final class PlanStudy {
         if (!request.thisMachine() || rank.device().isGpu()) {
             return "";
         }
-        ProbeRequest asked = new ProbeRequest(rank.device(), request.settings().config(), PROBE_DEADLINE);
+        ProbeRequest asked = ProbeRequest.of(rank.device(), request.settings().config(), PROBE_DEADLINE);
         return Subjects.device(rank.device().type())
                 .map(provider -> provider.probe(asked).facts().getOrDefault(ProbeReport.ROWS, ""))
                 .orElse("");
@@ -159,7 +153,7 @@ public final class PlanStudy {
     private PlanReport.Sizes sizes() {
         BufferSize buffer = new BufferSize(0, 0);
         try {
-            buffer = EpRuntime.installed().bufferSize(shape(), plan, 0);
+            buffer = EpEngine.installed().bufferSize(shape(), plan, 0);
         } catch (EpArgumentException e) {
             assumptions.add("buffers of this shape are refused: " + e.getMessage());
         }

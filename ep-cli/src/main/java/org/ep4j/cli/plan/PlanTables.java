@@ -13,7 +13,7 @@ import org.ep4j.cli.plan.PlanReport.Posting;
 import org.ep4j.cli.plan.PlanReport.RankNics;
 import org.ep4j.cli.report.TextTable;
 import org.ep4j.cli.report.Wrapped;
-import org.ep4j.topology.Printable;
+import org.ep4j.topology.model.Printable;
 
 /** A {@link PlanReport} for people. */
 public final class PlanTables {

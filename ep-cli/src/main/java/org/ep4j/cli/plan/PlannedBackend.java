@@ -5,29 +5,28 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.ServiceLoader;
 import java.util.function.BiFunction;
-import java.util.function.Function;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Planner;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
 
 /**
  * A backend that can be planned with.
  *
  * @param id its name
  * @param keys its settings
- * @param describe what it says of a machine
+ * @param describe what it says of a rank on a described machine
  * @param offer how it would connect two ranks
  */
 public record PlannedBackend(
         String id,
         List<ConfigKey<?>> keys,
-        Function<DescribeRequest, ProbeReport> describe,
+        BiFunction<RankProfile, EpConfig, ProbeReport> describe,
         BiFunction<RankProfile, RankProfile, Offer> offer) {
     /** The backends that are installed, by name. */
     public static List<PlannedBackend> all() {

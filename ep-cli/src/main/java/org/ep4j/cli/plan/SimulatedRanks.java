@@ -11,19 +11,19 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.NicChoice;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.plan.RankSettings;
-import org.ep4j.spi.DescribeRequest;
-import org.ep4j.topology.Gpu;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.topology.Locality;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Localities;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.Topology;
 
 /**
  * The ranks that a cluster of described machines would have: host by host, on each in the order of its GPUs.
@@ -74,7 +74,7 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
             this.backends = backends;
             this.options = options;
             this.config = config;
-            this.gidIndex = config.get(EpKeys.NIC_GID_INDEX);
+            this.gidIndex = EpKeys.NIC_GID_INDEX.get(config);
             this.choice = BackendChoice.from(config);
             // As a rank does before it joins: a message names the variable that was set.
             NicChoice.from(config);
@@ -125,7 +125,7 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
             }
             GpuLinkChoice links = new GpuLinkChoice(options.gpuLinks(), assumptions);
             Map<Gpu, Locality> around = new LinkedHashMap<>();
-            gpus.forEach(gpu -> around.put(gpu, Locality.of(topology, gpu, gidIndex)));
+            gpus.forEach(gpu -> around.put(gpu, Localities.of(topology, gpu, gidIndex)));
             boolean linked = around.values().stream().anyMatch(GpuLinkChoice::isLinked);
             List<Seat> seats = new ArrayList<>();
             around.forEach((gpu, locality) -> {
@@ -150,24 +150,14 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
             List<Seat> seats = new ArrayList<>();
             for (int i = 0; i < ranks; i++) {
                 int node = numa.isEmpty() ? -1 : numa.get(i % numa.size());
-                seats.add(new Seat(new Device("host", 0), Locality.ofHost(topology, host, node, gidIndex), ""));
+                seats.add(new Seat(new Device("host", 0), Localities.ofHost(topology, host, node, gidIndex), ""));
             }
             return seats;
         }
 
         private RankProfile profile(int host, Seat seat) {
             String hostId = "host-" + host;
-            DescribeRequest request = new DescribeRequest(seat.device(), seat.locality(), hostId, config);
-            Map<String, BackendProfile> found = new TreeMap<>();
-            for (PlannedBackend backend : backends) {
-                found.put(
-                        backend.id(),
-                        choice.refuses(backend.id())
-                                .map(why -> new BackendProfile(false, "not probed: " + why, Map.of()))
-                                .orElseGet(() ->
-                                        BackendProfile.of(backend.describe().apply(request))));
-            }
-            return new RankProfile(
+            RankProfile described = new RankProfile(
                     profiles.size(),
                     hostId,
                     hostId,
@@ -175,8 +165,18 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
                     seat.device(),
                     seat.locality(),
                     domain(host, seat),
-                    found,
+                    Map.of(),
                     settings);
+            Map<String, BackendProfile> found = new TreeMap<>();
+            for (PlannedBackend backend : backends) {
+                found.put(
+                        backend.id(),
+                        choice.refuses(backend.id())
+                                .map(why -> new BackendProfile(false, "not probed: " + why, Map.of()))
+                                .orElseGet(() ->
+                                        BackendProfile.of(backend.describe().apply(described, config))));
+            }
+            return described.withBackends(found);
         }
 
         private String domain(int host, Seat seat) {

@@ -5,10 +5,10 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Collectors;
 import org.ep4j.DataType;
+import org.ep4j.EpConfig;
 import org.ep4j.cli.rank.RowStep.Casts;
 import org.ep4j.cli.rank.RowStep.Copies;
 import org.ep4j.cli.rank.RowStep.Sums;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
@@ -132,8 +132,8 @@ final class HostCeiling {
     /** The fastest loops of this machine, whatever the ranks are to use. */
     private static Rows rows(String nonTemporalBytes) {
         EpConfig fastest = EpConfig.builder()
-                .set(EpKeys.HOST_ROWS, "auto")
-                .set(EpKeys.HOST_NON_TEMPORAL_BYTES, nonTemporalBytes)
+                .set(EpKeys.HOST_ROWS.name(), "auto")
+                .set(EpKeys.HOST_NON_TEMPORAL_BYTES.name(), nonTemporalBytes)
                 .build();
         return Rows.of(fastest);
     }

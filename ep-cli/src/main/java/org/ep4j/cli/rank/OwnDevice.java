@@ -1,6 +1,6 @@
 package org.ep4j.cli.rank;
 
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
 
 /** The device of a rank where a command names none. */
@@ -13,6 +13,6 @@ public final class OwnDevice {
      * @param named empty where the command names none
      */
     public static String of(String named, EpConfig config) {
-        return named.isEmpty() ? config.get(EpKeys.DEVICE) : named;
+        return named.isEmpty() ? EpKeys.DEVICE.get(config) : named;
     }
 }

@@ -3,7 +3,9 @@ package org.ep4j.cli.rank;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.ep4j.spi.LinkTraffic;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.ep4j.EpTraffic;
 import tools.jackson.databind.json.JsonMapper;
 
 /** What a rank process tells the process that started it: one line of standard output each. */
@@ -14,7 +16,7 @@ public sealed interface RankMessage {
     /**
      * The group is up.
      *
-     * @param explanation {@link org.ep4j.plan.EpPlan#summary()}
+     * @param explanation {@link org.ep4j.plan.GroupPlan#summary()}
      * @param backends backends that the plan uses
      * @param symmetricBytes symmetric memory of the buffer
      * @param localBytes local memory of the buffer
@@ -98,7 +100,37 @@ public sealed interface RankMessage {
      * @param backend its id
      * @param links traffic to each peer
      */
-    record Sent(int rank, String backend, List<LinkTraffic> links) implements RankMessage {}
+    record Sent(int rank, String backend, List<Link> links) implements RankMessage {
+        /** One message for each backend. */
+        public static List<Sent> of(int rank, List<EpTraffic> traffic) {
+            Map<String, List<Link>> byBackend = traffic.stream()
+                    .collect(Collectors.groupingBy(
+                            EpTraffic::backend, TreeMap::new, Collectors.mapping(Link::of, Collectors.toList())));
+            return byBackend.entrySet().stream()
+                    .map(one -> new Sent(rank, one.getKey(), one.getValue()))
+                    .toList();
+        }
+    }
+
+    /** An {@link EpTraffic}, in the words of the JSON. */
+    record Link(int peer, int failovers, List<Lane> lanes) {
+        private static Link of(EpTraffic traffic) {
+            List<Lane> lanes = traffic.lanes().stream()
+                    .map(lane -> new Lane(
+                            lane.index(),
+                            lane.ports(),
+                            lane.alive(),
+                            lane.bytes(),
+                            lane.writes(),
+                            lane.signals(),
+                            lane.replays()))
+                    .toList();
+            return new Link(traffic.peer(), traffic.failovers(), lanes);
+        }
+    }
+
+    /** An {@link EpTraffic.Lane}, in the words of the JSON. */
+    record Lane(int lane, String ports, boolean alive, long bytes, long writes, long adds, long replays) {}
 
     /**
      * Between which two ranks counted writes are measured, and how they travel.

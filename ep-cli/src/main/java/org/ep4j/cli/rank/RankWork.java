@@ -1,16 +1,15 @@
 package org.ep4j.cli.rank;
 
 import java.time.Duration;
-import java.util.Map;
 import java.util.function.Consumer;
+import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
 
 /** The work of one rank process, from joining to its last message. */
 public final class RankWork {
@@ -50,11 +49,11 @@ public final class RankWork {
         this.parent = parent;
     }
 
-    /** Joins with the given environment, runs every part and reports; differences from the reference, too. */
-    public void run(Map<String, String> environment) {
-        EpConfig config = spec.settings(Integer.parseInt(environment.getOrDefault("LOCAL_RANK", "0")))
+    /** Joins with the environment of this process, runs every part and reports; differences from the reference, too. */
+    public void run() {
+        EpConfig config = spec.settings(Integer.parseInt(System.getenv().getOrDefault("LOCAL_RANK", "0")))
                 .build();
-        run(Bootstraps.fromEnvironment(environment, config), config);
+        run(Bootstrap.fromEnvironment(config), config);
     }
 
     /** Joins with a bootstrap of its own, as the {@code localRank}-th process of its host; runs every part and reports. */
@@ -81,7 +80,7 @@ public final class RankWork {
     private void run(EpGroup group, EpBuffer buffer, RankContext context) {
         BufferSize size = buffer.size();
         parent.accept(new RankMessage.Joined(
-                group.plan().summary(), group.plan().backends(), size.symmetric(), size.local()));
+                GroupPlan.of(group.plan()).summary(), group.plan().backends(), size.symmetric(), size.local()));
         int rounds = spec.warmup() + spec.iterations();
         int total = rounds * spec.parts().size();
         int done = 0;
@@ -105,7 +104,7 @@ public final class RankWork {
         }
         context.recorder().samples().forEach(parent);
         context.checks().results().forEach(parent);
-        group.traffic().forEach((backend, links) -> parent.accept(new RankMessage.Sent(group.rank(), backend, links)));
+        RankMessage.Sent.of(group.rank(), group.traffic()).forEach(parent);
     }
 
     private static Exchange exchange(RankContext context, Part part) {

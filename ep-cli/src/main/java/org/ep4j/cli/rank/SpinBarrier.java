@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 
@@ -114,8 +115,7 @@ public final class SpinBarrier implements Meeting {
             throw new EpPeerLostException(
                     "rank " + other + " is lost and did not reach the measurement; the output of rank " + other
                             + " may show why",
-                    other,
-                    "measurement");
+                    EpFailure.builder("measurement", other).build());
         }
     }
 
@@ -124,10 +124,10 @@ public final class SpinBarrier implements Meeting {
             throw new EpTimeoutException(
                     "rank " + other + " did not reach the measurement within " + deadline + "; the output of rank "
                             + other + " may show what rank " + other + " waits for",
-                    "measurement",
-                    other,
-                    epoch,
-                    (long) COUNTER.getAcquire(counters, other * SPACING));
+                    EpFailure.builder("measurement", other)
+                            .expected(epoch)
+                            .seen((long) COUNTER.getAcquire(counters, other * SPACING))
+                            .build());
         }
     }
 }

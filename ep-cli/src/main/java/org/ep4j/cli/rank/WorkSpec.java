@@ -1,9 +1,9 @@
 package org.ep4j.cli.rank;
 
 import java.util.List;
+import org.ep4j.EpConfig;
 import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.crew.RankDevice;
 import org.ep4j.tck.oracle.Routing;
@@ -100,10 +100,10 @@ public record WorkSpec(
 
     /** Settings of the {@code localRank}-th process of its host. */
     public EpConfig.Builder settings(int localRank) {
-        EpConfig.Builder settings =
-                EpConfig.builder().set(EpKeys.DEVICE, RankDevice.of(OwnDevice.of(device, EpConfig.load()), localRank));
+        EpConfig.Builder settings = EpConfig.builder()
+                .set(EpKeys.DEVICE.name(), RankDevice.of(OwnDevice.of(device, EpConfig.load()), localRank));
         if (!backend.isEmpty()) {
-            settings.set(EpKeys.REQUIRE, backend);
+            settings.set(EpKeys.BACKEND_REQUIRE.name(), backend);
         }
         return settings;
     }

@@ -2,6 +2,7 @@ package org.ep4j.cli.rank;
 
 import java.time.Duration;
 import java.util.Arrays;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
@@ -68,10 +69,10 @@ final class WriteMeter {
         for (int i = 1; i <= writes; i++) {
             write(bytes);
             if (i % writesPerCounter == 0 || i == writes) {
-                posted.advance(peer, COUNTER, ++sent);
+                posted.signal(peer, COUNTER, ++sent);
             }
         }
-        posted.drain(peer, PATIENCE);
+        flush();
         return System.nanoTime() - start;
     }
 
@@ -93,7 +94,7 @@ final class WriteMeter {
             nanos[i] = (now - before) / 2;
             before = now;
         }
-        posted.drain(peer, PATIENCE);
+        flush();
         Arrays.sort(nanos);
         return nanos;
     }
@@ -105,28 +106,32 @@ final class WriteMeter {
             await();
             send(bytes);
         }
-        posted.drain(peer, PATIENCE);
+        flush();
     }
 
     /** Posts a write in the mode in which the engine posts writes of its size. */
     private void write(int bytes) {
         if (bytes < LOW_LATENCY) {
-            posted.writeMessage(peer, half, 0, bytes);
+            posted.putMessage(peer, half, 0, bytes);
         } else {
-            posted.write(peer, half, 0, bytes);
+            posted.put(peer, half, 0, bytes);
         }
+    }
+
+    private void flush() {
+        posted.flush(peer, System.nanoTime() + PATIENCE.toNanos());
     }
 
     private void send(int bytes) {
         write(bytes);
-        posted.advance(peer, COUNTER, ++sent);
+        posted.signal(peer, COUNTER, ++sent);
     }
 
     // Ranks, compilers and the system's own work may share few processors.
     @SuppressWarnings("ThreadPriorityCheck")
     private void await() {
         long end = 0;
-        for (int looks = 1; posted.seen(COUNTER, peer) < awaited; looks++) {
+        for (int looks = 1; posted.counter(COUNTER, peer) < awaited; looks++) {
             if (looks % LOOKS == 0) {
                 Thread.yield();
                 long now = System.nanoTime();
@@ -134,12 +139,12 @@ final class WriteMeter {
                 if (now - end > 0) {
                     throw new EpTimeoutException(
                             "after " + PATIENCE.toSeconds() + " s of waiting, the counter of rank " + peer + " is "
-                                    + posted.seen(COUNTER, peer) + ", must be " + awaited
+                                    + posted.counter(COUNTER, peer) + ", must be " + awaited
                                     + "; check whether rank " + peer + " still runs",
-                            "counted writes",
-                            peer,
-                            awaited,
-                            posted.seen(COUNTER, peer));
+                            EpFailure.builder("counted writes", peer)
+                                    .expected(awaited)
+                                    .seen(posted.counter(COUNTER, peer))
+                                    .build());
                 }
             }
             Thread.onSpinWait();

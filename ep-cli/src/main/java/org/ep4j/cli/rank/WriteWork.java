@@ -3,30 +3,27 @@ package org.ep4j.cli.rank;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
 import org.ep4j.DeviceAllocation;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
+import org.ep4j.EpPath;
+import org.ep4j.EpPlan;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
-import org.ep4j.spi.TrafficSource;
 
 /**
  * The work of one rank process that measures counted writes: joins to have the agreed plan, leaves the group, and opens the
@@ -44,10 +41,10 @@ public final class WriteWork {
         this.parent = parent;
     }
 
-    /** Joins with the given environment, measures and reports. */
-    public void run(Map<String, String> environment) {
+    /** Joins with the environment of this process, measures and reports. */
+    public void run() {
         EpConfig config = config();
-        try (Bootstrap bootstrap = Bootstraps.fromEnvironment(environment, config)) {
+        try (Bootstrap bootstrap = Bootstrap.fromEnvironment(config)) {
             run(bootstrap, config);
         }
     }
@@ -60,26 +57,27 @@ public final class WriteWork {
     private EpConfig config() {
         EpConfig.Builder builder = EpConfig.builder();
         if (!spec.backend().isEmpty()) {
-            builder.set(EpKeys.REQUIRE, spec.backend());
+            builder.set(EpKeys.BACKEND_REQUIRE.name(), spec.backend());
         }
         return builder.build();
     }
 
     private void run(Bootstrap bootstrap, EpConfig config) {
-        EpPlan plan;
+        GroupPlan plan;
         List<Integer> all = IntStream.range(0, bootstrap.size()).boxed().toList();
         try (EpGroup group = EpGroup.join(bootstrap.subgroup("writes/plan", all), config)) {
-            plan = group.plan();
+            plan = GroupPlan.of(group.plan());
         }
-        PairPath there = pair(plan, bootstrap.size());
-        PairPath back = plan.path(there.to(), there.from());
+        EpPath there = pair(plan, bootstrap.size());
+        EpPath back = plan.path(there.to(), there.from());
         parent.accept(new RankMessage.Joined(plan.explain(), List.of(there.backend()), 0, 0));
         List<Integer> ranks = plan.ranksUsing(there.backend());
         if (ranks.contains(bootstrap.rank())) {
             Bootstrap members = bootstrap.subgroup("writes/backend", ranks);
             HostDevice device = new HostDevice();
-            Duration setup = config.get(EpKeys.SETUP_TIMEOUT);
-            OpenContext context = new OpenContext(plan, bootstrap.rank(), ranks, members, device, config, setup);
+            Duration setup = EpKeys.SETUP_TIMEOUT.get(config);
+            OpenContext context =
+                    new OpenContext(plan, plan.profiles(), bootstrap.rank(), ranks, members, device, config, setup);
             try (EpBackend backend = provider(there.backend()).open(context)) {
                 measure(context, backend, there, back);
             }
@@ -87,11 +85,11 @@ public final class WriteWork {
         bootstrap.barrier("writes/end", PATIENCE);
     }
 
-    private static PairPath pair(EpPlan plan, int ranks) {
+    private static EpPath pair(EpPlan plan, int ranks) {
         for (int from = 0; from < ranks; from++) {
             for (int to = from + 1; to < ranks; to++) {
-                PairPath there = plan.path(from, to);
-                if (there.offer().kind() == PathKind.HOST_POSTED
+                EpPath there = plan.path(from, to);
+                if (there.kind() == EpPath.Kind.HOST_POSTED
                         && there.backend().equals(plan.path(to, from).backend())) {
                     return there;
                 }
@@ -109,14 +107,13 @@ public final class WriteWork {
                 .orElseThrow(() -> new EpUnavailableException("backend " + id + " of the plan is not installed here"));
     }
 
-    private void measure(OpenContext context, EpBackend backend, PairPath there, PairPath back) {
+    private void measure(OpenContext context, EpBackend backend, EpPath there, EpPath back) {
         long bytes = 2 * ((spec.largest() + PAGE - 1) / PAGE * PAGE);
         try (DeviceAllocation allocation = context.device().allocate(bytes);
-                SymmetricBuffer buffer = backend.expose(
-                        "writes", bytes, Optional.of(ExposedMemory.of(allocation.memory())), context.deadline())) {
-            HostPosted posted = buffer.as(HostPosted.class)
-                    .orElseThrow(() -> new EpUnavailableException(
-                            backend.id() + " has no buffers that host threads can write by posting to a NIC"));
+                SymmetricBuffer buffer = backend.as(RegistersMemory.class)
+                        .orElseThrow(() -> cannotPost(backend))
+                        .register("writes", ExposedMemory.of(allocation.memory()), context.timeout())) {
+            HostPosted posted = buffer.as(HostPosted.class).orElseThrow(() -> cannotPost(backend));
             HostMemory memory = HostMemory.of(buffer.local());
             if (context.rank() == there.from()) {
                 parent.accept(new RankMessage.Path(
@@ -126,10 +123,13 @@ public final class WriteWork {
                 receive(new WriteMeter(posted, memory, there.from()), context.bootstrap());
             }
             context.bootstrap().barrier("measured", PATIENCE);
-            if (backend instanceof TrafficSource source) {
-                parent.accept(new RankMessage.Sent(context.rank(), backend.id(), source.traffic()));
-            }
+            RankMessage.Sent.of(context.rank(), backend.traffic()).forEach(parent);
         }
+    }
+
+    private static EpUnavailableException cannotPost(EpBackend backend) {
+        return new EpUnavailableException(
+                backend.id() + " has no buffers that host threads can write by posting to a NIC");
     }
 
     /** One side after the other: where nobody waits for a counter, nobody looks for it either, unless that is asked for. */

@@ -6,16 +6,16 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.ep4j.cli.rank.RankMessage.Lane;
+import org.ep4j.cli.rank.RankMessage.Link;
 import org.ep4j.cli.rank.RankMessage.Sent;
-import org.ep4j.spi.LinkTraffic;
-import org.ep4j.spi.LinkTraffic.OfLane;
 
 /** What backends have sent, as one line for each backend. */
 public final class SentLines {
     private SentLines() {}
 
     public static List<String> of(List<Sent> sent) {
-        Map<String, List<LinkTraffic>> byBackend = new TreeMap<>();
+        Map<String, List<Link>> byBackend = new TreeMap<>();
         sent.forEach(one -> byBackend
                 .computeIfAbsent(one.backend(), backend -> new ArrayList<>())
                 .addAll(one.links()));
@@ -24,11 +24,10 @@ public final class SentLines {
         return lines;
     }
 
-    private static String line(String backend, List<LinkTraffic> links) {
-        List<OfLane> lanes =
-                links.stream().flatMap(link -> link.lanes().stream()).toList();
+    private static String line(String backend, List<Link> links) {
+        List<Lane> lanes = links.stream().flatMap(link -> link.lanes().stream()).toList();
         Map<String, Long> bytes = lanes.stream()
-                .collect(Collectors.groupingBy(OfLane::ports, TreeMap::new, Collectors.summingLong(OfLane::bytes)));
+                .collect(Collectors.groupingBy(Lane::ports, TreeMap::new, Collectors.summingLong(Lane::bytes)));
         String ports = bytes.entrySet().stream()
                 .map(entry -> String.format(Locale.ROOT, "%s %.1f MB", entry.getKey(), entry.getValue() / 1e6))
                 .collect(Collectors.joining(", "));
@@ -37,12 +36,12 @@ public final class SentLines {
                 "Backend %s sent %.1f MB in %d writes, and advanced counters of peers %d times, over %d queue pairs, including"
                         + " rounds that are not measured; %d failovers, %d requests repeated. %s",
                 backend,
-                lanes.stream().mapToLong(OfLane::bytes).sum() / 1e6,
-                lanes.stream().mapToLong(OfLane::writes).sum(),
-                lanes.stream().mapToLong(OfLane::adds).sum(),
+                lanes.stream().mapToLong(Lane::bytes).sum() / 1e6,
+                lanes.stream().mapToLong(Lane::writes).sum(),
+                lanes.stream().mapToLong(Lane::adds).sum(),
                 lanes.size(),
-                links.stream().mapToInt(LinkTraffic::failovers).sum(),
-                lanes.stream().mapToLong(OfLane::replays).sum(),
+                links.stream().mapToInt(Link::failovers).sum(),
+                lanes.stream().mapToLong(Lane::replays).sum(),
                 ports);
     }
 }

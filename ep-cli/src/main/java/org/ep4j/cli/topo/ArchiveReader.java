@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.zip.GZIPInputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
-import org.ep4j.topology.Printable;
-import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.model.Printable;
+import org.ep4j.topology.model.TopologyException;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Limits;
 

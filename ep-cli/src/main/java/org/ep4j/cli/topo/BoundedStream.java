@@ -3,7 +3,7 @@ package org.ep4j.cli.topo;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.model.TopologyException;
 import org.ep4j.topology.read.Limits;
 
 /** Content of an archive, unpacked. Reading past a limit fails, so that a reader takes no more memory than that. */

@@ -11,15 +11,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.Topology;
 
 /**
  * A part with what hangs below it on the way to its processor.

@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.model.Part;
 
 /** A drawing in the making: boxes, wires, and where parts were put. Not safe for use from several threads. */
 final class Canvas {

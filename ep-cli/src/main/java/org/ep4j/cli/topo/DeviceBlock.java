@@ -7,10 +7,10 @@ import java.util.Map;
 import org.ep4j.cli.topo.Canvas.Box;
 import org.ep4j.cli.topo.Canvas.BoxKind;
 import org.ep4j.cli.topo.Canvas.Rect;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.NicPort;
-import org.ep4j.topology.Part;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NicPort;
+import org.ep4j.topology.model.Part;
 
 /** The devices on one switch: NICs in stacks above, GPUs below. Partitions of one GPU are in a frame. */
 final class DeviceBlock {

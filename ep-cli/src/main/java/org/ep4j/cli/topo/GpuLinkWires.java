@@ -9,14 +9,14 @@ import org.ep4j.cli.topo.Canvas.BoxKind;
 import org.ep4j.cli.topo.Canvas.Lanes;
 import org.ep4j.cli.topo.Canvas.Rect;
 import org.ep4j.cli.topo.Canvas.Wire;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
-import org.ep4j.topology.Host;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Host;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.Topology;
 
 /** Links between GPUs, below them: a bar for their switches or for a full mesh, else a wire for every pair. */
 final class GpuLinkWires {

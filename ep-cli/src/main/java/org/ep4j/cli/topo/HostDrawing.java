@@ -7,12 +7,12 @@ import org.ep4j.cli.topo.Canvas.Box;
 import org.ep4j.cli.topo.Canvas.BoxKind;
 import org.ep4j.cli.topo.Canvas.Rect;
 import org.ep4j.cli.topo.Canvas.Wire;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.Host;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.Part;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Host;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.Topology;
 
 /**
  * One host: a bar for it, below it bars for NUMA nodes, PCI roots and switches, each as wide as what hangs on it, then

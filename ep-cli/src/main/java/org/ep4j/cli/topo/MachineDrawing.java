@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.cli.topo.Canvas.BoxKind;
 import org.ep4j.cli.topo.Canvas.LegendEntry;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.Host;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.Printable;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Host;
+import org.ep4j.topology.model.Printable;
+import org.ep4j.topology.model.Topology;
 
 /** A machine as an SVG drawing: hosts beside each other, links between GPUs below them, a legend at the end. */
 public final class MachineDrawing {

@@ -5,8 +5,8 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
-import org.ep4j.topology.Topology;
-import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.model.Topology;
+import org.ep4j.topology.model.TopologyException;
 import org.ep4j.topology.read.Topologies;
 
 /** Where a machine is read from: this one, a file, or a packed recording. */

@@ -4,10 +4,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.Nic;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.Topology;
 
 /**
  * The NICs nearest to a GPU, by path type and bandwidth of the way, among those of its host that carry traffic of applications.

@@ -10,8 +10,8 @@ import java.util.stream.Stream;
 import org.ep4j.cli.topo.Canvas.Lanes;
 import org.ep4j.cli.topo.Canvas.Rect;
 import org.ep4j.cli.topo.Canvas.Wire;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.Nic;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Nic;
 
 /**
  * From GPUs to their nearest NICs. GPUs with the same nearest NICs share one wire in the corridor between NICs and GPUs;

@@ -4,14 +4,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.Topology;
 import org.jspecify.annotations.Nullable;
 
 /** Short names of ways, as {@code nvidia-smi topo -m} and {@code rocm-smi --showtopo} print them. */

@@ -5,21 +5,22 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
-import org.ep4j.topology.HostBridge;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.NicPort;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.Part;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
-import org.ep4j.topology.PciSwitch;
-import org.ep4j.topology.PortObstacle;
-import org.ep4j.topology.Processor;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.NicReach.PortObstacle;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.HostBridge;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NicPort;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.PciId;
+import org.ep4j.topology.model.PciSwitch;
+import org.ep4j.topology.model.Processor;
+import org.ep4j.topology.model.Topology;
 
 /** Parts in words. */
 final class PartText {
@@ -121,10 +122,10 @@ final class PartText {
 
     /** InfiniBand's prefixes say nothing to people. */
     private static String network(NicPort port) {
-        return port.linkLayer() == NicPort.LinkLayer.ETHERNET ? port.network() : "";
+        return port.linkLayer() == NicReach.LinkLayer.ETHERNET ? port.network() : "";
     }
 
-    private static String layer(NicPort.LinkLayer layer) {
+    private static String layer(NicReach.LinkLayer layer) {
         return switch (layer) {
             case INFINIBAND -> " InfiniBand";
             case ETHERNET -> " Ethernet";

@@ -9,10 +9,10 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.ep4j.cli.report.TextTable;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.Part;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.Topology;
 
 /**
  * Path types between GPUs, and between GPUs and NICs, in the manner of {@code nvidia-smi topo -m}; of many GPUs, how many pairs have

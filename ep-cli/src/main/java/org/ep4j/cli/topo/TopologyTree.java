@@ -4,9 +4,9 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.cli.report.Wrapped;
-import org.ep4j.topology.GpuSwitch;
-import org.ep4j.topology.Host;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Host;
+import org.ep4j.topology.model.Topology;
 
 /** A machine as a tree: hosts, NUMA nodes, PCI switches, devices. */
 public final class TopologyTree {

@@ -11,7 +11,6 @@ import org.ep4j.cli.doctor.Probe.Outcome.NotApplicable;
 import org.ep4j.cli.doctor.Probe.Outcome.Unusable;
 import org.ep4j.cli.doctor.Probe.Outcome.Usable;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -87,9 +86,9 @@ final class DoctorSummaryTest {
 
     @Test
     void whatWasNotCheckedIsSaidWithWhatWouldHelp() {
-        Check root = new Check("EP-PCI-003", Status.NOT_RUN, "cannot be read", "run doctor as root");
-        Check other = new Check("EP-PCI-001", Status.NOT_RUN, "cannot be read", "run doctor as root");
-        Check never = new Check("EP-NET-001", Status.NOT_RUN, "no counters", "");
+        Check root = Check.notRun("EP-PCI-003", "cannot be read", "run doctor as root");
+        Check other = Check.notRun("EP-PCI-001", "cannot be read", "run doctor as root");
+        Check never = Check.notRun("EP-NET-001", "no counters");
         assertThat(lines(List.of(shm()), root, other, never))
                 .contains("not checked: EP-PCI-003, EP-PCI-001; to check, run doctor as root");
     }

@@ -9,7 +9,6 @@ import org.ep4j.cli.doctor.Probe.Outcome.NotApplicable;
 import org.ep4j.cli.doctor.Probe.Outcome.Unusable;
 import org.ep4j.cli.doctor.Probe.Outcome.Usable;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.Check.Status;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.JsonNode;
@@ -21,7 +20,7 @@ final class ExaminedTest {
     private static final Check WARN = Check.warn("EP-X-002", "slow", "make it fast");
     private static final Check FAIL = Check.fail("EP-X-003", "absent", "add it");
     private static final Check ABSENT = Check.notApplicable("EP-X-004", "no GPU", "");
-    private static final Check ROOT = new Check("EP-X-005", Status.NOT_RUN, "cannot be read", "run it as root");
+    private static final Check ROOT = Check.notRun("EP-X-005", "cannot be read", "run it as root");
 
     private static final Hardware NO_GPU = new Hardware("Linux", 2, 8L << 30, List.of(), List.of());
 

@@ -9,11 +9,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
-import org.ep4j.config.EpConfig;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
@@ -21,20 +19,22 @@ import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
-import org.ep4j.topology.PciSwitch;
-import org.ep4j.topology.Processor;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NicPort;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.PciId;
+import org.ep4j.topology.model.PciSwitch;
+import org.ep4j.topology.model.Processor;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -110,7 +110,7 @@ final class ProbesTest {
                     .numa(0)
                     .build();
             NicPort port =
-                    new NicPort(1, NicPort.State.ACTIVE, NicPort.LinkLayer.INFINIBAND, 400, 4096, 7, "", List.of());
+                    new NicPort(1, NicPort.State.ACTIVE, NicReach.LinkLayer.INFINIBAND, 400, 4096, 7, "", List.of());
             Nic nic = new Nic(
                     0,
                     "mlx5_" + i,
@@ -147,7 +147,7 @@ final class ProbesTest {
 
         @Override
         public ProbeReport probe(ProbeRequest request) {
-            return new ProbeReport(List.of(answer), Map.of());
+            return ProbeReport.builder().check(answer).build();
         }
 
         @Override
@@ -171,13 +171,13 @@ final class ProbesTest {
         @Override
         public ProbeReport probe(ProbeRequest request) {
             return request.device().type().equals("cuda")
-                    ? new ProbeReport(List.of(PASS), Map.of())
+                    ? ProbeReport.builder().check(PASS).build()
                     : real.probe(request);
         }
 
         @Override
-        public ProbeReport describe(DescribeRequest request) {
-            return real.describe(request);
+        public ProbeReport describe(RankProfile described, EpConfig config) {
+            return real.describe(described, config);
         }
 
         @Override

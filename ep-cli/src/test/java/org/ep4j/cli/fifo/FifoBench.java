@@ -10,6 +10,7 @@ import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.cli.fifo.FifoReport.Rate;
 import org.ep4j.cli.fifo.FifoReport.RoundTrips;
@@ -164,10 +165,10 @@ public final class FifoBench {
                 throw new EpTimeoutException(
                         "the proxy threads consumed only " + taken + " of " + all
                                 + " commands within 20 s after the last command was queued",
-                        "commands",
-                        -1,
-                        all,
-                        taken);
+                        EpFailure.builder("commands", -1)
+                                .expected(all)
+                                .seen(taken)
+                                .build());
             }
             Thread.onSpinWait();
         }

@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import org.ep4j.DeviceAllocation;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuKernels;
@@ -155,10 +156,7 @@ final class GpuProducers implements Producers {
             throw new EpTimeoutException(
                     "a kernel has waited 20 s for the proxy threads, which have consumed " + room.taken(room.rings())
                             + " commands; check that each proxy thread has a CPU core",
-                    "commands",
-                    -1,
-                    1,
-                    0);
+                    EpFailure.builder("commands", -1).expected(1).build());
         }
     }
 

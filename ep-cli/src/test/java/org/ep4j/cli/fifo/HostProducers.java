@@ -2,6 +2,7 @@ package org.ep4j.cli.fifo;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.engine.proxy.Command;
@@ -88,7 +89,9 @@ final class HostProducers implements Producers {
 
     private static void check(long start) {
         if (System.nanoTime() - start > LONGEST_NANOS) {
-            throw new EpTimeoutException("no proxy thread has taken a command within 20 s", "commands", -1, 1, 0);
+            throw new EpTimeoutException(
+                    "no proxy thread has taken a command within 20 s",
+                    EpFailure.builder("commands", -1).expected(1).build());
         }
     }
 

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 
@@ -77,7 +78,8 @@ final class NativeLibrary {
             if (!process.waitFor(SECONDS, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
                 throw new EpTimeoutException(
-                        "g++ has not compiled " + SOURCE + " within " + SECONDS + " s", "compile", -1, 1, 0);
+                        "g++ has not compiled " + SOURCE + " within " + SECONDS + " s",
+                        EpFailure.builder("compile", -1).expected(1).build());
             }
         } catch (InterruptedException e) {
             process.destroyForcibly();

@@ -13,22 +13,21 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.Bootstrap;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.EmulatedGpus;
 import org.ep4j.cli.rank.SpinBarrier;
 import org.ep4j.cli.rank.WorkSpec;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBufferFacts;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuStream;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.oracle.Arena;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
@@ -71,7 +70,7 @@ final class CeilingTest {
         ExecutorService threads = Executors.newFixedThreadPool(ranks);
         try {
             List<Future<?>> ends = new ArrayList<>();
-            for (Bootstrap bootstrap : Bootstraps.inProcess(ranks)) {
+            for (Bootstrap bootstrap : Bootstrap.inProcess(ranks)) {
                 ends.add(threads.submit(() -> rank(bootstrap, spec, piece)));
             }
             for (Future<?> end : ends) {
@@ -84,7 +83,7 @@ final class CeilingTest {
 
     private static void rank(Bootstrap bootstrap, GpuSpec spec, int piece) {
         EpConfig config = EpConfig.builder()
-                .set(EpKeys.DEVICE, "cuda:" + bootstrap.rank())
+                .set(EpKeys.DEVICE.name(), "cuda:" + bootstrap.rank())
                 .build();
         WorkSpec work = spec.work();
         EpShape shape = EpShape.builder(work.hidden(), work.experts(), work.topK())

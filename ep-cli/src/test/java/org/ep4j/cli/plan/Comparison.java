@@ -9,7 +9,7 @@ import org.ep4j.cli.plan.Published.Series;
 import org.ep4j.cli.plan.Published.Unit;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.Objective;
 import org.ep4j.plan.PlanOptions;
@@ -43,7 +43,7 @@ record Comparison(
         List<Comparison> found = new ArrayList<>();
         for (Series series : published.series()) {
             for (Row row : series.rows()) {
-                EpPlan plan = plan(published.hardware(series), series, row.ranks(), backends);
+                GroupPlan plan = plan(published.hardware(series), series, row.ranks(), backends);
                 for (Operation operation : Operation.values()) {
                     double figure = operation == Operation.DISPATCH ? row.dispatch() : row.combine();
                     if (figure > 0) {
@@ -55,7 +55,7 @@ record Comparison(
         return List.copyOf(found);
     }
 
-    private static EpPlan plan(Hardware hardware, Series series, int ranks, List<PlannedBackend> backends) {
+    private static GroupPlan plan(Hardware hardware, Series series, int ranks, List<PlannedBackend> backends) {
         int gpus = Math.min(ranks, hardware.gpus());
         SimulationOptions options =
                 new SimulationOptions(ranks / gpus, gpus, hardware.domainHosts(), GpuLinks.FILE, "");
@@ -71,7 +71,7 @@ record Comparison(
                 new PlanOptions(new BackendChoice(require, List.of(), List.of()), NicChoice.AUTO, objective));
     }
 
-    private static Comparison compare(Series series, int ranks, Operation operation, double figure, EpPlan plan) {
+    private static Comparison compare(Series series, int ranks, Operation operation, double figure, GroupPlan plan) {
         int experts = series.expertsPerRank() > 0 ? series.expertsPerRank() * ranks : series.experts();
         Exchange exchange = new Exchange(
                 series.mode(),

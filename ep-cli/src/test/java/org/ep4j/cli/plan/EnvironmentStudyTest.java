@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.regex.Pattern;
+import org.ep4j.EpConfig;
 import org.ep4j.cli.plan.EnvironmentVariable.Effect;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

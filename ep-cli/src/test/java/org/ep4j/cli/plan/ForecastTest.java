@@ -10,7 +10,7 @@ import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.forecast.Exchange;
@@ -23,7 +23,7 @@ import org.ep4j.plan.offer.Estimates;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -43,7 +43,7 @@ final class ForecastTest {
                 8, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, nicsPerGpu, gigabits)));
     }
 
-    private static EpPlan plan(Topology machine, int hosts) {
+    private static GroupPlan plan(Topology machine, int hosts) {
         return Planner.plan(
                 SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts))
                         .profiles(),
@@ -55,14 +55,14 @@ final class ForecastTest {
         return new Exchange(mode, tokens, EXPERTS, 8, ROW, ROW, Messages.PER_RANK, Messages.PER_RANK, 1, 1);
     }
 
-    private static Forecast forecast(EpPlan plan, Exchange exchange, Operation operation) {
+    private static Forecast forecast(GroupPlan plan, Exchange exchange, Operation operation) {
         return Forecast.of(plan, exchange, ExpertPlacement.block(EXPERTS, plan.ranks()), operation);
     }
 
     @ParameterizedTest
     @CsvSource({"HIGH_THROUGHPUT,1", "HIGH_THROUGHPUT,4", "LOW_LATENCY,1", "LOW_LATENCY,4"})
     void moreTokensTakeLongerAndNoneTakeTheLatencyAlone(Mode mode, int hosts) {
-        EpPlan plan = plan(machine(1, 400), hosts);
+        GroupPlan plan = plan(machine(1, 400), hosts);
         for (Operation operation : Operation.values()) {
             Forecast none = forecast(plan, exchange(mode, 0), operation);
             assertThat(none.micros()).isEqualTo(none.latencyMicros()).isPositive();
@@ -148,7 +148,7 @@ final class ForecastTest {
                         .containsOnly(PathType.LOC, PathType.NVL, PathType.NVB)
                         .contains(PathType.NVB));
 
-        EpPlan linked = plan(machine, 1);
+        GroupPlan linked = plan(machine, 1);
         assertThat(linked.backends()).containsExactly("rocm");
         Forecast forecast = forecast(linked, exchange(mode, 4096), Operation.DISPATCH);
         assertThat(forecast.loads())
@@ -171,7 +171,7 @@ final class ForecastTest {
                         .micros());
     }
 
-    private static EpPlan plan(Topology machine, GpuLinks links, BackendChoice choice) {
+    private static GroupPlan plan(Topology machine, GpuLinks links, BackendChoice choice) {
         return Planner.plan(
                 SimulatedRanks.of(machine, BACKENDS, new SimulationOptions(1, 0, 0, links, ""))
                         .profiles(),
@@ -248,7 +248,7 @@ final class ForecastTest {
 
     @Test
     void aCombineCarriesWhatItsDispatchCarriedBackwards() {
-        EpPlan plan = plan(machine(1, 400), 4);
+        GroupPlan plan = plan(machine(1, 400), 4);
         Exchange exchange = exchange(Mode.HIGH_THROUGHPUT, 4096);
         assertThat(forecast(plan, exchange, Operation.COMBINE).micros())
                 .isCloseTo(forecast(plan, exchange, Operation.DISPATCH).micros(), within(1e-6));
@@ -268,7 +268,7 @@ final class ForecastTest {
 
     @Test
     void acrossHostsATokenCrossesTheNetworkOncePerHostInHighThroughputAndOncePerRankInLowLatency() {
-        EpPlan plan = plan(machine(1, 400), 2);
+        GroupPlan plan = plan(machine(1, 400), 2);
         double once = port(forecast(plan, exchange(Mode.HIGH_THROUGHPUT, 1000), Operation.DISPATCH));
         double each = port(forecast(plan, exchange(Mode.LOW_LATENCY, 1000), Operation.DISPATCH));
         double reachesOtherHost = 1 - product(256, 128, 8);
@@ -298,7 +298,7 @@ final class ForecastTest {
 
     @Test
     void groupLimitedRoutingReachesFewerHosts() {
-        EpPlan plan = plan(machine(1, 400), 8);
+        GroupPlan plan = plan(machine(1, 400), 8);
         Exchange free = exchange(Mode.HIGH_THROUGHPUT, 4096);
         Forecast limited = forecast(plan, free.grouped(8, 4), Operation.DISPATCH);
         assertThat(limited.micros())

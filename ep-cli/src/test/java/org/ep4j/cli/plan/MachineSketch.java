@@ -4,20 +4,20 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.ep4j.cli.plan.Published.Hardware;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Link;
-import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.NicPort;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
-import org.ep4j.topology.PciSwitch;
-import org.ep4j.topology.Processor;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.LinkBandwidths;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NicPort;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.PciId;
+import org.ep4j.topology.model.PciSwitch;
+import org.ep4j.topology.model.Processor;
+import org.ep4j.topology.model.Topology;
 
 /** A host of published hardware: every GPU with its NICs below a switch of its own, GPUs joined as their vendor joins them. */
 final class MachineSketch {

@@ -4,22 +4,22 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort;
-import org.ep4j.topology.NicPort.LinkLayer;
-import org.ep4j.topology.NicPort.State;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
-import org.ep4j.topology.PciSwitch;
-import org.ep4j.topology.Processor;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.NicReach.LinkLayer;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NicPort;
+import org.ep4j.topology.model.NicPort.State;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.PciId;
+import org.ep4j.topology.model.PciSwitch;
+import org.ep4j.topology.model.Processor;
+import org.ep4j.topology.model.Topology;
 
 /** Small machines for tests: each GPU with its NICs below a switch of its own. */
 final class Machines {

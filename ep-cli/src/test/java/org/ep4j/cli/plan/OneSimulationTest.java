@@ -7,13 +7,13 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.cli.doctor.DoctorRun;
-import org.ep4j.config.EpConfig;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -104,7 +104,7 @@ final class OneSimulationTest {
         file(verbs + "/ports/1/gid_attrs/ndevs/" + index, "ens" + nic);
     }
 
-    private static EpPlan plan(Topology machine, Map<String, String> environment) {
+    private static GroupPlan plan(Topology machine, Map<String, String> environment) {
         EpConfig config = EpConfig.builder(Map.of(), environment).build();
         var backends = PlannedBackend.all();
         return Planner.plan(
@@ -116,7 +116,7 @@ final class OneSimulationTest {
 
     @Test
     void aPortWithoutAnAddressIsNoWay() throws Exception {
-        EpPlan plan = plan(machine(2, false), Map.of());
+        GroupPlan plan = plan(machine(2, false), Map.of());
 
         assertThat(plan.path(0, 2).backend()).isEqualTo("efa");
         assertThat(plan.path(0, 2).rejected())
@@ -131,7 +131,7 @@ final class OneSimulationTest {
             String[] pair = variable.split("=", 2);
             Map<String, String> environment = Map.of(pair[0], pair[1]);
 
-            EpPlan plan = plan(machine, environment);
+            GroupPlan plan = plan(machine, environment);
             assertThat(plan.nics(0)).as(variable).containsExactly("mlx5_1:1").isEqualTo(plan.nics(1));
             assertThat(DoctorRun.text(root, environment))
                     .as(variable)
@@ -166,13 +166,9 @@ final class OneSimulationTest {
         Topology machine = machine(1, true);
         assertThat(plan(machine, Map.of("EP_BACKEND_REQUIRE", "efa", "EP_EFA_PROVIDER", "verbs"))
                         .path(0, 1)
-                        .offer()
-                        .nics())
+                        .offeredNics())
                 .containsExactly("mlx5_0:1");
-        assertThat(plan(machine, Map.of("EP_BACKEND_REQUIRE", "efa"))
-                        .path(0, 1)
-                        .offer()
-                        .nics())
+        assertThat(plan(machine, Map.of("EP_BACKEND_REQUIRE", "efa")).path(0, 1).offeredNics())
                 .as("tcp, on no NIC that is plain Ethernet")
                 .isEmpty();
         assertThatThrownBy(() -> plan(machine, Map.of("EP_BACKEND_REQUIRE", "efa", "EP_EFA_PROVIDER", "cxi")))
@@ -182,7 +178,7 @@ final class OneSimulationTest {
     @Test
     void networksThatNoRouteJoinsAreNotPaired() throws Exception {
         Topology machine = machine(2, true);
-        EpPlan plan = plan(machine, Map.of());
+        GroupPlan plan = plan(machine, Map.of());
 
         assertThat(plan.path(0, 3).backend()).isEqualTo("ibrc-multiqp");
         assertThat(plan.path(0, 3).rejected())

@@ -15,20 +15,19 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpGroup;
+import org.ep4j.EpPath;
+import org.ep4j.EpPlan;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
-import org.ep4j.topology.Nic;
+import org.ep4j.topology.model.Nic;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -49,9 +48,9 @@ final class PlanAndJoinTest {
     private static final Pattern CHECK = Pattern.compile("EP-[A-Z]+-[0-9]+");
 
     /** How ranks reach each other, as far as a plan says it in advance. */
-    private record Reached(String backend, PathKind kind, List<String> nics, int lanes) {
-        static Reached of(PairPath path) {
-            return new Reached(path.backend(), path.offer().kind(), path.nics(), path.lanes());
+    private record Reached(String backend, EpPath.Kind kind, List<String> nics, int lanes) {
+        static Reached of(EpPath path) {
+            return new Reached(path.backend(), path.kind(), path.nics(), path.lanes());
         }
 
         static List<Reached> of(EpPlan plan) {
@@ -92,8 +91,8 @@ final class PlanAndJoinTest {
         return EpConfig.builder(Map.of(), environment).build();
     }
 
-    private static EpPlan planned(EpConfig config) {
-        boolean apart = config.get(EpKeys.HOST_RANKS) > 0;
+    private static GroupPlan planned(EpConfig config) {
+        boolean apart = EpKeys.HOST_RANKS.get(config) > 0;
         List<PlannedBackend> backends = PlannedBackend.all();
         SimulationOptions options =
                 new SimulationOptions(apart ? RANKS : 1, apart ? 1 : RANKS, 0, SimulationOptions.GpuLinks.AUTO, "host");
@@ -108,7 +107,7 @@ final class PlanAndJoinTest {
         ExecutorService ranks = Executors.newFixedThreadPool(RANKS);
         try {
             List<Future<List<Reached>>> running = new ArrayList<>();
-            for (Bootstrap member : Bootstraps.inProcess(RANKS)) {
+            for (Bootstrap member : Bootstrap.inProcess(RANKS)) {
                 running.add(ranks.submit((Callable<List<Reached>>) () -> {
                     try (EpGroup group = EpGroup.join(member, config)) {
                         return Reached.of(group.plan());

@@ -5,21 +5,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.ep4j.EpPath;
 import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.Objective;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort.LinkLayer;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.NicReach.LinkLayer;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -32,7 +31,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 final class PlannedBackendTest {
     private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
 
-    private static EpPlan plan(Topology machine, SimulationOptions options) {
+    private static GroupPlan plan(Topology machine, SimulationOptions options) {
         SimulatedRanks ranks = SimulatedRanks.of(machine, BACKENDS, options);
         return Planner.plan(
                 ranks.profiles(),
@@ -40,20 +39,20 @@ final class PlannedBackendTest {
                 BackendChoice.AUTO);
     }
 
-    private static EpPlan plan(Topology machine, int hosts) {
+    private static GroupPlan plan(Topology machine, int hosts) {
         return plan(machine, SimulationOptions.AS_DESCRIBED.withHosts(hosts));
     }
 
     /** Ranks are on two hosts of two: 0 and 1, 2 and 3. */
-    private static PairPath inside(EpPlan plan) {
+    private static EpPath inside(GroupPlan plan) {
         return plan.path(0, 1);
     }
 
-    private static PairPath across(EpPlan plan) {
+    private static EpPath across(GroupPlan plan) {
         return plan.path(0, plan.ranks() - 1);
     }
 
-    private static String reason(PairPath path, String backend) {
+    private static String reason(EpPath path, String backend) {
         return path.rejected().stream()
                 .filter(text -> text.startsWith(backend + ":"))
                 .findFirst()
@@ -62,13 +61,13 @@ final class PlannedBackendTest {
 
     @Test
     void nvlinkAndConnectXGiveMappedMemoryInsideAndTheGpusOwnPostsAcross() {
-        EpPlan plan = plan(
+        GroupPlan plan = plan(
                 Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 1, 400))), 2);
         assertThat(inside(plan).backend()).isEqualTo("ipc-nvlink");
-        assertThat(inside(plan).offer().kind()).isEqualTo(PathKind.MAPPED);
+        assertThat(inside(plan).kind()).isEqualTo(EpPath.Kind.MAPPED);
         assertThat(across(plan).backend()).isEqualTo("nvshmem-ibgda");
-        assertThat(across(plan).offer().kind()).isEqualTo(PathKind.DEVICE_POSTED);
-        assertThat(across(plan).offer().nics()).containsExactly("mlx5_0_0:1");
+        assertThat(across(plan).kind()).isEqualTo(EpPath.Kind.DEVICE_POSTED);
+        assertThat(across(plan).offeredNics()).containsExactly("mlx5_0_0:1");
         assertThat(reason(across(plan), "ipc-nvlink")).contains("different hosts", "NVLink domain", "IMEX");
         assertThat(reason(across(plan), "host-shm")).contains("is not the host");
         assertThat(reason(across(plan), "rocm")).contains("cuda", "not an AMD GPU");
@@ -76,13 +75,13 @@ final class PlannedBackendTest {
 
     @Test
     void nvlinkAndEfaGiveLibfabricAcross() {
-        EpPlan plan = plan(
+        GroupPlan plan = plan(
                 Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.EFA, 4, 100))), 2);
         assertThat(inside(plan).backend()).isEqualTo("ipc-nvlink");
         assertThat(across(plan).backend()).isEqualTo("efa");
-        assertThat(across(plan).offer().staged()).isFalse();
-        assertThat(across(plan).offer().nics()).hasSize(4);
-        assertThat(across(plan).offer().gigabytesPerSecond()).isBetween(40.0, 50.0);
+        assertThat(across(plan).staged()).isFalse();
+        assertThat(across(plan).offeredNics()).hasSize(4);
+        assertThat(across(plan).gigabytesPerSecond()).isBetween(40.0, 50.0);
         assertThat(reason(across(plan), "nvshmem-ibgda")).contains("no mlx5 NIC", "EFA");
         assertThat(reason(across(plan), "ibrc-multiqp")).contains("mlx5, bnxt, ionic, irdma", "EFA");
     }
@@ -92,18 +91,18 @@ final class PlannedBackendTest {
     void otherVerbsNicsAreDrivenByAHostThread(NicFamily family) {
         for (GpuVendor vendor : List.of(GpuVendor.NVIDIA, GpuVendor.AMD)) {
             boolean amd = vendor == GpuVendor.AMD;
-            EpPlan plan = plan(
+            GroupPlan plan = plan(
                     Machines.gpus(2, vendor, amd ? Joined.XGMI : Joined.NVSWITCH, List.of(NicKind.of(family, 1, 400))),
                     2);
             assertThat(inside(plan).backend()).isEqualTo(amd ? "rocm" : "ipc-nvlink");
             assertThat(across(plan).backend()).isEqualTo("ibrc-multiqp");
-            assertThat(across(plan).offer().kind()).isEqualTo(PathKind.HOST_POSTED);
+            assertThat(across(plan).kind()).isEqualTo(EpPath.Kind.HOST_POSTED);
         }
     }
 
     @Test
     void amdGpusWithConnectXUseAHostThreadBecauseIbgdaIsForNvidia() {
-        EpPlan plan =
+        GroupPlan plan =
                 plan(Machines.gpus(2, GpuVendor.AMD, Joined.XGMI, List.of(NicKind.of(NicFamily.MLX5, 1, 400))), 2);
         assertThat(inside(plan).backend()).isEqualTo("rocm");
         assertThat(across(plan).backend()).isEqualTo("ibrc-multiqp");
@@ -114,53 +113,52 @@ final class PlannedBackendTest {
     @Test
     void oneNvlinkDomainOverHostsNeedsNoNicInsideIt() {
         Topology machine = Machines.inClique(4, "uuid/1", List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
-        EpPlan two = plan(machine, 2);
+        GroupPlan two = plan(machine, 2);
         assertThat(two.backends()).containsExactly("ipc-nvlink");
-        EpPlan split = plan(machine, new SimulationOptions(2, 0, 1, GpuLinks.AUTO, ""));
+        GroupPlan split = plan(machine, new SimulationOptions(2, 0, 1, GpuLinks.AUTO, ""));
         assertThat(inside(split).backend()).isEqualTo("ipc-nvlink");
         assertThat(across(split).backend()).isEqualTo("nvshmem-ibgda");
     }
 
     @Test
     void nvidiaGpusWithoutNvlinkInDifferentPcieTreesTakeAnotherWay() {
-        EpPlan plan = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NOT, List.of()), 1);
+        GroupPlan plan = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NOT, List.of()), 1);
         assertThat(inside(plan).backend()).isEqualTo("efa");
-        assertThat(inside(plan).offer().staged()).isTrue();
+        assertThat(inside(plan).staged()).isTrue();
         assertThat(reason(inside(plan), "host-shm")).contains("device cuda:0 is not the host");
         assertThat(reason(inside(plan), "ipc-nvlink")).contains("no NVLink", "PHB", "PXB");
     }
 
     @Test
     void amdGpusWithoutXgmiReachEachOtherByPcie() {
-        EpPlan plan = plan(Machines.gpus(2, GpuVendor.AMD, Joined.NOT, List.of()), 1);
+        GroupPlan plan = plan(Machines.gpus(2, GpuVendor.AMD, Joined.NOT, List.of()), 1);
         assertThat(inside(plan).backend()).isEqualTo("rocm");
-        assertThat(inside(plan).offer().latencyMicros())
+        assertThat(inside(plan).latencyMicros())
                 .isGreaterThan(inside(plan(Machines.gpus(2, GpuVendor.AMD, Joined.XGMI, List.of()), 1))
-                        .offer()
                         .latencyMicros());
     }
 
     @Test
     void withoutAnyNicHostsAreConnectedBySocketsForCorrectnessAlone() {
-        EpPlan plan = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of()), 2);
+        GroupPlan plan = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of()), 2);
         assertThat(across(plan).backend()).isEqualTo("efa");
-        assertThat(across(plan).offer().staged()).isTrue();
-        assertThat(across(plan).offer().gigabytesPerSecond()).isLessThan(5);
+        assertThat(across(plan).staged()).isTrue();
+        assertThat(across(plan).gigabytesPerSecond()).isLessThan(5);
         assertThat(reason(across(plan), "nvshmem-ibgda")).contains("no mlx5 NIC", "none");
     }
 
     @Test
     void aNicThatIsTooFarForGpuDirectIsStagedAndNeverPostedToByTheGpu() {
-        EpPlan plan = plan(
+        GroupPlan plan = plan(
                 Machines.farNics(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 1, 400))), 2);
         assertThat(across(plan).backend()).isEqualTo("ibrc-multiqp");
-        assertThat(across(plan).offer().staged()).isTrue();
+        assertThat(across(plan).staged()).isTrue();
         assertThat(reason(across(plan), "nvshmem-ibgda")).contains("PHB", "GPUDirect", "one PCIe switch");
     }
 
     @Test
     void aNicThatCannotDoGpuDirectIsStaged() {
-        EpPlan plan = plan(
+        GroupPlan plan = plan(
                 Machines.gpus(
                         2,
                         GpuVendor.NVIDIA,
@@ -168,12 +166,12 @@ final class PlannedBackendTest {
                         List.of(NicKind.of(NicFamily.MLX5, 1, 400).withoutGpuDirect())),
                 2);
         assertThat(across(plan).backend()).isEqualTo("ibrc-multiqp");
-        assertThat(across(plan).offer().staged()).isTrue();
+        assertThat(across(plan).staged()).isTrue();
     }
 
     @Test
     void aPortThatIsDownIsNoPort() {
-        EpPlan plan = plan(
+        GroupPlan plan = plan(
                 Machines.gpus(
                         2,
                         GpuVendor.NVIDIA,
@@ -189,7 +187,7 @@ final class PlannedBackendTest {
         Topology machine =
                 Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
         SimulatedRanks ranks = SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
-        EpPlan plan = Planner.plan(
+        GroupPlan plan = Planner.plan(
                 ranks.profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
                 new BackendChoice(List.of("ibrc-multiqp"), List.of(), List.of()));
@@ -200,7 +198,7 @@ final class PlannedBackendTest {
     void softwareVerbsServeHostsAndGpus() {
         NicKind rxe = NicKind.of(NicFamily.RXE, 1, 10);
         assertThat(across(plan(Machines.hostOnly(List.of(rxe)), 2)).backend()).isEqualTo("ibrc-multiqp");
-        EpPlan gpus = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(rxe)), 2);
+        GroupPlan gpus = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(rxe)), 2);
         assertThat(across(gpus).backend()).isEqualTo("ibrc-multiqp");
     }
 
@@ -208,7 +206,7 @@ final class PlannedBackendTest {
     @EnumSource(Objective.class)
     void linksBetweenGpusAreTakenForEveryObjectiveAlsoWhereOneNicIsFasterThanOneLink(Objective objective) {
         Topology machine = Machines.gpus(8, GpuVendor.AMD, Joined.XGMI, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
-        EpPlan plan = Planner.plan(
+        GroupPlan plan = Planner.plan(
                 SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(2))
                         .profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
@@ -219,9 +217,10 @@ final class PlannedBackendTest {
 
     @Test
     void slingshotIsServedByLibfabric() {
-        EpPlan plan = plan(Machines.gpus(2, GpuVendor.AMD, Joined.XGMI, List.of(NicKind.of(NicFamily.CXI, 1, 200))), 2);
+        GroupPlan plan =
+                plan(Machines.gpus(2, GpuVendor.AMD, Joined.XGMI, List.of(NicKind.of(NicFamily.CXI, 1, 200))), 2);
         assertThat(across(plan).backend()).isEqualTo("efa");
-        assertThat(across(plan).offer().gigabytesPerSecond()).isBetween(20.0, 25.0);
+        assertThat(across(plan).gigabytesPerSecond()).isBetween(20.0, 25.0);
     }
 
     @Test
@@ -253,7 +252,7 @@ final class PlannedBackendTest {
         assertThat(ranks.profiles())
                 .allSatisfy(rank -> assertThat(rank.locality().architecture()).isEqualTo(architecture));
         assertThat(inside(plan(machine, 1)).backend()).isEqualTo("ipc-nvlink");
-        EpPlan asWritten = plan(machine, new SimulationOptions(1, 0, 0, GpuLinks.FILE, ""));
+        GroupPlan asWritten = plan(machine, new SimulationOptions(1, 0, 0, GpuLinks.FILE, ""));
         assertThat(inside(asWritten).backend()).isEqualTo("efa");
     }
 
@@ -277,19 +276,19 @@ final class PlannedBackendTest {
                 .asString()
                 .contains(
                         "links of other GPUs, but no links of GPU2 (0000:03:00.0)", "without links", "--gpu-links all");
-        EpPlan plan = plan(machine, 1);
+        GroupPlan plan = plan(machine, 1);
         assertThat(plan.path(0, 1).backend()).isEqualTo("ipc-nvlink");
         assertThat(plan.path(0, 2).backend()).isNotEqualTo("ipc-nvlink");
 
-        EpPlan joined = plan(machine, new SimulationOptions(1, 0, 0, GpuLinks.ALL, ""));
+        GroupPlan joined = plan(machine, new SimulationOptions(1, 0, 0, GpuLinks.ALL, ""));
         assertThat(joined.path(0, 2).backend()).isEqualTo("ipc-nvlink");
     }
 
     @Test
     void hostsWithoutAcceleratorsShareMemoryInsideAndSocketsAcross() {
-        EpPlan plan = plan(Machines.hostOnly(List.of()), new SimulationOptions(2, 2, 0, GpuLinks.AUTO, ""));
+        GroupPlan plan = plan(Machines.hostOnly(List.of()), new SimulationOptions(2, 2, 0, GpuLinks.AUTO, ""));
         assertThat(inside(plan).backend()).isEqualTo("host-shm");
-        assertThat(inside(plan).offer().staged()).isFalse();
+        assertThat(inside(plan).staged()).isFalse();
         assertThat(across(plan).backend()).isEqualTo("efa");
     }
 
@@ -297,14 +296,14 @@ final class PlannedBackendTest {
     void everyRefusalSaysWhatToDo() {
         for (NicFamily family : NicFamily.values()) {
             for (GpuVendor vendor : List.of(GpuVendor.NVIDIA, GpuVendor.AMD)) {
-                EpPlan plan = plan(
+                GroupPlan plan = plan(
                         Machines.gpus(
                                 2,
                                 vendor,
                                 vendor == GpuVendor.AMD ? Joined.XGMI : Joined.NVSWITCH,
                                 List.of(NicKind.of(family, 1, 100))),
                         2);
-                for (PairPath path : List.of(inside(plan), across(plan))) {
+                for (EpPath path : List.of(inside(plan), across(plan))) {
                     assertThat(path.rejected())
                             .allSatisfy(text -> assertThat(text).containsAnyOf("(", "slower", "chosen last"));
                     assertThat(path.rejected().size() + 1).isEqualTo(BACKENDS.size());
@@ -317,9 +316,7 @@ final class PlannedBackendTest {
     void offersDependOnNothingButTheTwoPlaces() {
         Topology machine =
                 Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 2, 200)));
-        EpPlan plan = plan(machine, 4);
-        IntStream.range(1, 4)
-                .forEach(h -> assertThat(plan.path(0, 2 * h).offer())
-                        .isEqualTo(plan.path(0, 2).offer()));
+        GroupPlan plan = plan(machine, 4);
+        IntStream.range(1, 4).forEach(h -> assertThat(plan.offer(0, 2 * h)).isEqualTo(plan.offer(0, 2)));
     }
 }

@@ -10,7 +10,7 @@ import org.ep4j.cli.RealMachineFiles;
 import org.ep4j.cli.plan.PlanReport.Posting;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.plan.Objective;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

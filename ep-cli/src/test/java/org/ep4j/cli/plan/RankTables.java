@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.BufferSize;
+import org.ep4j.EpEngine;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
@@ -13,19 +15,17 @@ import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.Objective;
-import org.ep4j.plan.PathKind;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.PortPairing;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
-import org.ep4j.spi.EpRuntime;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 
 /**
  * What one rank makes of a plan when it joins a group and creates a buffer, without the memory.
@@ -100,7 +100,7 @@ record RankTables(
             backends.computeIfPresent("ipc-nvlink", (id, found) -> {
                 Map<String, String> identity = new TreeMap<>(found.identity());
                 identity.put("started as", rank.hostId() + " " + rank.rank());
-                return new BackendProfile(found.usable(), found.why(), found.facts(), identity);
+                return found.withIdentity(identity);
             });
             return new RankProfile(
                     rank.rank(),
@@ -114,7 +114,7 @@ record RankTables(
                     rank.settings());
         }
 
-        EpPlan plan(List<RankProfile> profiles) {
+        GroupPlan plan(List<RankProfile> profiles) {
             return Planner.plan(
                     profiles,
                     BACKENDS.stream().map(PlannedBackend::candidate).toList(),
@@ -128,12 +128,12 @@ record RankTables(
         }
     }
 
-    static RankTables of(EpPlan plan, int rank) {
+    static RankTables of(GroupPlan plan, int rank) {
         EpShape shape = EpShape.builder(1024, plan.ranks(), 8)
                 .maxTokens(64)
                 .maxLowLatencyTokens(8)
                 .build();
-        BufferSize size = EpRuntime.installed().bufferSize(shape, plan, rank);
+        BufferSize size = EpEngine.installed().bufferSize(shape, plan, rank);
         Map<String, List<Integer>> users = new TreeMap<>();
         plan.backends().forEach(backend -> users.put(backend, plan.ranksUsing(backend)));
         Rails rails = Rails.of(plan);
@@ -146,7 +146,7 @@ record RankTables(
         long ports = 0;
         for (int peer : remotes) {
             places.add(GpuWindow.place(plan, peer, rank));
-            if (plan.pathKind(rank, peer) == PathKind.HOST_POSTED) {
+            if (plan.pathKind(rank, peer) == EpPath.Kind.HOST_POSTED) {
                 ports += PortPairing.of(plan, rank, peer, plan.backend(rank, peer), (profile, port) -> true)
                         .lower()
                         .size();

@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.RankProfile;
 
 /** Measures how long one rank of many takes to plan, and to make its tables. Run by {@code ci/plan-bench}. */
 final class RankTablesBench {
@@ -36,7 +36,7 @@ final class RankTablesBench {
             // The first round does not count.
             for (int round = 0; round <= ROUNDS; round++) {
                 long start = System.nanoTime();
-                EpPlan plan = mix.plan(profiles);
+                GroupPlan plan = mix.plan(profiles);
                 long planned = System.nanoTime();
                 RankTables.of(plan, RANKS / 2 + 1);
                 long end = System.nanoTime();

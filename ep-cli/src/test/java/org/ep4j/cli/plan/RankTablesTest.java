@@ -9,16 +9,15 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.ep4j.EpPath;
 import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.Growth;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -45,9 +44,9 @@ final class RankTablesTest {
     @ParameterizedTest
     @MethodSource("mixes")
     void areWhatThePathsOfThePlanSay(RankTables.Mix mix) {
-        EpPlan plan = mix.plan(mix.profiles(20 * mix.perHost()));
+        GroupPlan plan = mix.plan(mix.profiles(20 * mix.perHost()));
         Map<String, TreeSet<Integer>> users = new TreeMap<>();
-        for (PairPath path : plan.paths()) {
+        for (EpPath path : plan.paths()) {
             if (path.from() != path.to()) {
                 users.computeIfAbsent(path.backend(), k -> new TreeSet<>()).addAll(List.of(path.from(), path.to()));
             }
@@ -70,7 +69,7 @@ final class RankTablesTest {
             }
             long ports = tables.remotes().stream()
                     .map(peer -> plan.path(rank, peer))
-                    .filter(path -> path.offer().kind() == PathKind.HOST_POSTED)
+                    .filter(path -> path.kind() == EpPath.Kind.HOST_POSTED)
                     .count();
             assertThat(tables.ports()).isBetween(ports, (long) MOST_PORTS * ports);
             assertThat(tables.size().symmetric()).isPositive();
@@ -78,22 +77,22 @@ final class RankTablesTest {
     }
 
     /** The rank of the peer's island that has the sender's place in its own; nobody inside an island, or where it has one rank. */
-    private static int via(EpPlan plan, int rank, int peer) {
+    private static int via(GroupPlan plan, int rank, int peer) {
         List<Integer> own = island(plan, rank);
         List<Integer> there = island(plan, peer);
         return own.contains(peer) || there.size() == 1 ? -1 : there.get(own.indexOf(rank) % there.size());
     }
 
-    private static List<Integer> island(EpPlan plan, int rank) {
+    private static List<Integer> island(GroupPlan plan, int rank) {
         List<Integer> island = new ArrayList<>(peers(plan, rank, true));
         island.add(rank);
         island.sort(null);
         return island;
     }
 
-    private static List<Integer> peers(EpPlan plan, int rank, boolean mapped) {
+    private static List<Integer> peers(GroupPlan plan, int rank, boolean mapped) {
         return IntStream.range(0, plan.ranks())
-                .filter(peer -> peer != rank && (plan.path(rank, peer).offer().kind() == PathKind.MAPPED) == mapped)
+                .filter(peer -> peer != rank && (plan.pathKind(rank, peer) == EpPath.Kind.MAPPED) == mapped)
                 .boxed()
                 .toList();
     }
@@ -107,8 +106,8 @@ final class RankTablesTest {
         assertThat(Growth.of(() -> mix.plan(few), () -> mix.plan(many), MOST))
                 .as("plan")
                 .isLessThanOrEqualTo(MOST);
-        EpPlan small = mix.plan(few);
-        EpPlan large = mix.plan(many);
+        GroupPlan small = mix.plan(few);
+        GroupPlan large = mix.plan(many);
         assertThat(Growth.of(() -> RankTables.of(small, 1), () -> RankTables.of(large, 1), MOST))
                 .as("tables")
                 .isLessThanOrEqualTo(MOST);
@@ -126,7 +125,7 @@ final class RankTablesTest {
         Topology machine =
                 Machines.gpus(gpus, GpuVendor.NVIDIA, Joined.NOT, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
         RankTables.Mix mix = new RankTables.Mix("one host", machine, gpus, false);
-        EpPlan plan = mix.plan(mix.profiles(gpus));
+        GroupPlan plan = mix.plan(mix.profiles(gpus));
         assertThat(IntStream.range(0, gpus).mapToObj(plan::nics))
                 .as("each GPU has the NIC beside it")
                 .isEqualTo(IntStream.range(0, gpus)

@@ -3,12 +3,12 @@ package org.ep4j.cli.plan;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import org.ep4j.EpPath;
 import org.ep4j.cli.RealMachineFiles;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.Objective;
-import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.topology.read.Topologies;
@@ -41,7 +41,7 @@ final class RealMachinesTest {
             Objective objective = hosts == 8 ? Objective.LOW_LATENCY : Objective.HIGH_THROUGHPUT;
             SimulatedRanks ranks =
                     SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts));
-            EpPlan plan = Planner.plan(
+            GroupPlan plan = Planner.plan(
                     ranks.profiles(),
                     BACKENDS.stream().map(PlannedBackend::candidate).toList(),
                     new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, objective));
@@ -52,12 +52,12 @@ final class RealMachinesTest {
                     if (to == from) {
                         continue;
                     }
-                    PairPath path = plan.path(from, to);
+                    EpPath path = plan.path(from, to);
                     boolean same = to < gpus;
                     assertThat(path.backend())
                             .as("%d -> %d of %s", from, to, name)
                             .isEqualTo(same ? inside : across);
-                    assertThat(path.offer().staged())
+                    assertThat(path.staged())
                             .as("%d -> %d of %s", from, to, name)
                             .isEqualTo(!same && staged);
                 }

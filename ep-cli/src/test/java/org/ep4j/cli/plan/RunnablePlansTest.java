@@ -13,23 +13,23 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.ep4j.EpEngine;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.RealMachineFiles;
 import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.Objective;
-import org.ep4j.plan.PathKind;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
-import org.ep4j.spi.EpRuntime;
 import org.ep4j.testing.Tier;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.Topology;
-import org.ep4j.topology.TopologyCopy;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.Topology;
+import org.ep4j.topology.model.TopologyCopy;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -114,12 +114,11 @@ final class RunnablePlansTest {
     private static void reachesSomeGpusAlone(Topology machine, String name) {
         for (Objective objective : OBJECTIVES) {
             check(machine, 1, objective, name);
-            EpPlan plan = check(machine, 2, objective, name);
-            Set<PathKind> across = IntStream.range(0, plan.ranks() / 2)
-                    .mapToObj(rank ->
-                            plan.path(rank, plan.ranks() - 1 - rank).offer().kind())
+            GroupPlan plan = check(machine, 2, objective, name);
+            Set<EpPath.Kind> across = IntStream.range(0, plan.ranks() / 2)
+                    .mapToObj(rank -> plan.pathKind(rank, plan.ranks() - 1 - rank))
                     .collect(Collectors.toSet());
-            assertThat(across).as(name).containsExactly(PathKind.HOST_POSTED);
+            assertThat(across).as(name).containsExactly(EpPath.Kind.HOST_POSTED);
             assertThat(plan.paths().stream().flatMap(path -> path.rejected().stream()))
                     .as("%s: why GPUs that could post do not", name)
                     .anyMatch(reason ->
@@ -127,10 +126,10 @@ final class RunnablePlansTest {
         }
     }
 
-    private static EpPlan check(Topology machine, int hosts, Objective objective, String name) {
+    private static GroupPlan check(Topology machine, int hosts, Objective objective, String name) {
         String where = name + ", " + hosts + " hosts, " + objective;
         SimulatedRanks ranks = SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts));
-        EpPlan plan;
+        GroupPlan plan;
         try {
             plan = Planner.plan(
                     ranks.profiles(),
@@ -143,7 +142,7 @@ final class RunnablePlansTest {
             assertThat(plan.mappedBy(rank))
                     .as("%s: backends whose memory rank %d maps", where, rank)
                     .hasSizeLessThan(2);
-            assertThat(EpRuntime.installed().bufferSize(SHAPE, plan, rank).symmetric())
+            assertThat(EpEngine.installed().bufferSize(SHAPE, plan, rank).symmetric())
                     .as("%s, rank %d", where, rank)
                     .isPositive();
         }

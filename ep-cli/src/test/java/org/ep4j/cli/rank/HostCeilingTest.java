@@ -9,13 +9,13 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RowStep.Casts;
 import org.ep4j.cli.rank.RowStep.Copies;
 import org.ep4j.cli.rank.RowStep.Sums;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.tck.oracle.Arena;
@@ -32,7 +32,7 @@ class HostCeilingTest {
     private static final long AREA = 1 << 20;
 
     private final EpGroup group = EpGroup.join(
-            Bootstraps.inProcess(1).get(0),
+            Bootstrap.inProcess(1).get(0),
             EpConfig.builder().set("ep.device", "host").build());
     private final Arena arena = new Arena(group.device());
     private final HostCeiling ceiling = new HostCeiling(arena, HIDDEN, AREA);

@@ -83,9 +83,9 @@ final class SpinBarrierTest {
     void aRankThatDoesNotComeIsNamed() {
         SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), 0, 2, Duration.ofMillis(50), Set::of);
         assertThatThrownBy(barrier::await).isInstanceOfSatisfying(EpTimeoutException.class, e -> {
-            assertThat(e.peer()).isEqualTo(1);
-            assertThat(e.expected()).isEqualTo(1);
-            assertThat(e.seen()).isZero();
+            assertThat(e.failure().peer()).isEqualTo(1);
+            assertThat(e.failure().expected()).isEqualTo(1);
+            assertThat(e.failure().seen()).isZero();
         });
     }
 
@@ -101,7 +101,8 @@ final class SpinBarrierTest {
                 () -> asked.incrementAndGet() < 3 ? Set.of(2) : Set.of(1, 2));
         assertThatThrownBy(barrier::await)
                 .isInstanceOfSatisfying(
-                        EpPeerLostException.class, e -> assertThat(e.peer()).isEqualTo(1))
+                        EpPeerLostException.class,
+                        e -> assertThat(e.failure().peer()).isEqualTo(1))
                 .hasMessageContaining("rank 1 is lost");
         assertThat(asked).hasValue(3);
     }

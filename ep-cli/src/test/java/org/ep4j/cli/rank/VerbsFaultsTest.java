@@ -22,20 +22,19 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTraffic;
 import org.ep4j.RowLayout;
-import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.rank.RankMessage.Progress;
 import org.ep4j.cli.rank.RankMessage.Validated;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.rank.WorkSpec.Wire;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.LinkTraffic;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Tag;
@@ -58,9 +57,9 @@ final class VerbsFaultsTest {
     private static final List<String> TWO_WIRES = List.of("rxe0,rxe2", "rxe1,rxe3");
 
     /** What one rank met. */
-    private record Ended(List<Validated> validated, List<LinkTraffic> sent, Optional<EpPeerLostException> lost) {
+    private record Ended(List<Validated> validated, List<EpTraffic> sent, Optional<EpPeerLostException> lost) {
         int failovers() {
-            return sent.stream().mapToInt(LinkTraffic::failovers).sum();
+            return sent.stream().mapToInt(EpTraffic::failovers).sum();
         }
     }
 
@@ -116,7 +115,7 @@ final class VerbsFaultsTest {
             assertThat(rank.failovers()).isEqualTo(1);
             assertThat(rank.sent().get(0).lanes())
                     .anyMatch(lane -> !lane.alive())
-                    .anyMatch(LinkTraffic.OfLane::alive);
+                    .anyMatch(EpTraffic.Lane::alive);
         }
     }
 
@@ -142,7 +141,7 @@ final class VerbsFaultsTest {
         assertThat(ended).allSatisfy(rank -> assertThat(rank.lost()).isPresent());
         for (int rank = 0; rank < 2; rank++) {
             EpPeerLostException lost = ended.get(rank).lost().orElseThrow();
-            assertThat(lost.peer()).isEqualTo(1 - rank);
+            assertThat(lost.failure().peer()).isEqualTo(1 - rank);
             System.out.println("rank " + rank + " was told: " + lost.getMessage());
         }
         assertThat(ended.stream().map(rank -> rank.lost().orElseThrow().getMessage()))
@@ -168,7 +167,7 @@ final class VerbsFaultsTest {
                 false,
                 7,
                 "");
-        List<Bootstrap> members = Bootstraps.inProcess(2);
+        List<Bootstrap> members = Bootstrap.inProcess(2);
         ExecutorService ranks = Executors.newFixedThreadPool(2);
         try {
             List<Future<Ended>> running = new ArrayList<>();
@@ -194,7 +193,7 @@ final class VerbsFaultsTest {
 
     private static EpConfig config(String nics) {
         Map<String, String> settings = new LinkedHashMap<>();
-        settings.put(EpKeys.REQUIRE.name(), BACKEND);
+        settings.put(EpKeys.BACKEND_REQUIRE.name(), BACKEND);
         settings.put(EpKeys.NIC_INCLUDE.name(), nics);
         settings.put(EpKeys.TIMEOUT.name(), TIMEOUT.toSeconds() + "s");
         settings.put("ep.ibrc.timeout", "14");
@@ -222,7 +221,7 @@ final class VerbsFaultsTest {
             } catch (EpPeerLostException e) {
                 lost = Optional.of(e);
             }
-            return new Ended(validated, group.traffic().get(BACKEND), lost);
+            return new Ended(validated, group.traffic(), lost);
         }
     }
 

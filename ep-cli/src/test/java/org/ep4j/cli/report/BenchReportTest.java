@@ -10,17 +10,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
 import javax.imageio.ImageIO;
+import org.ep4j.EpTraffic;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.RowLayout;
 import org.ep4j.cli.rank.Operations;
 import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.rank.RankMessage.Lane;
+import org.ep4j.cli.rank.RankMessage.Link;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.rank.WorkSpec.Wire;
-import org.ep4j.spi.LinkTraffic;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -47,12 +49,12 @@ final class BenchReportTest {
             42,
             "barrier");
 
-    private static final LinkTraffic LINK = new LinkTraffic(
+    private static final Link LINK = new Link(
             1,
             1,
             List.of(
-                    new LinkTraffic.OfLane(0, "a:1 to b:1", false, 1_000_000, 20, 3, 0),
-                    new LinkTraffic.OfLane(1, "a:2 to b:2", true, 3_000_000, 60, 5, 7)));
+                    new Lane(0, "a:1 to b:1", false, 1_000_000, 20, 3, 0),
+                    new Lane(1, "a:2 to b:2", true, 3_000_000, 60, 5, 7)));
 
     @TempDir
     private Path folder;
@@ -117,6 +119,30 @@ final class BenchReportTest {
     void ranksTellWhatTheySent() {
         Sent sent = new Sent(3, "net", List.of(LINK));
         assertThat(RankMessage.decode(sent.encode())).contains(sent);
+    }
+
+    @Test
+    void trafficIsToldForEachBackend() {
+        EpTraffic.Lane first = EpTraffic.Lane.builder(0, "a:1 to b:1")
+                .alive(false)
+                .bytes(1_000_000)
+                .writes(20)
+                .signals(3)
+                .build();
+        EpTraffic.Lane second = EpTraffic.Lane.builder(1, "a:2 to b:2")
+                .bytes(3_000_000)
+                .writes(60)
+                .signals(5)
+                .replays(7)
+                .build();
+        List<EpTraffic> traffic = List.of(
+                EpTraffic.of("net", 1, 1, List.of(first, second)),
+                EpTraffic.of("other", 2, 0, List.of()),
+                EpTraffic.of("net", 1, 1, List.of(first, second)));
+        assertThat(Sent.of(3, traffic))
+                .containsExactly(
+                        new Sent(3, "net", List.of(LINK, LINK)),
+                        new Sent(3, "other", List.of(new Link(2, 0, List.of()))));
     }
 
     @Test

@@ -13,7 +13,7 @@ import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
 import org.apache.commons.compress.archivers.tar.TarConstants;
 import org.assertj.core.api.AbstractThrowableAssert;
-import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.model.TopologyException;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Limits;
 import org.junit.jupiter.api.Tag;

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.ep4j.topology.Host;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.Part;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Host;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.zip.GZIPOutputStream;
-import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.model.TopologyException;
 import org.ep4j.topology.read.Limits;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

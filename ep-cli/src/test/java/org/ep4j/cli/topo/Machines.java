@@ -6,23 +6,24 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.HostBridge;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.Part;
+import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.PciId;
-import org.ep4j.topology.PciSwitch;
-import org.ep4j.topology.Processor;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.HostBridge;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.NicPort;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.PciId;
+import org.ep4j.topology.model.PciSwitch;
+import org.ep4j.topology.model.Processor;
+import org.ep4j.topology.model.Topology;
 
 /** Machines made up in the shape of real ones. */
 final class Machines {
@@ -178,7 +179,7 @@ final class Machines {
         rates.put("virbr0", 10.0);
         rates.forEach((name, rate) -> {
             NicPort port =
-                    new NicPort(1, NicPort.State.ACTIVE, NicPort.LinkLayer.ETHERNET, rate, 0, 0, name, List.of());
+                    new NicPort(1, NicPort.State.ACTIVE, NicReach.LinkLayer.ETHERNET, rate, 0, 0, name, List.of());
             Nic nic = new Nic(
                     host,
                     name,
@@ -224,7 +225,8 @@ final class Machines {
     }
 
     private static Nic nic(int host, String name, PciAddress address, int numa, double rate) {
-        NicPort port = new NicPort(1, NicPort.State.ACTIVE, NicPort.LinkLayer.INFINIBAND, rate, 4096, 7, "", List.of());
+        NicPort port =
+                new NicPort(1, NicPort.State.ACTIVE, NicReach.LinkLayer.INFINIBAND, rate, 4096, 7, "", List.of());
         return new Nic(
                 host,
                 name,

@@ -2,7 +2,7 @@ package org.ep4j.cli.topo;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -6,14 +6,17 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Supplier;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpPlan;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RankProfile;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +33,7 @@ public final class Collective {
     private final String backend;
     private final Bootstrap bootstrap;
     private final EpPlan plan;
+    private final List<RankProfile> profiles;
     private final List<Integer> ranks;
     /** Ranks that opened the backend. */
     private final List<Integer> all;
@@ -40,13 +44,20 @@ public final class Collective {
      * @param backend its id, for messages and tags
      */
     public Collective(String backend, OpenContext context) {
-        this(backend, context.bootstrap(), context.plan(), context.ranks(), context.ranks());
+        this(backend, context.bootstrap(), context.plan(), context.profiles(), context.ranks(), context.ranks());
     }
 
-    private Collective(String backend, Bootstrap bootstrap, EpPlan plan, List<Integer> ranks, List<Integer> all) {
+    private Collective(
+            String backend,
+            Bootstrap bootstrap,
+            EpPlan plan,
+            List<RankProfile> profiles,
+            List<Integer> ranks,
+            List<Integer> all) {
         this.backend = backend;
         this.bootstrap = bootstrap;
         this.plan = plan;
+        this.profiles = profiles;
         this.ranks = List.copyOf(ranks);
         this.all = List.copyOf(all);
     }
@@ -58,7 +69,7 @@ public final class Collective {
      * @param some ascending
      */
     public Collective among(Bootstrap members, List<Integer> some) {
-        return new Collective(backend, members, plan, some, all);
+        return new Collective(backend, members, plan, profiles, some, all);
     }
 
     /** Number of ranks that opened the backend, whether they take part or not. */
@@ -94,12 +105,26 @@ public final class Collective {
 
     /** True when the plan lets {@code from} reach {@code to} over this backend; false for a rank and itself. */
     public boolean connects(int from, int to) {
-        return from != to && plan.backend(from, to).equals(backend);
+        return from != to && backend(from, to).equals(backend);
+    }
+
+    /** The plan of the planner makes a path whenever one is asked for, but has the backend. */
+    private String backend(int from, int to) {
+        return plan instanceof GroupPlan own
+                ? own.backend(from, to)
+                : plan.path(from, to).backend();
     }
 
     /** Name of a rank for messages. */
     public String label(int rank) {
-        return plan.profiles().get(rank).label();
+        return profiles.get(rank).label();
+    }
+
+    /** Starts a failure with a rank, with what the plan knows of that rank. */
+    public EpFailure.Builder about(String phase, int rank) {
+        return EpFailure.builder(phase, rank)
+                .host(profiles.get(rank).hostName())
+                .path(plan.path(ranks.get(bootstrap.rank()), rank));
     }
 
     /**
@@ -205,22 +230,24 @@ public final class Collective {
     /** The bootstrap numbers the members of this backend; the user knows the ranks of the group. */
     private RuntimeException inPlanRanks(String step, RuntimeException e) {
         RuntimeException named;
-        if (e instanceof EpPeerLostException lost && isMember(lost.peer())) {
-            int rank = ranks.get(lost.peer());
+        if (e instanceof EpPeerLostException lost && isMember(lost.failure().peer())) {
+            int rank = ranks.get(lost.failure().peer());
             named = new EpPeerLostException(
                     label(rank) + " was lost while " + backend + " waited for it in step \"" + step + "\": "
                             + lost.getMessage(),
-                    rank,
-                    step);
-        } else if (e instanceof EpTimeoutException late && isMember(late.peer())) {
-            int rank = ranks.get(late.peer());
+                    about(step, rank).build(),
+                    lost.recourse());
+        } else if (e instanceof EpTimeoutException late
+                && isMember(late.failure().peer())) {
+            int rank = ranks.get(late.failure().peer());
             named = new EpTimeoutException(
                     label(rank) + " did not answer in time in step \"" + step + "\" of " + backend + ": "
                             + late.getMessage(),
-                    step,
-                    rank,
-                    late.expected(),
-                    late.seen());
+                    about(step, rank)
+                            .expected(late.failure().expected())
+                            .seen(late.failure().seen())
+                            .build(),
+                    late.recourse());
         } else {
             return e;
         }

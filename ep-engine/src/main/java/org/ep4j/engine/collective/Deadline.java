@@ -17,6 +17,12 @@ public record Deadline(long nanoTime, Duration whole) {
         return new Deadline(System.nanoTime() + bounded.toNanos(), duration);
     }
 
+    /** The deadline that a caller gave as a value of {@link System#nanoTime}; its length, rounded up to milliseconds, begins now. */
+    public static Deadline at(long nanoTime) {
+        long left = Math.max(0, nanoTime - System.nanoTime());
+        return new Deadline(nanoTime, Duration.ofMillis((left + 999_999) / 1_000_000));
+    }
+
     /** Takes a lock unless the time is over before another thread releases it. Returns whether this thread holds it. */
     public boolean tryLock(Lock lock) {
         boolean interrupted = false;

@@ -1,12 +1,15 @@
 package org.ep4j.engine.collective;
 
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Function;
 import org.ep4j.EpArgumentException;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.ExposedMemory;
-import org.ep4j.spi.RegistersDeviceMemory;
+import org.ep4j.spi.RegistersMemory;
 
-/** What a backend refuses before it exposes a buffer, in the same words everywhere. */
+/** What a backend refuses before it makes a buffer, in the same words everywhere. */
 public final class ExposeArguments {
     /** Smallest page of memory; sizes are multiples of it on every backend. */
     private static final long PAGE = 4096;
@@ -17,42 +20,31 @@ public final class ExposeArguments {
      * For a backend that allocates by itself.
      *
      * @param backend its id
+     * @param purposes as {@link AllocatesMemory#purposes}
      * @throws EpArgumentException with the value and the limit
      */
-    public static void checkAllocated(String backend, long bytes, Optional<ExposedMemory> memory) {
+    public static void checkAllocated(String backend, long bytes, Purpose purpose, Set<Purpose> purposes) {
         checkSize(bytes);
-        if (memory.isPresent()) {
+        if (!purposes.contains(purpose)) {
             throw new EpArgumentException(
-                    "memory", memory.get().memory(), "empty", backend + " allocates by itself; pass Optional.empty()");
+                    "purpose", purpose, "one of " + purposes, backend + " allocates memory for these alone");
         }
     }
 
     /**
      * For a backend that registers memory of others.
      *
-     * @param backend its id
-     * @param refusal as {@link RegistersDeviceMemory#refusal}, for memory of GPUs
+     * @param refusal as {@link RegistersMemory#refusal}, for memory of GPUs
      * @throws EpArgumentException with the value and the limit
      */
-    public static void checkRegistered(
-            String backend,
-            long bytes,
-            Optional<ExposedMemory> memory,
-            Function<ExposedMemory.Kind, Optional<String>> refusal) {
-        checkSize(bytes);
-        if (memory.isEmpty() || memory.get().memory().byteSize() != bytes) {
-            throw new EpArgumentException(
-                    "memory",
-                    memory.isEmpty() ? "empty" : memory.get().memory(),
-                    bytes + " bytes",
-                    backend + " registers memory that the caller allocates; pass memory of exactly this size");
-        }
-        ExposedMemory.Kind kind = memory.get().kind();
+    public static void checkRegistered(ExposedMemory memory, Function<ExposedMemory.Kind, Optional<String>> refusal) {
+        checkSize(memory.memory().byteSize());
+        ExposedMemory.Kind kind = memory.kind();
         Optional<String> refused = kind == ExposedMemory.Kind.HOST ? Optional.empty() : refusal.apply(kind);
         if (refused.isPresent()) {
             throw new EpArgumentException(
                     "memory",
-                    memory.get().memory() + " as " + kind,
+                    memory.memory() + " as " + kind,
                     "memory that the NICs of the backend can register",
                     refused.get() + "; pass memory of the host");
         }

@@ -4,11 +4,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.stream.Collectors;
+import org.ep4j.Bootstrap;
 import org.ep4j.DeviceMemory;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RecoverableBackend;
@@ -18,7 +20,7 @@ import org.ep4j.spi.SymmetricBuffer;
  * A backend, open on one rank, that allocates symmetric memory and maps that of the peers: its buffers are
  * {@link MappedPeers}. It owns them until they are closed.
  */
-public final class MappedBackend implements RecoverableBackend {
+public final class MappedBackend implements RecoverableBackend, AllocatesMemory {
     private final int rank;
     private final Collective collective;
     private final String where;
@@ -43,7 +45,7 @@ public final class MappedBackend implements RecoverableBackend {
     /**
      * As above.
      *
-     * @param detour see {@link #detour}
+     * @param detour which peer is not reached over links between GPUs alone, and by what; empty when all are
      */
     public MappedBackend(
             OpenContext context,
@@ -51,12 +53,22 @@ public final class MappedBackend implements RecoverableBackend {
             String where,
             Optional<String> detour,
             BiFunction<Collective, String, SymmetricAllocation> allocation) {
-        this.detour = detour;
-        this.rank = context.rank();
+        this(context.rank(), collective, where, detour, allocation, new OpenBuffers<>(collective, context.rank()));
+    }
+
+    private MappedBackend(
+            int rank,
+            Collective collective,
+            String where,
+            Optional<String> detour,
+            BiFunction<Collective, String, SymmetricAllocation> allocation,
+            OpenBuffers<MappedBuffer> buffers) {
+        this.rank = rank;
         this.collective = collective;
         this.where = where;
+        this.detour = detour;
         this.allocation = allocation;
-        this.buffers = new OpenBuffers<>(collective, rank);
+        this.buffers = buffers;
     }
 
     @Override
@@ -64,40 +76,32 @@ public final class MappedBackend implements RecoverableBackend {
         return collective.backend();
     }
 
-    /** Which peer is not reached over links between GPUs alone, and by what; empty when all are. */
-    public Optional<String> detour() {
-        return detour;
+    @Override
+    public Optional<String> relaxedStoresRefusal() {
+        return detour.map(peer -> peer + ", where an acknowledged write may not have arrived yet");
     }
 
     @Override
-    public boolean allocates() {
-        return true;
+    public EpBackend among(Bootstrap members, List<Integer> ranks) {
+        return new MappedBackend(rank, collective.among(members, ranks), where, detour, allocation, buffers);
     }
 
     @Override
-    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-        return expose(collective, name, bytes, memory, deadline);
+    public Set<Purpose> purposes() {
+        return Set.of(Purpose.MAPPED);
     }
 
     @Override
-    public SymmetricBuffer exposeAmong(
-            Bootstrap members,
-            List<Integer> ranks,
-            String name,
-            long bytes,
-            Optional<ExposedMemory> memory,
-            Duration deadline) {
-        return expose(collective.among(members, ranks), name, bytes, memory, deadline);
-    }
-
-    private SymmetricBuffer expose(
-            Collective ranks, String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+    public SymmetricBuffer allocate(String name, long bytes, Purpose purpose, Duration timeout) {
         buffers.checkOpen();
-        SymmetricAllocation made = allocation.apply(ranks, name);
+        SymmetricAllocation made = allocation.apply(collective, name);
         Map<Integer, DeviceMemory> mapped;
         boolean done = false;
         try {
-            mapped = made.make(() -> ExposeArguments.checkAllocated(id(), bytes, memory), bytes, Deadline.in(deadline));
+            mapped = made.make(
+                    () -> ExposeArguments.checkAllocated(id(), bytes, purpose, purposes()),
+                    bytes,
+                    Deadline.in(timeout));
             done = true;
         } finally {
             if (!done) {

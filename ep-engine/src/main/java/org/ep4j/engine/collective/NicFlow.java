@@ -25,7 +25,7 @@ public final class NicFlow {
      * Takes room for a write, where there is some. A write that is larger than the limit goes alone; {@link #longest} avoids it.
      *
      * @param length of the write; one of 0 bytes, such as a counter, needs no room
-     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#writeMessage}
+     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#putMessage}
      */
     public boolean take(int length, boolean message) {
         if (free || length == 0) {

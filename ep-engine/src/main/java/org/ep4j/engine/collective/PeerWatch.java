@@ -2,8 +2,8 @@ package org.ep4j.engine.collective;
 
 import java.util.Map;
 import java.util.function.Consumer;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
 
 /** Looks for members of a backend's bootstrap that are gone, and tells it why. For one thread. */
 public final class PeerWatch {

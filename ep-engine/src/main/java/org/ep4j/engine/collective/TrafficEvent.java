@@ -7,9 +7,9 @@ import jdk.jfr.Event;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
-import org.ep4j.spi.LinkTraffic;
+import org.ep4j.EpTraffic;
 
-/** A {@link LinkTraffic.OfLane} in the flight recorder; every few seconds, and at the end. */
+/** A {@link EpTraffic.Lane} in the flight recorder; every few seconds, and at the end. */
 @Name("org.ep4j.Traffic")
 @Label("Traffic over NICs")
 @Category({"ep4j"})
@@ -50,18 +50,18 @@ final class TrafficEvent extends Event {
     @Label("Replays")
     long replays;
 
-    static TrafficEvent of(String backend, int rank, LinkTraffic link, LinkTraffic.OfLane carried) {
+    static TrafficEvent of(int rank, EpTraffic link, EpTraffic.Lane carried) {
         TrafficEvent event = new TrafficEvent();
-        event.backend = backend;
+        event.backend = link.backend();
         event.rank = rank;
         event.peer = link.peer();
         event.failovers = link.failovers();
-        event.lane = carried.lane();
+        event.lane = carried.index();
         event.ports = carried.ports();
         event.alive = carried.alive();
         event.bytes = carried.bytes();
         event.writes = carried.writes();
-        event.adds = carried.adds();
+        event.adds = carried.signals();
         event.replays = carried.replays();
         return event;
     }

@@ -1,14 +1,13 @@
 package org.ep4j.engine.cuda;
 
-import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
 import org.ep4j.engine.driver.DriverDeviceProvider;
 import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.GpuDriver;
 import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 
 /**
@@ -40,14 +39,14 @@ public final class CudaDeviceProvider extends DriverDeviceProvider {
     }
 
     @Override
-    protected void check(ProbeRequest request, List<Check> checks, Map<String, String> facts) {
+    protected void check(ProbeRequest request, ProbeReport.Builder report) {
         CudaDriver driver = CudaDriver.load();
         DriverErrors errors = new DriverErrors(driver);
         errors.check(driver.init(), "cuInit");
         int version = driver.version();
         String text = version / 1000 + "." + version % 1000 / 10;
-        facts.put("driver", text);
-        checks.add(
+        report.fact("driver", text);
+        report.check(
                 version >= OLDEST_DRIVER
                         ? Check.pass("EP-CUDA-001", "driver for CUDA " + text)
                         : Check.fail(
@@ -56,21 +55,21 @@ public final class CudaDeviceProvider extends DriverDeviceProvider {
                                 "install driver 520 or newer"));
         Device device = request.device();
         int count = errors.read("cuDeviceGetCount", driver::deviceCount);
-        checks.add(
+        report.check(
                 device.ordinal() < count
-                        ? gpu(driver, errors, device, facts)
+                        ? gpu(driver, errors, device, report)
                         : absent("EP-CUDA-003", device, count, driver));
     }
 
-    private static Check gpu(CudaDriver driver, DriverErrors errors, Device device, Map<String, String> facts) {
+    private static Check gpu(CudaDriver driver, DriverErrors errors, Device device, ProbeReport.Builder report) {
         int handle = errors.read("cuDeviceGet", out -> driver.device(out, device.ordinal()));
         String name = errors.readText("cuDeviceGetName", out -> driver.name(out, out.length, handle));
         String bus = errors.readText("cuDeviceGetPCIBusId", out -> driver.busId(out, out.length, handle));
         int major = errors.read("cuDeviceGetAttribute", out -> driver.attribute(out, 75, handle));
         int minor = errors.read("cuDeviceGetAttribute", out -> driver.attribute(out, 76, handle));
         String architecture = "sm_" + major + minor;
-        facts.put("architecture", architecture);
-        facts.put("bus", bus.toLowerCase(Locale.ROOT));
+        report.fact("architecture", architecture);
+        report.fact("bus", bus.toLowerCase(Locale.ROOT));
         String detail = device + " is " + name + ", " + architecture + ", at " + bus;
         return major >= 8
                 ? Check.pass("EP-CUDA-003", detail)

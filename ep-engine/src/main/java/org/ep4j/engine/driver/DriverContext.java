@@ -6,7 +6,7 @@ import java.util.function.Supplier;
 import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.model.PciAddress;
 
 /**
  * The context of one GPU, which everything in the process shares (PyTorch, JavaCPP, the vendor's runtime). Calls of the
@@ -146,8 +146,10 @@ public final class DriverContext implements AutoCloseable {
     public void enablePeer(DriverContext peer) {
         int result = result(() -> driver.enablePeer(peer.handle));
         if (result != 0 && result != DriverErrors.PEER_ACCESS_ALREADY_ENABLED) {
-            throw new EpException(this + " cannot be given access to the memory of " + peer + ": "
-                    + errors.describe(result) + "; see " + driver.peerTool());
+            throw new EpException(
+                    this + " cannot be given access to the memory of " + peer + ": " + errors.describe(result)
+                            + "; see " + driver.peerTool(),
+                    DriverErrors.recourse(result));
         }
     }
 

@@ -1,10 +1,6 @@
 package org.ep4j.engine.driver;
 
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.EpException;
 import org.ep4j.engine.memory.JniLibraryProblem;
@@ -41,11 +37,10 @@ public abstract class DriverDeviceProvider implements DeviceProvider {
     /**
      * Checks the driver and one of its GPUs.
      *
-     * @param checks takes the checks
-     * @param facts takes what becomes known about the driver and the GPU
+     * @param report takes the checks, and what becomes known about the driver and the GPU
      * @throws EpException when the driver cannot be called
      */
-    protected abstract void check(ProbeRequest request, List<Check> checks, Map<String, String> facts);
+    protected abstract void check(ProbeRequest request, ProbeReport.Builder report);
 
     @Override
     public final SpiVersion spiVersion() {
@@ -54,19 +49,19 @@ public abstract class DriverDeviceProvider implements DeviceProvider {
 
     @Override
     public final ProbeReport probe(ProbeRequest request) {
-        List<Check> checks = new ArrayList<>();
-        Map<String, String> facts = new TreeMap<>();
+        ProbeReport.Builder report = ProbeReport.builder();
         Optional<JniLibraryProblem> jna = NativeMethods.problem();
         if (jna.isPresent()) {
-            return new ProbeReport(
-                    List.of(Check.fail(callable, jna.get().message(), jna.get().remedy())), facts);
+            return report.check(
+                            Check.fail(callable, jna.get().message(), jna.get().remedy()))
+                    .build();
         }
         try {
-            check(request, checks, facts);
+            check(request, report);
         } catch (EpException e) {
-            checks.add(Check.fail(callable, String.valueOf(e.getMessage()), remedy));
+            report.check(Check.fail(callable, String.valueOf(e.getMessage()), remedy));
         }
-        return new ProbeReport(checks, facts);
+        return report.build();
     }
 
     @Override

@@ -1,7 +1,9 @@
 package org.ep4j.engine.driver;
 
+import java.util.Set;
 import java.util.function.ToIntFunction;
 import org.ep4j.EpException;
+import org.ep4j.EpException.Recourse;
 import org.ep4j.EpResourceException;
 
 /**
@@ -24,6 +26,15 @@ public final class DriverErrors {
     /** The access was allowed before. */
     public static final int PEER_ACCESS_ALREADY_ENABLED = 704;
 
+    /**
+     * Results after which a process can do no more work on its GPU: ECC_UNCORRECTABLE, NVLINK_UNCORRECTABLE, CONTAINED, ILLEGAL_ADDRESS,
+     * LAUNCH_TIMEOUT, CONTEXT_IS_DESTROYED, ASSERT, HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION, MISALIGNED_ADDRESS,
+     * INVALID_ADDRESS_SPACE, INVALID_PC, LAUNCH_FAILED, TENSOR_MEMORY_LEAK and MPS_CLIENT_TERMINATED. HIP has some of them, and none of
+     * these numbers for something else.
+     */
+    private static final Set<Integer> BROKEN_CONTEXT =
+            Set.of(214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810);
+
     private final GpuDriver driver;
 
     /** Of a driver. */
@@ -36,7 +47,7 @@ public final class DriverErrors {
      *
      * @param what the call and what it was for
      * @throws EpResourceException when memory is short
-     * @throws EpException otherwise
+     * @throws EpException otherwise, with {@link Recourse#RESTART_PROCESS} when the context is broken
      */
     public void check(int result, String what) {
         if (result == 0) {
@@ -46,7 +57,12 @@ public final class DriverErrors {
         if (result == OUT_OF_MEMORY) {
             throw new EpResourceException(message + "; lower the shape's token limits, or free memory on the GPU");
         }
-        throw new EpException(message);
+        throw new EpException(message, recourse(result));
+    }
+
+    /** What helps after a result that is no success: only a new process, if the context is broken. */
+    static Recourse recourse(int result) {
+        return BROKEN_CONTEXT.contains(result) ? Recourse.RESTART_PROCESS : Recourse.FIX_CALL;
     }
 
     /**

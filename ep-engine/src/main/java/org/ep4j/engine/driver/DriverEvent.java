@@ -4,6 +4,8 @@ import java.lang.ref.Cleaner;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.gpu.GpuMarker;
 
@@ -72,19 +74,17 @@ final class DriverEvent implements GpuMarker {
     }
 
     @Override
-    public void await(Duration deadline) {
+    public void await(Duration timeout) {
         long start = System.nanoTime();
-        long limit = deadline.compareTo(Duration.ofDays(10_000)) > 0 ? Long.MAX_VALUE : deadline.toNanos();
+        long limit = timeout.compareTo(Duration.ofDays(10_000)) > 0 ? Long.MAX_VALUE : timeout.toNanos();
         while (!hasPassed()) {
             long waited = System.nanoTime() - start;
             if (waited > limit) {
                 throw new EpTimeoutException(
-                        "event not done after " + deadline
+                        "event not done after " + timeout
                                 + "; pass a longer deadline, or check the work that was queued before the event",
-                        "event",
-                        -1,
-                        1,
-                        0);
+                        EpFailure.builder("event", -1).expected(1).build(),
+                        EpException.Recourse.FIX_CALL);
             }
             if (waited < SPIN_NANOS) {
                 Thread.onSpinWait();

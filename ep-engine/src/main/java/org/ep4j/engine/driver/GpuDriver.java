@@ -3,7 +3,7 @@ package org.ep4j.engine.driver;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import java.util.function.ToIntFunction;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.model.PciAddress;
 
 /**
  * What the drivers of NVIDIA's and AMD's GPUs do alike, for the calling thread's current GPU unless a device is named. Handles

@@ -11,7 +11,7 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.engine.driver.MemoryHandle.Kind;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.model.PciAddress;
 
 /**
  * Memory of one GPU that other ranks can load and store, and theirs as this GPU reaches it. Safe for use from several
@@ -237,11 +237,13 @@ public final class GpuSharing {
         byte[] opaque = HexFormat.of().parseHex(handle.handle());
         int result = context.result(() -> driver.openMemory(base, opaque));
         if (result != 0) {
-            throw new EpException(device.id() + " cannot open the handle of another process's memory on that process's "
-                    + handle.gpu()
-                    + ": " + context.errors().describe(result)
-                    + "; this process must be able to see that GPU (a container needs both GPUs), and the processes must share"
-                    + " a PID namespace and a user (docker run --pid=host --ipc=host, or all ranks in one container)");
+            throw new EpException(
+                    device.id() + " cannot open the handle of another process's memory on that process's "
+                            + handle.gpu()
+                            + ": " + context.errors().describe(result)
+                            + "; this process must be able to see that GPU (a container needs both GPUs), and the processes must share"
+                            + " a PID namespace and a user (docker run --pid=host --ipc=host, or all ranks in one container)",
+                    DriverErrors.recourse(result));
         }
         return new SharedMemory(memory(base[0] + handle.offset(), handle.bytes()), handle, () -> {
             closing(context, "closing memory of another process", () -> driver.closeMemory(base[0]));

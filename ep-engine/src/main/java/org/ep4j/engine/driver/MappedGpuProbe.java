@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -12,7 +11,7 @@ import org.ep4j.Device;
 import org.ep4j.EpException;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
-import org.ep4j.topology.Topology;
+import org.ep4j.topology.model.Topology;
 
 /**
  * Finds the GPUs that this rank's GPU can share memory with, and allocates nothing. It runs once. Every code has one check, in
@@ -60,8 +59,7 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
     private final Supplier<Topology> topology;
     private final Supplier<ProcessFacts> process;
     private final List<Check> checks = new ArrayList<>();
-    private final Map<String, String> facts = new TreeMap<>();
-    private final Map<String, String> identity = new TreeMap<>();
+    private final ProbeReport.Builder report = ProbeReport.builder();
 
     /**
      * Creates a probe.
@@ -108,13 +106,13 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
 
     /** Reports a fact for the other ranks. */
     protected final void fact(String name, String value) {
-        facts.put(name, value);
+        report.fact(name, value);
     }
 
     /** Reports the names of the wanted peers of a GPU. */
     protected final void fact(
             String fact, VisibleGpu mine, Predicate<VisibleGpu.Peer> wanted, Map<Integer, String> names) {
-        facts.put(
+        report.fact(
                 fact,
                 mine.peers().entrySet().stream()
                         .filter(peer -> wanted.test(peer.getValue()))
@@ -134,9 +132,9 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
     /** Runs all checks. */
     public final ProbeReport probe(Device device) {
         String ended = examine(device);
-        codes.subList(checks.size(), codes.size())
-                .forEach(code -> checks.add(new Check(code, Check.Status.NOT_RUN, ended, "")));
-        return new ProbeReport(checks, facts, identity);
+        codes.subList(checks.size(), codes.size()).forEach(code -> checks.add(Check.notRun(code, ended)));
+        checks.forEach(report::check);
+        return report.build();
     }
 
     /** Returns why it ended early; empty where it did not. */
@@ -213,9 +211,9 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
 
     private Check processes(VisibleGpu mine) {
         ProcessFacts own = process.get();
-        identity.put(PeerFacts.PROCESS, own.process());
-        identity.put(PeerFacts.USER, own.user());
-        identity.put(PeerFacts.PIDS, own.pids());
+        report.identity(PeerFacts.PROCESS, own.process());
+        report.identity(PeerFacts.USER, own.user());
+        report.identity(PeerFacts.PIDS, own.pids());
         fact(PeerFacts.INTERPROCESS, mine.interprocess() ? PeerFacts.YES : PeerFacts.NO);
         String detail = "this process has user " + unknown(own.user()) + " and namespaces " + unknown(own.pids())
                 + " and " + unknown(own.ipc());

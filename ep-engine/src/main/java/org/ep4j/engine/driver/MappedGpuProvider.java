@@ -3,22 +3,21 @@ package org.ep4j.engine.driver;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.MappedBackend;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
@@ -102,17 +101,17 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
 
     /** Supposes one container and one user for all ranks of a host, with all its GPUs. */
     @Override
-    public final ProbeReport describe(DescribeRequest request) {
-        Locality around = request.locality();
-        Map<String, String> described = new TreeMap<>(describedFacts());
-        described.put(PeerFacts.GPU, PeerFacts.describedGpu(around.gpu()));
-        described.put(PeerFacts.GPUS, PeerFacts.describedGpus(around));
-        described.put(PeerFacts.INTERPROCESS, PeerFacts.YES);
-        described.put(PeerFacts.ARCHITECTURE, around.architecture());
-        return new ProbeReport(
-                List.of(device(request.device())),
-                described,
-                Map.of(PeerFacts.PIDS, request.hostId(), PeerFacts.USER, "0"));
+    public final ProbeReport describe(RankProfile rank, EpConfig config) {
+        Locality around = rank.locality();
+        ProbeReport.Builder report = ProbeReport.builder().check(device(rank.device()));
+        describedFacts().forEach(report::fact);
+        return report.fact(PeerFacts.GPU, PeerFacts.describedGpu(around.gpu()))
+                .fact(PeerFacts.GPUS, PeerFacts.describedGpus(around))
+                .fact(PeerFacts.INTERPROCESS, PeerFacts.YES)
+                .fact(PeerFacts.ARCHITECTURE, around.architecture())
+                .identity(PeerFacts.PIDS, rank.hostId())
+                .identity(PeerFacts.USER, "0")
+                .build();
     }
 
     @Override
@@ -164,7 +163,7 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
     @Override
     public final EpBackend open(OpenContext context) {
         Collective collective = new Collective(id(), context);
-        Deadline deadline = Deadline.in(context.deadline());
+        Deadline deadline = Deadline.in(context.timeout());
         GpuSharing sharing =
                 collective.apart("open", deadline, () -> GpuSharing.of(context.device(), vendor.deviceType()));
         MemoryHandle.Kind kind = facts.kind(context, collective);
@@ -185,11 +184,14 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
     }
 
     private Optional<String> overPci(OpenContext context) {
-        List<RankProfile> profiles = context.plan().profiles();
+        List<RankProfile> profiles = context.profiles();
         RankProfile mine = profiles.get(context.rank());
         return context.ranks().stream()
                 .map(profiles::get)
-                .filter(peer -> context.plan().pathKind(mine.rank(), peer.rank()) == PathKind.MAPPED)
+                // PCIe ends at the host.
+                .filter(peer ->
+                        context.plan().host(peer.rank()) == context.plan().host(mine.rank()))
+                .filter(peer -> context.plan().path(mine.rank(), peer.rank()).kind() == EpPath.Kind.MAPPED)
                 .filter(peer -> byPci(mine, peer))
                 .findFirst()
                 .map(peer -> peer.label() + " is reached over PCIe");

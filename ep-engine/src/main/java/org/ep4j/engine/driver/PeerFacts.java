@@ -6,12 +6,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.engine.collective.Collective;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
 
 /**
@@ -170,11 +169,10 @@ public record PeerFacts(String backend) {
 
     /** The nearest kind of memory that serves all peers of a rank: a plain allocation wherever no other host maps it. */
     MemoryHandle.Kind kind(OpenContext context, Collective collective) {
-        EpPlan plan = context.plan();
-        RankProfile mine = plan.profiles().get(context.rank());
+        RankProfile mine = context.profiles().get(context.rank());
         MemoryHandle.Kind kind = MemoryHandle.Kind.PROCESS;
         for (int other : collective.ranks()) {
-            RankProfile peer = plan.profiles().get(other);
+            RankProfile peer = context.profiles().get(other);
             if (collective.connects(other, context.rank()) && !peer.hostId().equals(mine.hostId())) {
                 return MemoryHandle.Kind.FABRIC;
             }

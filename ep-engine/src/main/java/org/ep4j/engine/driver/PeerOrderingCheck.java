@@ -2,20 +2,19 @@ package org.ep4j.engine.driver;
 
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
-import java.util.TreeSet;
+import java.util.Map;
 import java.util.function.BiPredicate;
+import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpPath;
+import org.ep4j.EpPlan;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RankProfile;
 
 /**
  * Tries, when a backend is opened, every pair of GPUs whose path is PCIe: whether data stays before its flag there is a
@@ -96,21 +95,24 @@ public final class PeerOrderingCheck {
 
     private List<Pair> pairs() {
         EpPlan plan = context.plan();
-        Set<Integer> members = new HashSet<>(collective.ranks());
-        Set<Pair> pairs = new TreeSet<>(Comparator.comparingInt(Pair::first).thenComparingInt(Pair::second));
-        for (int rank : collective.ranks()) {
-            for (int peer : plan.mappedPeers(rank)) {
-                int first = Math.min(rank, peer);
-                int second = Math.max(rank, peer);
-                if (members.contains(peer)
-                        && collective.connects(rank, peer)
-                        && byPci.test(
-                                plan.profiles().get(first), plan.profiles().get(second))) {
+        List<RankProfile> profiles = context.profiles();
+        // PCIe ends at the host.
+        Map<Integer, List<Integer>> byHost = collective.ranks().stream().collect(Collectors.groupingBy(plan::host));
+        List<Pair> pairs = new ArrayList<>();
+        for (int first : collective.ranks()) {
+            for (int second : byHost.getOrDefault(plan.host(first), List.of())) {
+                if (first < second
+                        && (maps(first, second) || maps(second, first))
+                        && byPci.test(profiles.get(first), profiles.get(second))) {
                     pairs.add(new Pair(first, second));
                 }
             }
         }
-        return List.copyOf(pairs);
+        return pairs;
+    }
+
+    private boolean maps(int from, int to) {
+        return collective.connects(from, to) && context.plan().path(from, to).kind() == EpPath.Kind.MAPPED;
     }
 
     private void check(Pair pair, int number, PeerOrdering test) {
@@ -123,7 +125,7 @@ public final class PeerOrderingCheck {
         test.check(own, peer, first, number, rounds, wait).ifPresent(wrong -> {
             throw new EpUnavailableException("PCIe from " + collective.label(pair.first()) + " to "
                     + collective.label(pair.second()) + " does not keep the order of writes: " + wrong + "; set "
-                    + EpKeys.EXCLUDE.name() + " to " + collective.backend()
+                    + EpKeys.BACKEND_EXCLUDE.name() + " to " + collective.backend()
                     + ", or turn off relaxed ordering and ACS redirection of the switches between these GPUs");
         });
     }

@@ -4,7 +4,7 @@ import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.model.PciAddress;
 
 /**
  * A GPU, or a partition of one, that a driver shows to this process.

@@ -7,12 +7,12 @@ import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Rails;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.DevicePosted;
 
 /**
  * The peers of a GPU whose kernels post to them by themselves. What kernels have put is waited for with what the host has, by
- * {@link DevicePosted#drain}. See {@code remote.cu}.
+ * {@link DevicePosted#flush}. See {@code remote.cu}.
  */
 final class DeviceRemotes implements Posting {
     /** Bytes of {@code struct Remote} with {@code EP_DEVICE_POSTED}. */
@@ -24,7 +24,7 @@ final class DeviceRemotes implements Posting {
     DeviceRemotes(
             GpuDevice device,
             Copies copies,
-            EpPlan plan,
+            GroupPlan plan,
             int rank,
             GpuWindow window,
             DevicePosted posted,
@@ -35,7 +35,7 @@ final class DeviceRemotes implements Posting {
         copies.write(table.memory().address(), table(plan, rank, window, posted, rails));
     }
 
-    private static ByteBuffer table(EpPlan plan, int rank, GpuWindow window, DevicePosted posted, Rails rails) {
+    private static ByteBuffer table(GroupPlan plan, int rank, GpuWindow window, DevicePosted posted, Rails rails) {
         WindowLayout at = window.layout();
         List<Integer> remotes = GpuWindow.remotes(plan, rank);
         ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
@@ -46,10 +46,10 @@ final class DeviceRemotes implements Posting {
             words.putLong(window.address() + at.outgoing(index))
                     .putLong(window.address() + at.incoming(index))
                     .putLong(window.address() + there)
-                    .putLong(posted.number(r))
+                    .putLong(posted.peerNumber(r))
                     .putLong(rails.via(rank, r, Mask.NONE))
                     .putLong(rails.via(r, rank, Mask.NONE))
-                    .putLong(posted.mapped(r).orElse(0));
+                    .putLong(posted.mappedOffset(r).orElse(0));
         }
         words.position(plan.ranks() * BYTES);
         return words;

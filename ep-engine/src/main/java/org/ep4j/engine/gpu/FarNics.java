@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.topology.NicReach;
 
 /** Which NICs are slower with the memory of a GPU than with the host's. */
@@ -17,7 +17,7 @@ public final class FarNics {
      * One over which a rank exchanges by posting, and that is too far from its GPU for GPUDirect RDMA; the first where there are
      * several.
      */
-    public static Optional<NicReach> first(EpPlan plan, int rank) {
+    public static Optional<NicReach> first(GroupPlan plan, int rank) {
         Map<String, NicReach> far = new HashMap<>();
         plan.profiles().get(rank).locality().nics().stream()
                 .filter(nic -> !nic.distance().type().gpuDirect())
@@ -29,7 +29,7 @@ public final class FarNics {
                 : GpuWindow.remotes(plan, rank).stream()
                         // Paths of one kind of pairs have the same offer.
                         .filter(peer -> kinds.add(plan.kind(rank, peer)))
-                        .map(peer -> plan.path(rank, peer).offer().nics())
+                        .map(peer -> plan.offer(rank, peer).nics())
                         .filter(offered::add)
                         .flatMap(List::stream)
                         .flatMap(port -> Optional.ofNullable(far.get(port.split(":", 2)[0])).stream())

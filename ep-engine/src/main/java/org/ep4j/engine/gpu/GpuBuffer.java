@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -38,7 +39,6 @@ import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
-import org.ep4j.spi.Bootstrap;
 
 final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
@@ -115,7 +115,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
                     state.shape(),
                     state.placement(),
                     state.waits().mask(),
-                    group().plan().hostIndex());
+                    group().plan());
         } finally {
             Reference.reachabilityFence(copy);
         }

@@ -8,15 +8,16 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Optional;
 import java.util.function.Supplier;
+import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
@@ -26,7 +27,7 @@ import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.DevicePosted;
 
 /** Makes buffers of the GPU engine. */
@@ -76,6 +77,7 @@ public final class GpuBuffers {
      */
     public static EpBuffer create(
             EpGroup group,
+            GroupPlan plan,
             GpuDevice device,
             Bootstrap bootstrap,
             String name,
@@ -92,7 +94,8 @@ public final class GpuBuffers {
         Runnable free = () -> owned.forEach(GpuBuffers::release);
         try {
             return make(
-                    group, device, bootstrap, name, shape, size, rails, symmetric, windows, owned, free, way, config);
+                    group, plan, device, bootstrap, name, shape, size, rails, symmetric, windows, owned, free, way,
+                    config);
         } catch (RuntimeException | Error e) {
             free.run();
             throw e;
@@ -110,6 +113,7 @@ public final class GpuBuffers {
 
     private static EpBuffer make(
             EpGroup group,
+            GroupPlan plan,
             GpuDevice device,
             Bootstrap bootstrap,
             String name,
@@ -125,7 +129,7 @@ public final class GpuBuffers {
         int ranks = group.size();
         int rank = group.rank();
         Optional<GpuWindow> window = windows.get();
-        Duration timeout = config.get(EpKeys.TIMEOUT);
+        Duration timeout = EpKeys.TIMEOUT.get(config);
         ExpertPlacement placement = shape.placementFor(ranks);
         Copies copies = new Copies(device);
         owned.push(copies::close);
@@ -140,24 +144,14 @@ public final class GpuBuffers {
                 windows,
                 (reached, exchange, tables) -> exchange.posted()
                         .map(posted -> (Posting)
-                                new DeviceRemotes(device, copies, group.plan(), rank, exchange, posted, rails, tables))
+                                new DeviceRemotes(device, copies, plan, rank, exchange, posted, rails, tables))
                         .orElseGet(() -> new Remotes(
-                                device,
-                                copies,
-                                group.plan(),
-                                reached,
-                                exchange,
-                                layout,
-                                rails,
-                                config,
-                                abort,
-                                tables)));
+                                device, copies, plan, reached, exchange, layout, rails, config, abort, tables)));
         owned.push(memory::close);
         memory.prepare(symmetric);
-        Peers<DeviceWords> peers = new Peers<>(group.plan(), layout, symmetric, memory::words, Deadline.in(timeout));
-        Waits waits = new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
-        Processors processors =
-                Processors.of(config, device, shape, group.plan().profiles(), rank);
+        Peers<DeviceWords> peers = new Peers<>(plan, layout, symmetric, memory::words, Deadline.in(timeout));
+        Waits waits = new Waits(peers, bootstrap, plan.hostRanks(rank).size());
+        Processors processors = Processors.of(config, device, shape, plan.profiles(), rank);
         owned.push(processors::close);
         GpuState state = new GpuState(
                 device,
@@ -211,7 +205,7 @@ public final class GpuBuffers {
                 way,
                 timeout,
                 free);
-        buffer.numberFrom(config.get(EpKeys.FIRST_NUMBER));
+        buffer.numberFrom(EpKeys.FIRST_NUMBER.get(config));
         return buffer;
     }
 

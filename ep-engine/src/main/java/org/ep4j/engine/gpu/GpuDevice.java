@@ -42,18 +42,18 @@ public interface GpuDevice extends EpDevice {
      * Why kernels of this GPU cannot publish by relaxed stores into the memory that it shares with others; empty where they can:
      * see {@link Publishing}.
      */
-    default Optional<String> unfitForRelaxedStores() {
+    default Optional<String> relaxedStoresRefusal() {
         return Optional.of("a release on " + id() + " writes back no cache, so relaxed stores would save nothing");
     }
 
     /**
      * As {@link #load(String, String)}, with kernels that publish by relaxed stores.
      *
-     * @throws org.ep4j.EpUnavailableException where they cannot: {@link #unfitForRelaxedStores}
+     * @throws org.ep4j.EpUnavailableException where they cannot: {@link #relaxedStoresRefusal}
      */
     default GpuModule loadRelaxed(String name, String source) {
         throw new EpUnavailableException(
-                unfitForRelaxedStores().orElse("kernels on " + id() + " cannot publish by relaxed stores"));
+                relaxedStoresRefusal().orElse("kernels on " + id() + " cannot publish by relaxed stores"));
     }
 
     /**

@@ -10,13 +10,14 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.collective.KnownPeers;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PathKind;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PeerGroups;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.ExposedMemory;
@@ -52,14 +53,14 @@ public record GpuWindow(
      *
      * @param rails of the plan
      */
-    public static Optional<WindowLayout> layout(EpShape shape, EpPlan plan, Rails rails) {
+    public static Optional<WindowLayout> layout(EpShape shape, GroupPlan plan, Rails rails) {
         PeerGroups peers = plan.peerGroups(new int[plan.ranks()]);
         long most = 0;
         for (int r = 0; r < plan.ranks(); r++) {
             int rank = r;
             long[] remotes = {0};
             peers.forEach(rank, (peer, count) -> {
-                if (plan.pathKind(rank, peer) != PathKind.MAPPED) {
+                if (plan.pathKind(rank, peer) != EpPath.Kind.MAPPED) {
                     remotes[0] += count;
                 }
             });
@@ -72,7 +73,7 @@ public record GpuWindow(
     }
 
     /** Ranks that {@code rank} posts to, ascending. */
-    public static List<Integer> remotes(EpPlan plan, int rank) {
+    public static List<Integer> remotes(GroupPlan plan, int rank) {
         BitSet mapped = new BitSet();
         plan.mappedPeers(rank).forEach(mapped::set);
         mapped.set(rank);
@@ -83,7 +84,7 @@ public record GpuWindow(
     }
 
     /** Index of {@code rank} among the {@link #remotes} of {@code peer}, of which it is one. */
-    public static int place(EpPlan plan, int peer, int rank) {
+    public static int place(GroupPlan plan, int peer, int rank) {
         int mappedBefore = -1 - Collections.binarySearch(plan.mappedPeers(peer), rank);
         return rank - mappedBefore - (peer < rank ? 1 : 0);
     }
@@ -127,8 +128,8 @@ public record GpuWindow(
     }
 
     /** True when kernels of {@code rank} post to its remote peers; all of them are reached in one way. */
-    public static boolean isDevicePosted(EpPlan plan, int rank) {
-        return plan.pathKinds(rank).contains(PathKind.DEVICE_POSTED);
+    public static boolean isDevicePosted(GroupPlan plan, int rank) {
+        return plan.pathKinds(rank).contains(EpPath.Kind.DEVICE_POSTED);
     }
 
     /** In pinned memory of the host. */
@@ -147,25 +148,25 @@ public record GpuWindow(
     /**
      * The memory of a buffer whose ranks exchange by this window. Threads that post for kernels and the one that sets up and recovers
      * may then post to the same peers.
-     *
-     * @param ranks of the group
      */
-    public SymmetricMemory in(SymmetricMemory symmetric, int ranks) {
+    public SymmetricMemory in(SymmetricMemory symmetric, GroupPlan plan) {
         IdentityHashMap<HostPosted, SharedPosted> shared = new IdentityHashMap<>();
+        KnownPeers known = new KnownPeers(plan, symmetric.rank());
         return new SymmetricMemory(
                 symmetric.rank(),
                 symmetric.local(),
                 symmetric.mapped(),
-                share(symmetric.postedTo(), shared, ranks),
-                share(symmetric.postedFrom(), shared, ranks),
+                share(symmetric.postedTo(), shared, known),
+                share(symmetric.postedFrom(), shared, known),
                 Optional.of(asWindow()));
     }
 
     private static Map<Integer, HostPosted> share(
-            Map<Integer, HostPosted> posted, IdentityHashMap<HostPosted, SharedPosted> shared, int ranks) {
+            Map<Integer, HostPosted> posted, IdentityHashMap<HostPosted, SharedPosted> shared, KnownPeers known) {
         Map<Integer, HostPosted> all = new TreeMap<>();
+        int ranks = known.plan().ranks();
         posted.forEach((rank, one) ->
-                all.put(rank, shared.computeIfAbsent(one, other -> new SharedPosted(other, ranks))));
+                all.put(rank, shared.computeIfAbsent(one, other -> new SharedPosted(other, ranks, known))));
         return all;
     }
 

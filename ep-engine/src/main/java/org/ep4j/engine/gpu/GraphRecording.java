@@ -118,8 +118,8 @@ public final class GraphRecording {
         }
 
         @Override
-        public void await(Duration deadline) {
-            events.forEach(event -> event.await(deadline));
+        public void await(Duration timeout) {
+            events.forEach(event -> event.await(timeout));
         }
 
         @Override

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.LongStream;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpOverflowException;
 import org.ep4j.EpShape;
@@ -266,10 +267,7 @@ final class KernelFailures {
                                 + " blocks of the operation found room on the GPU within " + timeout.toMillis()
                                 + " ms; other kernels occupy the multiprocessors: lower ep.gpu.sms, run fewer other kernels at the"
                                 + " same time, or raise ep.timeout",
-                        phase(),
-                        (int) peer,
-                        record.getLong(EXPECTED),
-                        record.getLong(SEEN));
+                        about((int) peer));
             case RING -> waits.endedOr((int) peer, phase(), () -> ring((int) peer, timeout));
             case NOTHING -> throw new IllegalStateException("there is no failure to describe");
         };
@@ -293,10 +291,14 @@ final class KernelFailures {
                         + " the kernel cannot continue until " + record.getLong(EXPECTED)
                         + " are taken; see whether that rank is stuck and what threads"
                         + " named ep4j-proxy do (jstack), give these threads processors (ep.proxy.threads), or raise ep.timeout",
-                phase(),
-                peer,
-                record.getLong(EXPECTED),
-                record.getLong(SEEN));
+                about(peer));
+    }
+
+    private EpFailure about(int peer) {
+        return waits.about(phase(), peer)
+                .expected(record.getLong(EXPECTED))
+                .seen(record.getLong(SEEN))
+                .build();
     }
 
     private String phase() {

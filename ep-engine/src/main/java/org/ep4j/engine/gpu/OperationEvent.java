@@ -69,8 +69,8 @@ final class OperationEvent implements EpEvent {
     }
 
     @Override
-    public void await(Duration deadline) {
-        operations.await(this, deadline);
+    public void await(Duration timeout) {
+        operations.await(this, timeout);
     }
 
     /** Lets later work on {@code stream} wait for it. */

@@ -10,6 +10,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.ep4j.EpEvent;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
@@ -423,10 +424,8 @@ final class Operations {
                 throw new EpTimeoutException(
                         "event not done after " + deadline + ": " + event
                                 + "; pass a longer deadline, or check the work that was queued before the event",
-                        "event",
-                        -1,
-                        1,
-                        0);
+                        EpFailure.builder("event", -1).expected(1).build(),
+                        EpException.Recourse.FIX_CALL);
             }
             if (now - checked > 1_000_000) {
                 checked = now;
@@ -478,10 +477,8 @@ final class Operations {
         throw new EpTimeoutException(
                 "the call before this one did not end in " + timeout.toMillis()
                         + " ms; check the thread that runs it, or raise ep.timeout",
-                "queue",
-                -1,
-                1,
-                0);
+                EpFailure.builder("queue", -1).expected(1).build(),
+                EpException.Recourse.FIX_CALL);
     }
 
     private void checkOpen() {

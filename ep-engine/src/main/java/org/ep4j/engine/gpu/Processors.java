@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.RankProfile;
 
 /**
  * How many blocks, one on each multiprocessor, move rows of one buffer.
@@ -79,8 +79,8 @@ final class Processors implements AutoCloseable {
         Processors made = new Processors(
                 device.id(),
                 device.facts().processors(),
-                config.get(EpKeys.SMS),
-                config.get(EpKeys.LOW_LATENCY_SMS),
+                EpKeys.GPU_SMS.get(config),
+                EpKeys.LOW_LATENCY_SMS.get(config),
                 shape.maxLowLatencyTokens() > 0,
                 group,
                 rank);

@@ -2,10 +2,11 @@ package org.ep4j.engine.gpu;
 
 import java.util.Collection;
 import java.util.Optional;
+import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.collective.MappedBackend;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.EpBackend;
 
 /**
@@ -19,7 +20,7 @@ public final class Publishing {
 
     /** Whether kernels are to publish by relaxed stores. */
     static boolean isRelaxed(EpConfig config) {
-        return config.get(EpKeys.PUBLISH).equals("relaxed");
+        return EpKeys.GPU_PUBLISH.get(config).equals("relaxed");
     }
 
     /**
@@ -30,22 +31,22 @@ public final class Publishing {
      */
     public static void check(GpuDevice device, Collection<EpBackend> backends, EpConfig config) {
         if (isRelaxed(config)) {
-            device.unfitForRelaxedStores().or(() -> unfit(backends)).ifPresent(reason -> {
+            device.relaxedStoresRefusal().or(() -> unfit(backends)).ifPresent(reason -> {
                 throw new EpUnavailableException(
-                        "relaxed stores (" + EpKeys.PUBLISH.name() + "=relaxed) cannot publish on " + device.id() + ": "
-                                + reason + "; leave " + EpKeys.PUBLISH.name() + " at release");
+                        "relaxed stores (" + EpKeys.GPU_PUBLISH.name() + "=relaxed) cannot publish on " + device.id()
+                                + ": " + reason + "; leave " + EpKeys.GPU_PUBLISH.name() + " at release");
             });
         }
     }
 
     private static Optional<String> unfit(Collection<EpBackend> backends) {
-        Optional<EpBackend> allocator =
-                backends.stream().filter(EpBackend::allocates).findFirst();
-        if (allocator.isEmpty()) {
-            return Optional.of("its symmetric memory is cached, because no backend maps it");
+        for (EpBackend backend : backends) {
+            Optional<AllocatesMemory> allocator = backend.as(AllocatesMemory.class)
+                    .filter(one -> one.purposes().contains(Purpose.MAPPED));
+            if (allocator.isPresent()) {
+                return allocator.get().relaxedStoresRefusal().map(reason -> reason + " (backend " + backend.id() + ")");
+            }
         }
-        return allocator.get() instanceof MappedBackend mapped
-                ? mapped.detour().map(peer -> peer + ", where an acknowledged write may not have arrived yet")
-                : Optional.of("symmetric memory that " + allocator.get().id() + " maps may be cached");
+        return Optional.of("its symmetric memory is cached, because no backend maps it");
     }
 }

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ExposedMemory.Kind;
@@ -51,9 +51,10 @@ public record Registrable(List<Kind> kinds, List<String> reasons) {
 
     /** What a probe tells of it. */
     public Check check(String code, EpConfig config) {
-        if (config.get(EpKeys.WINDOW).equals("host")) {
+        if (EpKeys.GPU_WINDOW.get(config).equals("host")) {
             return Check.pass(
-                    code, "bytes go through pinned memory of the host, because " + EpKeys.WINDOW.name() + " is host");
+                    code,
+                    "bytes go through pinned memory of the host, because " + EpKeys.GPU_WINDOW.name() + " is host");
         }
         return kinds.isEmpty()
                 ? Check.warn(

@@ -10,8 +10,8 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.DeviceAllocation;
+import org.ep4j.EpConfig;
 import org.ep4j.EpPeerLostException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
@@ -23,7 +23,7 @@ import org.ep4j.engine.proxy.ProxyThreads;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.HostPosted;
 import org.jspecify.annotations.Nullable;
 
@@ -83,7 +83,7 @@ final class Remotes implements Posting {
     Remotes(
             GpuDevice device,
             Copies copies,
-            EpPlan plan,
+            GroupPlan plan,
             SymmetricMemory symmetric,
             GpuWindow window,
             BufferLayout layout,
@@ -109,9 +109,9 @@ final class Remotes implements Posting {
         }
         List<Integer> remotes = GpuWindow.remotes(plan, symmetric.rank());
         int wanted = Math.max(1, plan.proxies(symmetric.rank()));
-        this.ringCount = Math.max(1, Math.min(remotes.size(), wanted * config.get(EpKeys.PROXY_RINGS)));
+        this.ringCount = Math.max(1, Math.min(remotes.size(), wanted * EpKeys.PROXY_RINGS.get(config)));
         this.threadCount = Math.min(wanted, ringCount);
-        int commands = config.get(EpKeys.PROXY_RING_COMMANDS);
+        int commands = EpKeys.PROXY_RING_COMMANDS.get(config);
         long ringBytes = CommandRing.bytes(commands);
         this.ringMemory = device.allocatePinned(ringCount * ringBytes);
         owned.push(ringMemory::close);
@@ -132,10 +132,10 @@ final class Remotes implements Posting {
                 this::lookAtArrivals,
                 this::failed,
                 Optional.empty(),
-                config.get(EpKeys.PROXY_IDLE_SPIN));
+                EpKeys.PROXY_IDLE_SPIN.get(config));
     }
 
-    private ByteBuffer table(EpPlan plan, Rails rails, List<Integer> remotes, long ringBytes, int commands) {
+    private ByteBuffer table(GroupPlan plan, Rails rails, List<Integer> remotes, long ringBytes, int commands) {
         WindowLayout at = window.layout();
         long base = window.address();
         int me = symmetric.rank();
@@ -172,9 +172,9 @@ final class Remotes implements Posting {
                 return;
             }
             if (window.layout().isLowLatency(target)) {
-                posted.writeMessage(peer, target, source, bytes);
+                posted.putMessage(peer, target, source, bytes);
             } else {
-                posted.write(peer, target, source, bytes);
+                posted.put(peer, target, source, bytes);
             }
         }
 
@@ -183,7 +183,7 @@ final class Remotes implements Posting {
         public void advance(int ring, int peer, int counter, long value) {
             HostPosted posted = posted(peer);
             if (!silent[peer].get()) {
-                posted.advance(peer, counter, value);
+                posted.signal(peer, counter, value);
             }
         }
 
@@ -270,7 +270,7 @@ final class Remotes implements Posting {
         for (int c = 0; c < AWAITED.size(); c++) {
             int number = BufferLayout.number(AWAITED.get(c));
             try {
-                long value = posted.seen(number, source);
+                long value = posted.counter(number, source);
                 if (value > shown[source][number]) {
                     come[source][number] = value;
                     any = true;

@@ -1,10 +1,12 @@
 package org.ep4j.engine.gpu;
 
-import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.UnaryOperator;
+import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.spi.HostPosted;
 
 /**
@@ -15,9 +17,16 @@ final class SharedPosted implements HostPosted {
     private final HostPosted posted;
     private final ReentrantLock[] locks;
     private final long[][] told;
+    private final UnaryOperator<EpFailure> known;
 
-    SharedPosted(HostPosted posted, int ranks) {
+    /**
+     * Shares what posts to the ranks of a group.
+     *
+     * @param known adds what is known of a rank to a failure
+     */
+    SharedPosted(HostPosted posted, int ranks, UnaryOperator<EpFailure> known) {
         this.posted = posted;
+        this.known = known;
         this.locks = new ReentrantLock[ranks];
         this.told = new long[ranks][COUNTERS];
         for (int r = 0; r < ranks; r++) {
@@ -26,31 +35,31 @@ final class SharedPosted implements HostPosted {
     }
 
     @Override
-    public void write(int peer, long target, long source, long bytes) {
+    public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
         locks[peer].lock();
         try {
-            posted.write(peer, target, source, bytes);
+            posted.put(peer, targetOffset, sourceOffset, bytes);
         } finally {
             locks[peer].unlock();
         }
     }
 
     @Override
-    public void writeMessage(int peer, long target, long source, long bytes) {
+    public void putMessage(int peer, long targetOffset, long sourceOffset, long bytes) {
         locks[peer].lock();
         try {
-            posted.writeMessage(peer, target, source, bytes);
+            posted.putMessage(peer, targetOffset, sourceOffset, bytes);
         } finally {
             locks[peer].unlock();
         }
     }
 
     @Override
-    public void advance(int peer, int counter, long value) {
+    public void signal(int peer, int counter, long value) {
         locks[peer].lock();
         try {
             if (value > told[peer][counter]) {
-                posted.advance(peer, counter, value);
+                posted.signal(peer, counter, value);
                 told[peer][counter] = value;
             }
         } finally {
@@ -59,42 +68,41 @@ final class SharedPosted implements HostPosted {
     }
 
     @Override
-    public void checkWhileWaiting(Runnable check) {
-        posted.checkWhileWaiting(check);
+    public void setWaitCheck(Runnable check) {
+        posted.setWaitCheck(check);
     }
 
     @Override
-    public long seen(int counter, int source) {
-        return posted.seen(counter, source);
+    public long counter(int counter, int source) {
+        return posted.counter(counter, source);
     }
 
     /** Whoever holds the peer may wait inside of the backend until a later deadline than this one. */
     @Override
-    public void drain(int peer, Duration deadline) {
-        Duration left = locks[peer].tryLock() ? deadline : lock(peer, deadline);
+    public void flush(int peer, long deadlineNanos) {
+        if (!locks[peer].tryLock()) {
+            lock(peer, Deadline.at(deadlineNanos));
+        }
         try {
-            posted.drain(peer, left);
+            posted.flush(peer, deadlineNanos);
         } finally {
             locks[peer].unlock();
         }
     }
 
-    private Duration lock(int peer, Duration deadline) {
-        long start = System.nanoTime();
+    private void lock(int peer, Deadline deadline) {
         try {
-            if (locks[peer].tryLock(deadline.toNanos(), TimeUnit.NANOSECONDS)) {
-                return Duration.ofNanos(Math.max(1, deadline.toNanos() - (System.nanoTime() - start)));
+            if (locks[peer].tryLock(deadline.nanoTime() - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                return;
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new EpStateException("interrupted while waiting for writes posted to rank " + peer);
         }
         throw new EpTimeoutException(
-                "a thread has been inside a call that posts to rank " + peer + " for " + deadline.toMillis()
+                "a thread has been inside a call that posts to rank " + peer + " for "
+                        + deadline.whole().toMillis()
                         + " ms; check whether that rank accepts data, and what threads named ep4j-proxy do (jstack)",
-                "drain",
-                peer,
-                0,
-                1);
+                known.apply(EpFailure.builder("drain", peer).seen(1).build()));
     }
 }

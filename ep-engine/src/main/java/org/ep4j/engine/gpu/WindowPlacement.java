@@ -6,16 +6,16 @@ import java.util.List;
 import java.util.Optional;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.ExposedMemory.Kind;
-import org.ep4j.spi.RegistersDeviceMemory;
+import org.ep4j.spi.RegistersMemory;
 
 /**
  * Decides where the window of a GPU lies, and makes it: memory of the GPU that all backends register as dma-buf, else by its
@@ -25,23 +25,25 @@ public final class WindowPlacement {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     private final GpuDevice device;
-    private final EpPlan plan;
+    private final GroupPlan plan;
     private final int rank;
-    private final List<EpBackend> backends;
+    private final List<RegistersMemory> backends;
     private final String wanted;
 
     /**
      * For a rank of a plan.
      *
-     * @param backends those of the rank that are open
+     * @param backends open backends of the rank that register memory
      */
-    public WindowPlacement(GpuDevice device, EpPlan plan, int rank, Collection<EpBackend> backends, EpConfig config) {
+    public WindowPlacement(
+            GpuDevice device, GroupPlan plan, int rank, Collection<EpBackend> backends, EpConfig config) {
         this.device = device;
         this.plan = plan;
         this.rank = rank;
-        this.backends =
-                backends.stream().filter(backend -> !backend.allocates()).toList();
-        this.wanted = config.get(EpKeys.WINDOW);
+        this.backends = backends.stream()
+                .flatMap(backend -> backend.as(RegistersMemory.class).stream())
+                .toList();
+        this.wanted = EpKeys.GPU_WINDOW.get(config);
     }
 
     /**
@@ -70,8 +72,8 @@ public final class WindowPlacement {
         if (wanted.equals("device")) {
             throw new EpUnavailableException(
                     label() + " is set to exchange data through memory of " + device.id() + " ("
-                            + EpKeys.WINDOW.name() + "=device), but NICs cannot reach this memory: " + why
-                            + "; fix this, or set " + EpKeys.WINDOW.name() + " to auto, to use memory of the host");
+                            + EpKeys.GPU_WINDOW.name() + "=device), but NICs cannot reach this memory: " + why
+                            + "; fix this, or set " + EpKeys.GPU_WINDOW.name() + " to auto, to use memory of the host");
         }
         LOG.log(
                 tried ? System.Logger.Level.WARNING : System.Logger.Level.INFO,
@@ -92,10 +94,7 @@ public final class WindowPlacement {
 
     private Optional<String> refusal(Kind kind) {
         return backends.stream()
-                .flatMap(backend -> (backend instanceof RegistersDeviceMemory registers
-                                ? registers.refusal(kind)
-                                : Optional.of(backend.id() + " registers only memory of the host"))
-                        .stream())
+                .flatMap(backend -> backend.refusal(kind).stream())
                 .findFirst();
     }
 
@@ -105,7 +104,7 @@ public final class WindowPlacement {
                 .map(nic -> nic.name() + " is too far from the GPU ("
                         + nic.distance().type()
                         + ") for GPUDirect RDMA; if this distance is wrong, as in a virtual machine that hides PCIe switches, set "
-                        + EpKeys.WINDOW.name() + "=device");
+                        + EpKeys.GPU_WINDOW.name() + "=device");
     }
 
     private Optional<String> doubt() {
@@ -118,6 +117,7 @@ public final class WindowPlacement {
         try {
             allocation = device.allocateShared(whole);
         } catch (EpException e) {
+            requireWorking(e);
             reasons.add(String.valueOf(e.getMessage()));
             return Optional.empty();
         }
@@ -139,8 +139,16 @@ public final class WindowPlacement {
         try {
             return Optional.of(window(layout, kind, allocation));
         } catch (EpException e) {
+            requireWorking(e);
             reasons.add(kind + ": " + e.getMessage());
             return Optional.empty();
+        }
+    }
+
+    /** A GPU that refuses all further work has no other place for the window either. */
+    private static void requireWorking(EpException e) {
+        if (e.recourse() == EpException.Recourse.RESTART_PROCESS) {
+            throw e;
         }
     }
 
@@ -150,8 +158,9 @@ public final class WindowPlacement {
         DeviceMemory memory = allocation.memory().slice(0, layout.bytes());
         Optional<NicMemory.File> file = kind == Kind.DMA_BUF ? Optional.of(nics.export(memory)) : Optional.empty();
         try {
-            ExposedMemory exposed = new ExposedMemory(memory, file.map(NicMemory.File::dmaBuf));
-            backends.forEach(backend -> ((RegistersDeviceMemory) backend).tryRegister(exposed));
+            ExposedMemory exposed =
+                    file.map(made -> ExposedMemory.of(memory, made.dmaBuf())).orElseGet(() -> ExposedMemory.of(memory));
+            backends.forEach(backend -> backend.tryRegister(exposed));
             return GpuWindow.hostPosted(
                     layout,
                     exposed,

@@ -51,7 +51,7 @@ public final class HipDevice extends DriverDevice {
     }
 
     @Override
-    public Optional<String> unfitForRelaxedStores() {
+    public Optional<String> relaxedStoresRefusal() {
         if (HipArchitecture.of(facts().architecture()).isEmpty()) {
             return Optional.of("ep4j supports relaxed stores only on " + HipArchitecture.served() + ", and " + id()
                     + " is a " + facts().architecture());

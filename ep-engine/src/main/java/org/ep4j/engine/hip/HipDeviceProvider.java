@@ -2,9 +2,7 @@ package org.ep4j.engine.hip;
 
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
@@ -14,6 +12,7 @@ import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.GpuDriver;
 import org.ep4j.engine.driver.KernelCache;
 import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 
 /**
@@ -47,13 +46,13 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
     }
 
     @Override
-    protected void check(ProbeRequest request, List<Check> checks, Map<String, String> facts) {
+    protected void check(ProbeRequest request, ProbeReport.Builder report) {
         HipRuntime runtime = HipRuntime.load();
         DriverErrors errors = new DriverErrors(runtime);
         errors.check(runtime.init(), "hipInit");
         HipVersion version = runtime.version();
-        facts.put("runtime", version.toString());
-        checks.add(
+        report.fact("runtime", version.toString());
+        report.check(
                 version.isAtLeast(HipVersion.OLDEST)
                         ? Check.pass("EP-HIP-001", "HIP " + version)
                         : Check.fail(
@@ -62,20 +61,21 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
                                 "install ROCm " + HipVersion.OLDEST + " or newer"));
         Device device = request.device();
         int count = errors.read("hipGetDeviceCount", runtime::deviceCount);
-        checks.addAll(
-                device.ordinal() < count
-                        ? gpu(runtime, errors, device, request.deadline(), facts)
-                        : List.of(absent("EP-HIP-003", device, count, runtime)));
+        if (device.ordinal() < count) {
+            gpu(runtime, errors, device, request.timeout(), report);
+        } else {
+            report.check(absent("EP-HIP-003", device, count, runtime));
+        }
     }
 
-    private static List<Check> gpu(
-            HipRuntime runtime, DriverErrors errors, Device device, Duration deadline, Map<String, String> facts) {
+    private static void gpu(
+            HipRuntime runtime, DriverErrors errors, Device device, Duration timeout, ProbeReport.Builder report) {
         int ordinal = device.ordinal();
         String name = errors.readText("hipDeviceGetName", out -> runtime.name(out, out.length, ordinal));
         String bus = errors.readText("hipDeviceGetPCIBusId", out -> runtime.busId(out, out.length, ordinal));
         String architecture = runtime.architecture(ordinal);
-        facts.put("architecture", HipArchitecture.target(architecture));
-        facts.put("bus", bus.toLowerCase(Locale.ROOT));
+        report.fact("architecture", HipArchitecture.target(architecture));
+        report.fact("bus", bus.toLowerCase(Locale.ROOT));
         String detail = device + " is " + name + ", " + architecture + ", at " + bus;
         Check gpu = HipArchitecture.of(architecture).isPresent()
                 ? Check.pass("EP-HIP-003", detail)
@@ -85,10 +85,13 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
                         "ep4j is made for " + HipArchitecture.served()
                                 + " and was never tested on this architecture: before you use this GPU,"
                                 + " run ./ep conformance");
-        return List.of(gpu, compiler(architecture, deadline), HipQueues.check(System.getenv(), device));
+        // All or none of them are in the report.
+        Check compiler = compiler(architecture, timeout);
+        Check queues = HipQueues.check(System.getenv(), device);
+        report.check(gpu).check(compiler).check(queues);
     }
 
-    private static Check compiler(String architecture, Duration deadline) {
+    private static Check compiler(String architecture, Duration timeout) {
         HipInstallation installation = HipInstallation.find(System.getenv(), Path.of("/"));
         Optional<HipVersion> version = installation.compilerVersion();
         if (HipArchitecture.isKnown(architecture, version)) {
@@ -100,7 +103,7 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
                 + installation.compiler();
         String target = HipArchitecture.target(architecture);
         try {
-            new HipCompiler(installation, KernelCache.of(System.getenv()), deadline).tryOut(architecture);
+            new HipCompiler(installation, KernelCache.of(System.getenv()), timeout).tryOut(architecture);
             return Check.pass(
                     "EP-HIP-004",
                     what + " compiles for " + target + ", although ep4j does not list this version for that"

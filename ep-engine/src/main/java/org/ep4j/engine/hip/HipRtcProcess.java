@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 
@@ -142,10 +143,8 @@ final class HipRtcProcess {
             throw new EpTimeoutException(
                     asked(target) + " did not answer within " + deadline.toMillis() + " ms and was ended; "
                             + HipArchitecture.remedy(target),
-                    "compilation",
-                    -1,
-                    1,
-                    0);
+                    EpFailure.builder("compilation", -1).expected(1).build(),
+                    EpException.Recourse.INSTALL);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new EpException("interrupted while HIPRTC compiled for " + target + " in a separate process", e);

@@ -2,6 +2,7 @@ package org.ep4j.engine.host;
 
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicReference;
+import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -28,7 +29,6 @@ import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
-import org.ep4j.spi.Bootstrap;
 
 final class HostBuffer extends EngineBuffer {
     private final HostState state;
@@ -83,12 +83,7 @@ final class HostBuffer extends EngineBuffer {
         requireOpen();
         int tokens = state.checks().layoutTokens(topkIds);
         return RoutingLayout.of(
-                topkIds,
-                tokens,
-                state.shape(),
-                state.placement(),
-                state.waits().mask(),
-                group().plan().hostIndex());
+                topkIds, tokens, state.shape(), state.placement(), state.waits().mask(), group().plan());
     }
 
     @Override

@@ -4,15 +4,16 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
@@ -26,7 +27,7 @@ import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
 
 /** Makes buffers of the host engine. */
 public final class HostBuffers {
@@ -73,6 +74,7 @@ public final class HostBuffers {
     /**
      * Makes a buffer over symmetric memory.
      *
+     * @param plan of the group
      * @param size of the buffer
      * @param rails of the plan
      * @param symmetric memory of all ranks
@@ -81,6 +83,7 @@ public final class HostBuffers {
      */
     public static EpBuffer create(
             EpGroup group,
+            GroupPlan plan,
             Bootstrap bootstrap,
             String name,
             EpShape shape,
@@ -90,7 +93,7 @@ public final class HostBuffers {
             Runnable freeSymmetric,
             Recoverer.Way way,
             EpConfig config) {
-        Duration timeout = config.get(EpKeys.TIMEOUT);
+        Duration timeout = EpKeys.TIMEOUT.get(config);
         int ranks = group.size();
         int rank = group.rank();
         ExpertPlacement placement = shape.placementFor(ranks);
@@ -101,7 +104,7 @@ public final class HostBuffers {
         };
         try {
             Optional<Futex> futex = Futex.ofThisMachine(Waits.LONGEST_SLEEP);
-            int hostRanks = group.plan().hostRanks(rank).size();
+            int hostRanks = plan.hostRanks(rank).size();
             Rows rowLoops = Rows.of(config);
             LocalLayout local = new LocalLayout(shape, placement, rank);
             HostState.Region high = allocate(group.device(), local.highThroughputBytes(), owned);
@@ -109,7 +112,7 @@ public final class HostBuffers {
                     allocate(group.device(), local.lowLatencyBytes(), owned),
                     allocate(group.device(), local.lowLatencyBytes(), owned));
             Peers<HostMemory> peers = new Peers<>(
-                    group.plan(),
+                    plan,
                     layout(shape, ranks, rails),
                     symmetric,
                     memory -> HostMemory.of(memory, futex),
@@ -118,7 +121,7 @@ public final class HostBuffers {
             HostState state =
                     new HostState(shape, placement, peers, rails, waits, rowLoops, new HostViews(), local, high, low);
             HostBuffer buffer = new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
-            buffer.numberFrom(config.get(EpKeys.FIRST_NUMBER));
+            buffer.numberFrom(EpKeys.FIRST_NUMBER.get(config));
             return buffer;
         } catch (RuntimeException | Error e) {
             free.run();

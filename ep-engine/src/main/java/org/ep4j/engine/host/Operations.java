@@ -8,6 +8,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
+import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
@@ -104,10 +106,8 @@ final class Operations {
         throw new EpTimeoutException(
                 "the operation before this one on " + name + " did not end in "
                         + deadline.whole().toMillis() + " ms; check the thread that runs it, or raise ep.timeout",
-                "queue",
-                -1,
-                1,
-                0);
+                EpFailure.builder("queue", -1).expected(1).build(),
+                EpException.Recourse.FIX_CALL);
     }
 
     private static Duration remaining(Deadline deadline) {

@@ -9,15 +9,18 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
+import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
-import org.ep4j.spi.NanoClock;
+import org.ep4j.engine.collective.NanoClock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,6 +59,7 @@ public final class BufferMembership implements RecoveryWatch {
     private final long[] heard;
 
     private final Silence silence;
+    private final UnaryOperator<EpFailure> known;
     private byte[] sent = {};
     private AcceptorRecord stored;
 
@@ -105,6 +109,7 @@ public final class BufferMembership implements RecoveryWatch {
      * @param locks prove which ranks are dead, and keep the records
      * @param bootstrap of all ranks
      * @param silence when a rank is given up of which nothing proves that it is dead
+     * @param known adds what is known of a rank to a failure
      * @throws org.ep4j.EpResourceException if there is no room for this rank's record
      */
     public BufferMembership(
@@ -113,10 +118,12 @@ public final class BufferMembership implements RecoveryWatch {
             LivenessLocks locks,
             Bootstrap bootstrap,
             NanoClock clock,
-            Silence silence) {
+            Silence silence,
+            UnaryOperator<EpFailure> known) {
         this.self = bootstrap.rank();
         this.buffer = buffer;
         this.silence = silence;
+        this.known = known;
         this.slots = new ControlSlots(self, memory);
         this.locks = locks;
         this.bootstrap = bootstrap;
@@ -130,7 +137,7 @@ public final class BufferMembership implements RecoveryWatch {
         this.heard = new long[ranks];
         this.stored = agreement.record();
         locks.reserve(buffer, codec.recordBytes());
-        memory.posted().values().forEach(posted -> posted.checkWhileWaiting(() -> requireMember("recover")));
+        memory.posted().values().forEach(posted -> posted.setWaitCheck(() -> requireMember("recover")));
     }
 
     /** Bytes of memory that each rank needs, a multiple of a page. */
@@ -238,7 +245,7 @@ public final class BufferMembership implements RecoveryWatch {
             return Optional.of(move.run(new SlotBootstrap(this, epochTried, members), members, epochTried));
         } catch (RuntimeException | Error e) {
             // What failed may be a consequence: a member that gives up the move removes what others were about to map.
-            if (e instanceof Error || !isOver(epochTried)) {
+            if (e instanceof Error || needsNewProcess(e) || !isOver(epochTried)) {
                 try {
                     sendLast(members, end);
                 } catch (RuntimeException other) {
@@ -247,16 +254,22 @@ public final class BufferMembership implements RecoveryWatch {
                 throw e;
             }
             if (clock.nanoTime() - end >= 0) {
-                throw new EpTimeoutException(
+                EpTimeoutException late = new EpTimeoutException(
                         "recover was not complete after " + millis + " ms: " + e.getMessage() + "; call recover again",
-                        "recover",
-                        -1,
-                        epochTried + 1,
-                        epochTried);
+                        EpFailure.builder("recover", -1)
+                                .expected(epochTried + 1)
+                                .seen(epochTried)
+                                .build());
+                late.initCause(e);
+                throw late;
             }
             LOG.log(System.Logger.Level.DEBUG, "this rank gives up its attempt to recover into epoch " + epochTried, e);
             return Optional.empty();
         }
+    }
+
+    private static boolean needsNewProcess(Throwable e) {
+        return e instanceof EpException failure && failure.recourse() == EpException.Recourse.RESTART_PROCESS;
     }
 
     /** Ranks count as silent from now on at the earliest; from before if an earlier call of recover has just failed. */
@@ -554,7 +567,8 @@ public final class BufferMembership implements RecoveryWatch {
     public void requireReady() {
         if (isRecovering()) {
             throw new EpStateException(
-                    "recovery of this buffer is not complete; call recover again before the next operation");
+                    "recovery of this buffer is not complete; call recover again before the next operation",
+                    EpException.Recourse.RECOVER);
         }
         // A rank that was left out may have begun to take messages since. One that has not costs a moment.
         if (slots.owesAny() && clock.nanoTime() - owedAt > OWED_NANOS) {
@@ -600,8 +614,8 @@ public final class BufferMembership implements RecoveryWatch {
     private EpPeerLostException expelled(String phase) {
         return new EpPeerLostException(
                 "the other ranks have left this rank (" + self + ") out and continue without it; close the buffer",
-                self,
-                phase);
+                EpFailure.builder(phase, self).build(),
+                EpException.Recourse.REJOIN);
     }
 
     private RuntimeException undecided(long millis) {
@@ -634,10 +648,10 @@ public final class BufferMembership implements RecoveryWatch {
                                     : "rank " + missing
                                             + ", which is not known to be lost; call recover on all ranks, or"
                                             + " end the process of that rank"),
-                    "recover",
-                    missing,
-                    membership.epoch() + 1,
-                    membership.epoch());
+                    known.apply(EpFailure.builder("recover", missing)
+                            .expected(membership.epoch() + 1)
+                            .seen(membership.epoch())
+                            .build()));
         }
         return new EpNoMajorityException(
                 "this rank (" + self + ") cannot recover: of the " + unproved + " ranks not proved dead, only "

@@ -49,8 +49,11 @@ public final class ControlSlots {
     /** So many times in a row a connection may be in use before a message waits for {@link #TURN}. */
     private static final int BUSY_TRIES = 32;
 
-    /** How long a message then waits: long enough for some large writes, and short if the peer has stopped. */
-    private static final Duration TURN = Duration.ofMillis(5);
+    /**
+     * How long a message then waits, first for the thread that uses the connection and then for the writes in flight: long
+     * enough for some large writes of each, and short if the peer has stopped.
+     */
+    private static final Duration TURN = Duration.ofMillis(10);
 
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
@@ -193,10 +196,10 @@ public final class ControlSlots {
                 Message message = one.getValue();
                 long staged = slotsBytes(ranks()) + offset(to, slot);
                 write(own, staged, message.version, message.bytes);
-                posting.posted.writeMessage(to, offset(self, slot), staged, HEAD + padded(message.bytes.length));
+                posting.posted.putMessage(to, offset(self, slot), staged, HEAD + padded(message.bytes.length));
             }
             posting.posts++;
-            posting.posted.advance(to, COUNTER, posting.posts);
+            posting.posted.signal(to, COUNTER, posting.posts);
             posting.owed.clear();
         } catch (EpTimeoutException e) {
             // Another thread has filled the queue meanwhile.
@@ -219,7 +222,7 @@ public final class ControlSlots {
         }
         posting.busy = 0;
         mayDrain = false;
-        posting.posted.drain(to, TURN);
+        posting.posted.flush(to, System.nanoTime() + TURN.toNanos());
         // A peer that has stopped still takes nothing.
         return posting.posted.isIdle(to);
     }
@@ -238,7 +241,7 @@ public final class ControlSlots {
 
     /** Passes on a loss of another rank than the peer: of this one, which was left out. */
     private static void requireAbout(int peer, EpPeerLostException e) {
-        if (e.peer() != peer) {
+        if (e.failure().peer() != peer) {
             throw e;
         }
     }

@@ -19,11 +19,12 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
+import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.spi.MemberState;
 
 /**
  * The lock that this rank holds for life, and those of its peers on the same host. The kernel releases the lock of a process that
@@ -224,8 +225,10 @@ public final class LivenessLocks implements AutoCloseable {
      */
     synchronized void reserve(int buffer, int length) {
         if (offset(buffer + 1, 0, length) > MEMORY) {
-            throw new EpResourceException("buffer number " + buffer
-                    + " is above the limit of this group (closed buffers count, too); join a new group");
+            throw new EpResourceException(
+                    "buffer number " + buffer
+                            + " is above the limit of this group (closed buffers count, too); join a new group",
+                    EpException.Recourse.REJOIN);
         }
         own.ifPresent(file -> {
             try {

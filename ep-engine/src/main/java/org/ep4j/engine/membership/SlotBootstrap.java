@@ -8,10 +8,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.zip.CRC32C;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
 
 /**
  * All-gathers among the members of one epoch, through {@link ControlSlots}: for the steps in which a buffer moves, which need no
@@ -75,7 +76,8 @@ final class SlotBootstrap implements Bootstrap {
     @Override
     public List<byte[]> allGather(String tag, byte[] mine, Duration deadline) {
         if (progress.broken) {
-            throw new EpException("an earlier step of the recovery has not ended on this rank");
+            throw new EpException(
+                    "an earlier step of the recovery has not ended on this rank", EpException.Recourse.RECOVER);
         }
         progress.broken = true;
         List<byte[]> all = gather(tag, mine, deadline);
@@ -100,9 +102,11 @@ final class SlotBootstrap implements Bootstrap {
                 }
                 ByteBuffer message = ByteBuffer.wrap(receive(i, tag, end, deadline));
                 if (message.getLong() != name) {
-                    throw new EpException("rank " + members.get(i) + " is at another step of the recovery than \"" + tag
-                            + "\": that rank failed at an earlier step, or a backend has a defect; see the log of that"
-                            + " rank, then call recover again");
+                    throw new EpException(
+                            "rank " + members.get(i) + " is at another step of the recovery than \"" + tag
+                                    + "\": that rank failed at an earlier step, or a backend has a defect; see the log of that"
+                                    + " rank, then call recover again",
+                            EpException.Recourse.RECOVER);
                 }
                 lengths[i] = message.getLong();
                 most = Math.max(most, lengths[i]);
@@ -147,10 +151,10 @@ final class SlotBootstrap implements Bootstrap {
                 throw new EpTimeoutException(
                         "rank " + rank + " did not take part in \"" + tag + "\", a step of the recovery, within "
                                 + deadline.toMillis() + " ms",
-                        "recover",
-                        member,
-                        progress.rounds[rank],
-                        Math.max(0, (membership.slots().version(rank, slot(rank)) & 0xFFFF_FFFFL) - 1));
+                        EpFailure.builder("recover", member)
+                                .expected(progress.rounds[rank])
+                                .seen(Math.max(0, (membership.slots().version(rank, slot(rank)) & 0xFFFF_FFFFL) - 1))
+                                .build());
             }
             backoff.pause();
         }

@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
 
 /**
  * A bootstrap that also knows what the locks of the peers on this host prove. So a rank finds dead peers of its host by itself,

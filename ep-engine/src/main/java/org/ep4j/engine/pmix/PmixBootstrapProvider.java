@@ -3,16 +3,16 @@ package org.ep4j.engine.pmix;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.spi.BootstrapProvider;
 
 /**
  * Starts under launchers that speak PMIx, such as {@code mpirun} of Open MPI and {@code srun --mpi=pmix}, seen by {@code
- * PMIX_RANK} and {@code PMIX_NAMESPACE}. PMIx gives rank and size and tells where rank 0 serves; the group itself is that of
- * {@link Bootstraps#wiredUp}. PMIx is left before the group is used, so MPI may use it as well.
+ * PMIX_RANK} and {@code PMIX_NAMESPACE}. PMIx gives rank and size, and carries the address of rank 0; the group
+ * itself is made by {@link Bootstrap#over}. PMIx is left before the group is used, so MPI may use it as well.
  *
  * <p>Where one of torchrun's {@code RANK} and {@code WORLD_SIZE} is set, it is not meant. {@code MASTER_ADDR} and {@code MASTER_PORT} say
  * nothing about a process, so jobs hand them to all of them under any launcher; they are not read here.
@@ -46,12 +46,12 @@ public final class PmixBootstrapProvider implements BootstrapProvider {
      */
     @Override
     public Bootstrap join(Map<String, String> environment, EpConfig config) {
-        Duration deadline = config.get(EpKeys.SETUP_TIMEOUT);
+        Duration deadline = EpKeys.SETUP_TIMEOUT.get(config);
         PmixLibrary library = PmixLibrary.load();
         try (PmixSession session = new PmixSession(library, number(), deadline)) {
             int rank = session.ask(PmixJob::rank, deadline);
             int size = session.ask(PmixJob::size, deadline);
-            return Bootstraps.wiredUp(rank, size, session, config);
+            return EngineBootstraps.over(rank, size, session, config);
         }
     }
 

@@ -3,7 +3,6 @@ package org.ep4j.engine.pmix;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
-import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -11,15 +10,16 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.spi.WireUp;
 
 /**
  * A membership for the time of a wire-up. Calls are made by a daemon thread, since they end when the launcher wants: one that
  * takes too long is left behind, and nothing is called after it.
  */
-final class PmixSession implements WireUp, AutoCloseable {
+final class PmixSession implements Bootstrap.Broadcast, AutoCloseable {
     private static final Logger LOG = System.getLogger(PmixSession.class.getName());
 
     /** Launchers answer this at once or never. */
@@ -57,13 +57,15 @@ final class PmixSession implements WireUp, AutoCloseable {
     }
 
     @Override
-    public byte[] share(Optional<byte[]> mine, Duration deadline) {
+    public byte[] fromRankZero(byte[] mine, Duration timeout) {
         String key = "ep4j.rendezvous." + number;
         String remedy =
                 "every process that mpirun or srun started must join the same number of times; check the output of the"
                         + " other processes to see what delays them";
-        return timed("PMIx_Fence", deadline, remedy, () -> {
-            mine.ifPresent(bytes -> job.put(key, bytes));
+        return timed("PMIx_Fence", timeout, remedy, () -> {
+            if (mine.length > 0) {
+                job.put(key, mine);
+            }
             job.fence();
             return job.get(0, key);
         });
@@ -80,7 +82,9 @@ final class PmixSession implements WireUp, AutoCloseable {
         } catch (TimeoutException e) {
             stuck = true;
             throw new EpTimeoutException(
-                    what + " did not end within " + deadline.toMillis() + "ms; " + remedy, "PMIx wire-up", -1, 1, 0);
+                    what + " did not end within " + deadline.toMillis() + "ms; " + remedy,
+                    EpFailure.builder("PMIx wire-up", -1).expected(1).build(),
+                    EpException.Recourse.REJOIN);
         } catch (ExecutionException e) {
             if (e.getCause() instanceof EpException cause) {
                 throw cause;

@@ -8,6 +8,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 
 /**
@@ -117,10 +118,10 @@ public final class ProxyThreads {
                             latch.getCount() + " of " + threads.size() + " threads " + name + "-* have not restarted"
                                     + " their rings within " + deadline.toMillis()
                                     + " ms: they are inside a call of the backend; see what they do (jstack)",
-                            "restart of proxy threads",
-                            -1,
-                            threads.size(),
-                            threads.size() - latch.getCount());
+                            EpFailure.builder("restart of proxy threads", -1)
+                                    .expected(threads.size())
+                                    .seen(threads.size() - latch.getCount())
+                                    .build());
                 } catch (InterruptedException e) {
                     interrupted = true;
                 }

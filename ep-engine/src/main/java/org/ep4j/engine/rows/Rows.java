@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.JniLibraryProblem;
@@ -49,7 +49,7 @@ public final class Rows {
      * @throws EpUnavailableException when the named variant does not run here, with the reason and what to do
      */
     public static Rows of(EpConfig config) {
-        String setting = config.get(EpKeys.HOST_ROWS);
+        String setting = EpKeys.HOST_ROWS.get(config);
         if (setting.equals(RowVariant.JAVA.setting())) {
             return java("as " + EpKeys.HOST_ROWS.name() + " says", "");
         }
@@ -57,7 +57,7 @@ public final class Rows {
         if (problem.isPresent()) {
             return withoutLibrary(setting, problem.get());
         }
-        return choose(setting, natives(), config.get(EpKeys.HOST_NON_TEMPORAL_BYTES));
+        return choose(setting, natives(), EpKeys.HOST_NON_TEMPORAL_BYTES.get(config));
     }
 
     static Rows withoutLibrary(String setting, JniLibraryProblem problem) {

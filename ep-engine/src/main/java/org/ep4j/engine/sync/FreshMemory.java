@@ -2,7 +2,7 @@ package org.ep4j.engine.sync;
 
 import java.time.Duration;
 import java.util.List;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.Bootstrap;
 
 /** Makes the memory into which a buffer moves when it recovers. */
 public interface FreshMemory {

@@ -8,13 +8,15 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Function;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.KnownPeers;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.Words;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.HostPosted;
 
 /**
@@ -30,7 +32,8 @@ public final class Peers<W extends Words> {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     private final int rank;
-    private final EpPlan plan;
+    private final GroupPlan plan;
+    private final KnownPeers known;
     private final BufferLayout layout;
     private final Function<DeviceMemory, W> access;
     private volatile List<W> stored = List.of();
@@ -55,13 +58,14 @@ public final class Peers<W extends Words> {
      * @param deadline of what is done before {@link #until} is called
      */
     public Peers(
-            EpPlan plan,
+            GroupPlan plan,
             BufferLayout layout,
             SymmetricMemory symmetric,
             Function<DeviceMemory, W> access,
             Deadline deadline) {
         this.plan = plan;
         this.rank = symmetric.rank();
+        this.known = new KnownPeers(plan, rank);
         this.layout = layout;
         this.deadline = deadline;
         this.access = access;
@@ -101,15 +105,18 @@ public final class Peers<W extends Words> {
                 fresh,
                 fresh.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0)),
                 fresh.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes()));
-        fresh.postedTo().values().forEach(posted -> posted.checkWhileWaiting(check));
+        fresh.postedTo().values().forEach(posted -> posted.setWaitCheck(check));
         postedFrom = fresh.postedFrom();
         stored = List.copyOf(all);
     }
 
-    /** Sets what ends calls that wait for room, here and in all memory that this moves to: see {@link HostPosted#checkWhileWaiting}. */
-    public void checkWhileWaiting(Runnable next) {
+    /**
+     * Sets what ends calls that wait for room, here and in all memory that this moves to: see
+     * {@link HostPosted#setWaitCheck}.
+     */
+    public void setWaitCheck(Runnable next) {
         check = next;
-        postedTo.values().forEach(peer -> peer.checkWhileWaiting(next));
+        postedTo.values().forEach(peer -> peer.setWaitCheck(next));
     }
 
     private Map<Integer, PostedPeer> postedTo(SymmetricMemory symmetric, long staging, long bytes) {
@@ -265,7 +272,7 @@ public final class Peers<W extends Words> {
     }
 
     private void ignoreLost(EpPeerLostException e) {
-        if (e.peer() == rank) {
+        if (e.failure().peer() == rank) {
             // The others have left this rank out.
             throw e;
         }
@@ -283,7 +290,7 @@ public final class Peers<W extends Words> {
             return local().getLongAcquire(layout.counter(counter, source));
         }
         int number = BufferLayout.number(counter);
-        long value = posted.seen(number, source);
+        long value = posted.counter(number, source);
         heard.accumulateAndGet(number * ranks() + source, value, Math::max);
         return value;
     }
@@ -362,5 +369,15 @@ public final class Peers<W extends Words> {
     /** Who a rank is and how it is reached, for messages. */
     public String label(int peer) {
         return plan.profiles().get(peer).label() + " over " + plan.backend(rank, peer);
+    }
+
+    /** Starts a failure with a rank, with what the plan knows of that rank; -1 for several ranks. */
+    public EpFailure.Builder about(String phase, int peer) {
+        return about(EpFailure.builder(phase, peer).build());
+    }
+
+    /** Adds what the plan knows of the peer. */
+    EpFailure.Builder about(EpFailure failure) {
+        return known.apply(failure).toBuilder();
     }
 }

@@ -1,6 +1,5 @@
 package org.ep4j.engine.sync;
 
-import java.time.Duration;
 import java.util.function.LongPredicate;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
@@ -46,8 +45,8 @@ final class PostedPeer {
         this.free = start;
     }
 
-    void checkWhileWaiting(Runnable check) {
-        posted.checkWhileWaiting(check);
+    void setWaitCheck(Runnable check) {
+        posted.setWaitCheck(check);
     }
 
     /**
@@ -83,7 +82,7 @@ final class PostedPeer {
     /** Ends a counted write. */
     void advance(Counter counter, long value) {
         flush();
-        posted.advance(peer, BufferLayout.number(counter), value);
+        posted.signal(peer, BufferLayout.number(counter), value);
     }
 
     /** Forgets what was placed and not posted. */
@@ -99,8 +98,7 @@ final class PostedPeer {
 
     /** Waits until all that was posted is sent. */
     void drain(Deadline deadline) {
-        Duration left = Duration.ofNanos(Math.max(1, deadline.nanoTime() - System.nanoTime()));
-        posted.drain(peer, left);
+        posted.flush(peer, deadline.nanoTime());
     }
 
     private void flush() {
@@ -113,9 +111,9 @@ final class PostedPeer {
 
     private void post(long to, long from, long size) {
         if (lowLatency.test(to)) {
-            posted.writeMessage(peer, to, from, size);
+            posted.putMessage(peer, to, from, size);
         } else {
-            posted.write(peer, to, from, size);
+            posted.put(peer, to, from, size);
         }
     }
 }

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PathKind;
+import org.ep4j.EpPath;
+import org.ep4j.plan.GroupPlan;
 
 /**
  * Who passes rows on. Where a plan falls into islands (ranks that map each other's memory, most often those of one host) with
@@ -53,9 +53,9 @@ public final class Rails {
         return new Rails(false, new int[0], List.of());
     }
 
-    public static Rails of(EpPlan plan) {
+    public static Rails of(GroupPlan plan) {
         if (plan.exampleRanks().stream()
-                .allMatch(rank -> Set.of(PathKind.MAPPED).containsAll(plan.pathKinds(rank)))) {
+                .allMatch(rank -> Set.of(EpPath.Kind.MAPPED).containsAll(plan.pathKinds(rank)))) {
             return none();
         }
         if (!plan.options().rails()) {

@@ -9,22 +9,28 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
+import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.Recovery;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.Failures;
+import org.ep4j.engine.collective.NanoClock;
 import org.ep4j.engine.membership.BufferMembership;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
-import org.ep4j.spi.NanoClock;
 
 /**
  * Recovery of a buffer, and masks of ranks. To recover, the ranks agree on the members of the next epoch, then move the buffer into fresh
  * memory among these. A rank that is left out but runs can only reach the memory before, which no member uses any more.
  */
 public final class Recoverer {
+    /** The group goes on with the mask, so the call has to change. */
+    private static final EpException.Recourse NOT_UNMASKED = EpException.Recourse.FIX_CALL;
+
     private final Numbers numbers;
     private final Peers<?> peers;
     private final Waits waits;
@@ -88,7 +94,7 @@ public final class Recoverer {
         way.resources().ifPresent(resources -> {
             BufferMembership membership = resources.membership();
             waits.watch(membership);
-            peers.checkWhileWaiting(() -> membership.requireMember("post"));
+            peers.setWaitCheck(() -> membership.requireMember("post"));
         });
     }
 
@@ -100,8 +106,10 @@ public final class Recoverer {
      */
     public Recovery recover(long completed, Deadline deadline) {
         Resources resources = way.resources()
-                .orElseThrow(() -> new EpUnavailableException("this buffer cannot recover: " + way.reason()
-                        + "; close this buffer, and join a new group without the lost ranks"));
+                .orElseThrow(() -> new EpUnavailableException(
+                        "this buffer cannot recover: " + way.reason()
+                                + "; close this buffer, and join a new group without the lost ranks",
+                        EpException.Recourse.REJOIN));
         Map<Integer, Long> positions = move(resources, completed, deadline);
         return new Recovery(excluded, progress.recovered(positions));
     }
@@ -125,7 +133,8 @@ public final class Recoverer {
                             + " this rank began did not complete, and this buffer cannot move into other memory: "
                             + way.reason()
                             + "; if rank " + rank + " is on this host, end the process of rank " + rank
-                            + " and call mask again; otherwise join a new group");
+                            + " and call mask again; otherwise join a new group",
+                    EpException.Recourse.REJOIN);
         }
         waits.mask(before.with(rank));
         if (!finished && way.resources().isPresent()) {
@@ -174,8 +183,10 @@ public final class Recoverer {
             // The last step: when it returns, all members have mapped the memory of all.
             all = members.allGather("numbers", mine(completed), left(deadline, clock));
         } catch (EpTimeoutException e) {
-            throw new EpTimeoutException(
-                    String.valueOf(e.getMessage()), e.phase(), ranks.get(e.peer()), e.expected(), e.seen());
+            EpFailure ofMember = e.failure();
+            EpFailure ofRank =
+                    ofMember.toBuilder().peer(ranks.get(ofMember.peer())).build();
+            throw Failures.with(e, peers.about(ofRank).build(), e.recourse());
         } finally {
             if (all.isEmpty()) {
                 memory.dropNewest();
@@ -242,16 +253,27 @@ public final class Recoverer {
             }
         }
         maskClears++;
+        try {
+            meetUnmasked(name, longest);
+        } catch (EpException e) {
+            // As after a barrier, ranks may be one call apart; and to recover would leave out for good who is to be
+            // unmasked.
+            throw Failures.rejoin(e, failure -> peers.about(failure).build());
+        }
+    }
+
+    private void meetUnmasked(String name, Duration longest) {
         Optional<EpPeerLostException> unreachable = settleAll();
         var mine = ByteBuffer.allocate(28);
         for (long number : numbers.begun()) {
             mine.putLong(number);
         }
-        mine.putInt(unreachable.map(EpPeerLostException::peer).orElse(-1));
+        mine.putInt(unreachable.map(e -> e.failure().peer()).orElse(-1));
         long[] most = new long[3];
         List<byte[]> all = bootstrap.allGather(name + "-clear-mask-" + maskClears, mine.array(), longest);
         if (unreachable.isPresent()) {
-            throw unreachable.get();
+            EpPeerLostException lost = unreachable.get();
+            throw Failures.with(lost, lost.failure(), NOT_UNMASKED);
         }
         for (int r = 0; r < all.size(); r++) {
             var words = ByteBuffer.wrap(all.get(r));
@@ -278,7 +300,7 @@ public final class Recoverer {
             try {
                 peers.settle(r);
             } catch (EpPeerLostException e) {
-                if (e.peer() == peers.rank()) {
+                if (e.failure().peer() == peers.rank()) {
                     throw e;
                 }
                 return Optional.of(e);
@@ -287,10 +309,10 @@ public final class Recoverer {
         return Optional.empty();
     }
 
-    private static EpPeerLostException notTakenBack(int rank, String why) {
+    private EpPeerLostException notTakenBack(int rank, String why) {
         return new EpPeerLostException(
                 "rank " + rank + " cannot be unmasked: " + why + "; leave it masked, or join a new group",
-                rank,
-                "clear mask");
+                peers.about("clear mask", rank).build(),
+                NOT_UNMASKED);
     }
 }

@@ -9,8 +9,12 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntFunction;
 import java.util.function.Supplier;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
@@ -18,8 +22,6 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.membership.RecoveryWatch;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
 
 /**
  * Waits for counters: spins, then yields, then sleeps until the counter advances, so that ranks that wait leave the processor to those
@@ -126,7 +128,7 @@ public final class Waits {
         }
         if (Thread.interrupted()) {
             Thread.currentThread().interrupt();
-            throw new EpStateException("interrupted during recover; call recover again");
+            throw new EpStateException("interrupted during recover; call recover again", EpException.Recourse.RECOVER);
         }
     }
 
@@ -239,8 +241,7 @@ public final class Waits {
                         peers.label(r) + (state == MemberState.LOST ? " is lost" : " has left the group") + " during "
                                 + phase + describe(counter, source, expected)
                                 + "; call recover to go on without rank " + r,
-                        r,
-                        phase);
+                        counted(phase, r, expected, peers.heard(counter, source)));
             }
         }
     }
@@ -257,10 +258,7 @@ public final class Waits {
             throw new EpTimeoutException(
                     peers.label(source) + " has begun a recovery, so " + phase + " cannot end"
                             + describe(counter, source, expected) + "; call recover on this rank, too",
-                    phase,
-                    source,
-                    expected,
-                    peers.seen(counter, source));
+                    counted(phase, source, expected, peers.seen(counter, source)));
         }
         recoveries.forEach((rank, leftOut) -> checkLostOf(rank, leftOut, counter, expected, source, phase));
     }
@@ -294,23 +292,26 @@ public final class Waits {
     /** A rank that recovers may have heard of a death before this one did. */
     private void checkLostOf(
             int rank, List<Integer> leftOut, Counter counter, long expected, int source, String phase) {
-        Optional<EpPeerLostException> loss =
-                foundLost(rank, leftOut, phase + describe(counter, source, expected), phase);
+        Optional<EpPeerLostException> loss = foundLost(
+                rank,
+                leftOut,
+                phase + describe(counter, source, expected),
+                lost -> counted(phase, lost, expected, peers.heard(counter, source)));
         if (loss.isPresent()) {
             throw loss.get();
         }
     }
 
     /** The loss that another rank has found, if it is news here. */
-    private Optional<EpPeerLostException> foundLost(int finder, List<Integer> leftOut, String during, String phase) {
+    private Optional<EpPeerLostException> foundLost(
+            int finder, List<Integer> leftOut, String during, IntFunction<EpFailure> failure) {
         return leftOut.stream()
                 .filter(this::isNews)
                 .findFirst()
                 .map(lost -> new EpPeerLostException(
                         peers.label(lost) + " is lost, as reported by rank " + finder + ", during " + during
                                 + "; call recover to go on without rank " + lost,
-                        lost,
-                        phase));
+                        failure.apply(lost)));
     }
 
     /**
@@ -346,14 +347,18 @@ public final class Waits {
     /** A loss with what this rank was at: a backend that has lost a rank knows neither that nor how far that rank came. */
     private EpPeerLostException during(
             EpPeerLostException e, Counter counter, int source, long expected, String phase) {
-        if (e.phase().equals(phase)) {
+        if (e.failure().phase().equals(phase)) {
             return e;
         }
         EpPeerLostException lost = new EpPeerLostException(
                 e.getMessage() + "; during " + phase + describe(counter, source, expected)
-                        + "; call recover to go on without rank " + e.peer(),
-                e.peer(),
-                phase);
+                        + "; call recover to go on without rank " + e.failure().peer(),
+                peers.about(e.failure())
+                        .phase(phase)
+                        .expected(expected)
+                        .seen(peers.heard(counter, source))
+                        .build(),
+                e.recourse());
         lost.initCause(e);
         return lost;
     }
@@ -369,8 +374,7 @@ public final class Waits {
                 return new EpPeerLostException(
                         peers.label(r) + " is lost during " + phase + describe(counter, source, expected)
                                 + "; call recover to go on without rank " + r,
-                        r,
-                        phase);
+                        counted(phase, r, expected, peers.heard(counter, source)));
             }
         }
         return failure(counter, source, expected, timeout, phase);
@@ -387,8 +391,7 @@ public final class Waits {
             if (isLost(r)) {
                 return new EpPeerLostException(
                         peers.label(r) + " is lost during " + phase + "; call recover to go on without rank " + r,
-                        r,
-                        phase);
+                        about(phase, r).build());
             }
         }
         if (closing) {
@@ -401,7 +404,11 @@ public final class Waits {
         }
         Map<Integer, List<Integer>> recoveries = recoveries();
         for (Map.Entry<Integer, List<Integer>> one : recoveries.entrySet()) {
-            Optional<EpPeerLostException> loss = foundLost(one.getKey(), one.getValue(), phase, phase);
+            Optional<EpPeerLostException> loss = foundLost(
+                    one.getKey(),
+                    one.getValue(),
+                    phase,
+                    lost -> about(phase, lost).build());
             if (loss.isPresent()) {
                 return loss.get();
             }
@@ -410,18 +417,16 @@ public final class Waits {
             return new EpTimeoutException(
                     peers.label(peer) + " has begun a recovery, so " + phase
                             + " cannot end; call recover on this rank, too",
-                    phase,
-                    peer,
-                    1,
-                    0);
+                    about(phase, peer).expected(1).build());
         }
         try {
             requireHeard(peer);
         } catch (EpPeerLostException e) {
             EpPeerLostException lost = new EpPeerLostException(
-                    e.getMessage() + "; during " + phase + "; call recover to go on without rank " + e.peer(),
-                    e.peer(),
-                    phase);
+                    e.getMessage() + "; during " + phase + "; call recover to go on without rank "
+                            + e.failure().peer(),
+                    peers.about(e.failure()).phase(phase).build(),
+                    e.recourse());
             lost.initCause(e);
             return lost;
         }
@@ -436,6 +441,15 @@ public final class Waits {
     /** Who a rank is and how it is reached, for messages. */
     public String label(int rank) {
         return peers.label(rank);
+    }
+
+    /** Starts a failure with a rank, with what the plan knows of that rank; -1 for several ranks. */
+    public EpFailure.Builder about(String phase, int rank) {
+        return peers.about(phase, rank);
+    }
+
+    private EpFailure counted(String phase, int rank, long expected, long seen) {
+        return about(phase, rank).expected(expected).seen(seen).build();
     }
 
     /** Whether the loss of a rank ends operations here. Others may suspect this rank wrongly; recover decides. */
@@ -476,10 +490,7 @@ public final class Waits {
                         + describe(counter, source, expected)
                         + "; see whether that rank is stuck or has not called the operation, then call recover,"
                         + " or raise ep.timeout",
-                phase,
-                source,
-                expected,
-                seen);
+                counted(phase, source, expected, seen));
     }
 
     private String describe(Counter counter, int source, long expected) {

@@ -4,14 +4,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.engine.driver.VisibleGpu;
-import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Link;
-import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PathType;
-import org.ep4j.topology.Topology;
-import org.ep4j.topology.TopologyCopy;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.LinkBandwidths;
+import org.ep4j.topology.model.Topology;
+import org.ep4j.topology.model.TopologyCopy;
 
 /** Adds to a machine what HIP tells. Devices are known by their addresses; those with an address that is not theirs alone stay. */
 final class HipMerge {

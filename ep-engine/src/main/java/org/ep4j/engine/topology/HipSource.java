@@ -3,10 +3,10 @@ package org.ep4j.engine.topology;
 import java.util.List;
 import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.engine.hip.HipGpus;
-import org.ep4j.spi.TopologySource;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Topology;
-import org.ep4j.topology.TopologyCopy;
+import org.ep4j.topology.model.Topology;
+import org.ep4j.topology.model.TopologyCopy;
+import org.ep4j.topology.read.TopologySource;
 
 /**
  * Names of AMD's GPUs, and xGMI links where KFD does not tell of them, from HIP. HIP is not even loaded on machines without

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.UUID;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.model.PciAddress;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -2,7 +2,7 @@ package org.ep4j.engine.topology;
 
 import java.util.List;
 import java.util.Optional;
-import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.model.PciAddress;
 
 /**
  * A GPU as NVML shows it.

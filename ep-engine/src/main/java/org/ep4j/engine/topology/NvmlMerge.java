@@ -7,17 +7,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Link;
-import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.NumaNode;
-import org.ep4j.topology.Part;
-import org.ep4j.topology.PciAddress;
-import org.ep4j.topology.Topology;
-import org.ep4j.topology.TopologyCopy;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Link;
+import org.ep4j.topology.model.LinkBandwidths;
+import org.ep4j.topology.model.NumaNode;
+import org.ep4j.topology.model.Part;
+import org.ep4j.topology.model.PciAddress;
+import org.ep4j.topology.model.Topology;
+import org.ep4j.topology.model.TopologyCopy;
 
 /**
  * Adds to a machine what NVML tells. GPUs that NVML shows come first, in its order, which is that of CUDA with

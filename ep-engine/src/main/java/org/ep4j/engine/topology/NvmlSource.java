@@ -2,10 +2,10 @@ package org.ep4j.engine.topology;
 
 import java.util.Optional;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.spi.TopologySource;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.Topology;
-import org.ep4j.topology.TopologyCopy;
+import org.ep4j.topology.model.Topology;
+import org.ep4j.topology.model.TopologyCopy;
+import org.ep4j.topology.read.TopologySource;
 
 /** NVLinks, NVLink domains, names and compute capabilities of NVIDIA's GPUs, from NVML. */
 public final class NvmlSource implements TopologySource {

@@ -7,18 +7,16 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.EpStateException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.OpenContext;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -30,13 +28,15 @@ final class OpenBuffersTest {
 
     private static Collective collective() {
         List<RankProfile> profiles = List.of(new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of()));
-        PathOffer local = new PathOffer(PathKind.LOCAL, 1, 1, List.of());
-        EpPlan plan = EpPlan.of(profiles, List.of(new PairPath(0, 0, "local", local, List.of())));
+        GroupPlan plan = GroupPlan.of(
+                profiles,
+                List.of(EpPath.builder(0, 0, "local", EpPath.Kind.LOCAL).build()));
         OpenContext context = new OpenContext(
                 plan,
+                profiles,
                 0,
                 List.of(0),
-                Bootstraps.inProcess(1).get(0),
+                Bootstrap.inProcess(1).get(0),
                 new HostDevice(),
                 EpConfig.builder(Map.of(), Map.of()).build(),
                 Duration.ofSeconds(20));

@@ -5,8 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.Bootstrap;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -14,7 +13,7 @@ import org.junit.jupiter.api.Test;
 final class PeerWatchTest {
     @Test
     void tellsThePeerThatLeftAndLooksAgainOnlyAfterAChange() {
-        List<Bootstrap> members = Bootstraps.inProcess(3);
+        List<Bootstrap> members = Bootstrap.inProcess(3);
         Map<Integer, String> told = new TreeMap<>();
         PeerWatch watch = new PeerWatch(members.get(0), Map.of(1, why -> told.put(1, why), 2, why -> told.put(2, why)));
         watch.look();

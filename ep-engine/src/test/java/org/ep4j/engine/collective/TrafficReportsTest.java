@@ -9,7 +9,7 @@ import java.util.List;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
-import org.ep4j.spi.LinkTraffic;
+import org.ep4j.EpTraffic;
 import org.ep4j.testing.ManualClock;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -22,10 +22,10 @@ final class TrafficReportsTest {
 
     @Test
     void everyLaneOfEveryLinkIsAnEvent() throws IOException {
-        List<LinkTraffic> traffic = List.of(
-                new LinkTraffic(1, 2, List.of(lane(0, 100), lane(1, 200))),
-                new LinkTraffic(3, 0, List.of(lane(0, 300))));
-        List<RecordedEvent> events = recorded(() -> new TrafficReports("wires", 7, () -> traffic).report());
+        List<EpTraffic> traffic = List.of(
+                EpTraffic.of("wires", 1, 2, List.of(lane(0, 100), lane(1, 200))),
+                EpTraffic.of("wires", 3, 0, List.of(lane(0, 300))));
+        List<RecordedEvent> events = recorded(() -> new TrafficReports(7, () -> traffic).report());
         assertThat(events).extracting(event -> event.getLong("bytes")).containsExactly(100L, 200L, 300L);
         RecordedEvent second = events.get(1);
         assertThat(second.getInt("rank")).isEqualTo(7);
@@ -42,9 +42,9 @@ final class TrafficReportsTest {
     @Test
     void reportsEveryFiveSeconds() throws IOException {
         ManualClock clock = new ManualClock();
-        List<LinkTraffic> traffic = List.of(new LinkTraffic(1, 2, List.of(lane(0, 100))));
+        List<EpTraffic> traffic = List.of(EpTraffic.of("wires", 1, 2, List.of(lane(0, 100))));
         List<RecordedEvent> events = recorded(() -> {
-            TrafficReports reports = new TrafficReports("wires", 7, () -> traffic, clock::nanoTime);
+            TrafficReports reports = new TrafficReports(7, () -> traffic, clock::nanoTime);
             reports.tick();
             clock.advance(Duration.ofMillis(4999));
             reports.tick();
@@ -74,13 +74,18 @@ final class TrafficReportsTest {
 
     @Test
     void nobodyIsAskedWhereNobodyRecords() {
-        new TrafficReports("wires", 0, () -> {
+        new TrafficReports(0, () -> {
                     throw new AssertionError("asked");
                 })
                 .report();
     }
 
-    private static LinkTraffic.OfLane lane(int number, long bytes) {
-        return new LinkTraffic.OfLane(number, "a:1 to b:1", true, bytes, 4, 5, 6);
+    private static EpTraffic.Lane lane(int index, long bytes) {
+        return EpTraffic.Lane.builder(index, "a:1 to b:1")
+                .bytes(bytes)
+                .writes(4)
+                .signals(5)
+                .replays(6)
+                .build();
     }
 }

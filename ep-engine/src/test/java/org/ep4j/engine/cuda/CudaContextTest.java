@@ -22,7 +22,9 @@ final class CudaContextTest {
             try (DeviceAllocation memory = mine.allocate(64)) {
                 mine.zero(memory.memory().address(), 64, 0);
                 assertThatThrownBy(() -> mine.context().call("a failure", () -> 1))
-                        .isInstanceOf(EpException.class);
+                        .isInstanceOfSatisfying(
+                                EpException.class,
+                                e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.FIX_CALL));
                 assertThatThrownBy(() -> mine.context().call("an exception", () -> {
                             throw new IllegalStateException("thrown inside");
                         }))
@@ -62,7 +64,9 @@ final class CudaContextTest {
     void failuresNameTheCallAndTheNativeNumber() {
         try (CudaDevice device = EmulatedCuda.open(0)) {
             assertThatThrownBy(() -> device.context().call("what was tried", () -> 700))
-                    .isInstanceOf(EpException.class)
+                    .isInstanceOfSatisfying(
+                            EpException.class,
+                            e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.RESTART_PROCESS))
                     .hasMessage("what was tried failed: CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access was"
                             + " encountered)");
             assertThat(device.context().errors().describe(12345)).isEqualTo("CUresult (12345)");

@@ -167,7 +167,7 @@ final class KernelCompileTest {
         // Of three ranks two may map each other.
         boolean rails = tokens > 0;
         String source = KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(WindowLayout.of(shape, 3, 2, rails)), true);
-        DeviceCode code = new DeviceCode("declarations", POSTED_BY_DEVICE, Map.of(), List.of(), List.of());
+        DeviceCode code = DeviceCode.builder("declarations", POSTED_BY_DEVICE).build();
         byte[] object = TestCompilers.cuda().object("posted by device", source, code, architecture);
         assertThat(machine(object)).isEqualTo(CUDA_MACHINE);
         String text = new String(object, StandardCharsets.ISO_8859_1);

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
-import org.ep4j.config.EpConfig;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.testing.Guard;
@@ -55,7 +55,7 @@ public final class GpuProcess {
                 .findFirst()
                 .orElseThrow();
         if (arguments[1].equals("probe")) {
-            provider.probe(new ProbeRequest(id, EpConfig.load(), Guard.minute()))
+            provider.probe(ProbeRequest.of(id, EpConfig.load(), Guard.minute()))
                     .checks()
                     .forEach(check -> System.out.println(check));
             System.out.println("count " + provider.count());

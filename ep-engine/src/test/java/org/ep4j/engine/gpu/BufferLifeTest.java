@@ -10,10 +10,12 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import org.ep4j.Bootstrap;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
@@ -22,11 +24,8 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.engine.membership.BufferMembership;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -130,7 +129,7 @@ final class BufferLifeTest {
     /** One rank on an emulated GPU, or several on the same one. */
     private static List<EpGroup> onOneGpu(int ranks) {
         EmulatedGpu.require();
-        List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
+        List<Bootstrap> bootstraps = Bootstrap.inProcess(ranks);
         List<CompletableFuture<EpGroup>> groups = bootstraps.stream()
                 .map(b -> CompletableFuture.supplyAsync(() -> EpGroup.join(
                         b,

@@ -9,12 +9,14 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import org.ep4j.Bootstrap;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
@@ -23,8 +25,6 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.cuda.DriverCalls;
 import org.ep4j.engine.cuda.EmulatedCuda;
 import org.junit.jupiter.api.AfterEach;
@@ -57,7 +57,7 @@ final class DriverCallsTest {
     void join() {
         EmulatedCuda.require();
         group = EpGroup.join(
-                Bootstraps.inProcess(1).get(0),
+                Bootstrap.inProcess(1).get(0),
                 EpConfig.builder(Map.of(), Map.of()).set("ep.device", "cuda:0").build());
         buffer = group.createBuffer(SHAPE);
         stream = device().createStream();

@@ -7,10 +7,10 @@ import com.sun.jna.NativeLibrary;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaDevice;
 import org.ep4j.engine.cuda.EmulatedCuda;
@@ -30,12 +30,12 @@ final class FailedJoinTest {
             assertThat(inUse()).as(device.id() + " while it is open").isTrue();
         }
         assertThat(inUse()).isFalse();
-        var groups = Bootstraps.inProcess(2).stream()
+        var groups = Bootstrap.inProcess(2).stream()
                 .map(b -> CompletableFuture.supplyAsync(() -> EpGroup.join(
                         b,
                         EpConfig.builder(Map.of(), Map.of())
-                                .set(EpKeys.DEVICE, "cuda:" + GPU)
-                                .set(EpKeys.REQUIRE, "nothing")
+                                .set(EpKeys.DEVICE.name(), "cuda:" + GPU)
+                                .require("nothing")
                                 .build())))
                 .toList();
         groups.forEach(group -> assertThatThrownBy(group::join)

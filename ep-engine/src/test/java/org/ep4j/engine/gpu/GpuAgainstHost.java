@@ -17,20 +17,19 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
+import org.ep4j.Bootstrap;
 import org.ep4j.DataType;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.bootstrap.InProcessBootstrap;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.testing.Guard;
 
 /**
@@ -77,7 +76,7 @@ final class GpuAgainstHost implements AutoCloseable {
     }
 
     private List<Rank> join(EpShape shape, int ranks, String device, Map<String, String> settings) {
-        List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
+        List<Bootstrap> bootstraps = Bootstrap.inProcess(ranks);
         return all(ranks, r -> {
             var config = EpConfig.builder(settings, Map.of())
                     .set("ep.device", device.endsWith(":") ? device + r : device)
@@ -85,7 +84,7 @@ final class GpuAgainstHost implements AutoCloseable {
                     .set("ep.setup-timeout", TIMEOUT.toSeconds() + "s")
                     .build();
             EpGroup group = EpGroup.join(bootstraps.get(r), config);
-            return new Rank((InProcessBootstrap) bootstraps.get(r), group, group.createBuffer(shape));
+            return new Rank(bootstraps.get(r), group, group.createBuffer(shape));
         });
     }
 
@@ -112,7 +111,7 @@ final class GpuAgainstHost implements AutoCloseable {
                 return Map.copyOf(rank.kept);
             } catch (RuntimeException | Error e) {
                 // The others may wait for what this rank will never do.
-                rank.bootstrap.fail(e.toString());
+                EngineBootstraps.declareDead(rank.bootstrap, e.toString());
                 throw e;
             } finally {
                 rank.free();
@@ -168,13 +167,13 @@ final class GpuAgainstHost implements AutoCloseable {
 
     /** One rank of one group. */
     static final class Rank {
-        private final InProcessBootstrap bootstrap;
+        private final Bootstrap bootstrap;
         private final EpGroup group;
         private final EpBuffer buffer;
         private final Map<String, String> kept = new LinkedHashMap<>();
         private final List<DeviceAllocation> allocations = new ArrayList<>();
 
-        private Rank(InProcessBootstrap bootstrap, EpGroup group, EpBuffer buffer) {
+        private Rank(Bootstrap bootstrap, EpGroup group, EpBuffer buffer) {
             this.bootstrap = bootstrap;
             this.group = group;
             this.buffer = buffer;

@@ -10,14 +10,12 @@ import java.util.Set;
 import java.util.function.BiPredicate;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Rails;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -39,7 +37,7 @@ class GpuWindowTest {
     @Property(tries = 100)
     void thereAreChannelsForTheMostPeersOfARank(
             @ForAll @Size(min = 2, max = 9) List<@IntRange(min = 0, max = 3) Integer> islands) {
-        EpPlan plan = plan(islands.size(), (from, to) -> islands.get(from).equals(islands.get(to)));
+        GroupPlan plan = plan(islands.size(), (from, to) -> islands.get(from).equals(islands.get(to)));
         int most = 0;
         for (int r = 0; r < islands.size(); r++) {
             int island = islands.get(r);
@@ -62,22 +60,26 @@ class GpuWindowTest {
                         .filter(bytes -> channels > 0));
     }
 
-    private static Optional<WindowLayout> layout(EpPlan plan) {
+    private static Optional<WindowLayout> layout(GroupPlan plan) {
         return GpuWindow.layout(SHAPE, plan, Rails.of(plan));
     }
 
-    private static EpPlan plan(int ranks, BiPredicate<Integer, Integer> maps) {
+    private static GroupPlan plan(int ranks, BiPredicate<Integer, Integer> maps) {
         List<RankProfile> profiles = new ArrayList<>();
-        List<PairPath> paths = new ArrayList<>();
+        List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < ranks; from++) {
             profiles.add(new RankProfile(from, "host-id", "host", 1, Device.HOST, Map.of(), Map.of()));
             for (int to = 0; to < ranks; to++) {
                 boolean mapped = maps.test(from, to);
-                PathKind kind = from == to ? PathKind.LOCAL : mapped ? PathKind.MAPPED : PathKind.HOST_POSTED;
+                EpPath.Kind kind =
+                        from == to ? EpPath.Kind.LOCAL : mapped ? EpPath.Kind.MAPPED : EpPath.Kind.HOST_POSTED;
                 String backend = from == to ? "local" : mapped ? "maps" : "posts";
-                paths.add(new PairPath(from, to, backend, new PathOffer(kind, 1, 1, List.of()), List.of()));
+                paths.add(EpPath.builder(from, to, backend, kind)
+                        .gigabytesPerSecond(1)
+                        .latencyMicros(1)
+                        .build());
             }
         }
-        return EpPlan.of(profiles, paths);
+        return GroupPlan.of(profiles, paths);
     }
 }

@@ -15,11 +15,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import org.ep4j.Bootstrap;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpEvent;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
@@ -27,9 +29,6 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -131,7 +130,7 @@ final class GraphReplayTest {
 
     private static void onRanks(int ranks, Consumer<Rank> work) {
         EmulatedGpu.require();
-        List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
+        List<Bootstrap> bootstraps = Bootstrap.inProcess(ranks);
         List<CompletableFuture<Void>> all = new ArrayList<>();
         for (int r = 0; r < ranks; r++) {
             int number = r;

@@ -6,11 +6,13 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Map;
+import org.ep4j.Bootstrap;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
@@ -19,8 +21,6 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 
 /**
  * What an asynchronous operation takes of the host, in time and in memory of the heap: one rank and few tokens, so that the
@@ -57,7 +57,7 @@ public final class HostCost {
         int batches = args.length == 0 ? 500 : Integer.parseInt(args[0]);
         EpConfig config =
                 EpConfig.builder(Map.of(), Map.of()).set("ep.device", "cuda:0").build();
-        try (EpGroup group = EpGroup.join(Bootstraps.inProcess(1).get(0), config);
+        try (EpGroup group = EpGroup.join(Bootstrap.inProcess(1).get(0), config);
                 EpBuffer buffer = group.createBuffer(SHAPE);
                 GpuStream stream = ((GpuDevice) group.device()).createStream()) {
             HostCost cost = new HostCost((GpuDevice) group.device(), stream, batches);

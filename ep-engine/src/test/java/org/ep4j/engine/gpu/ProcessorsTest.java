@@ -6,10 +6,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpShape;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.junit.jupiter.api.BeforeEach;
@@ -147,8 +147,8 @@ final class ProcessorsTest {
     @Test
     void whatTheUserSetIsTaken() {
         EpConfig asked = EpConfig.builder()
-                .set(EpKeys.SMS, "3")
-                .set(EpKeys.LOW_LATENCY_SMS, "11")
+                .set(EpKeys.GPU_SMS.name(), "3")
+                .set(EpKeys.LOW_LATENCY_SMS.name(), "11")
                 .build();
         try (GpuDevice device = EmulatedGpu.open(7);
                 Processors one = open(asked, device, BOTH);

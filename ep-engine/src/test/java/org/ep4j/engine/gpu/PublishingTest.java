@@ -7,21 +7,22 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.MappedBackend;
 import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.hip.EmulatedHip;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.OpenContext;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -33,11 +34,11 @@ final class PublishingTest {
 
     private static EpBackend mapped(GpuDevice device, Optional<String> detour) {
         RankProfile rank = new RankProfile(0, "h", "h", 1, device.id(), Map.of(), Map.of());
-        PairPath path =
-                new PairPath(0, 0, "local", new PathOffer(PathKind.LOCAL, 1, 1, List.of()), List.of(), List.of(), 1);
-        EpPlan plan = EpPlan.of(List.of(rank), List.of(path));
-        Bootstrap bootstrap = Bootstraps.inProcess(1).get(0);
-        OpenContext context = new OpenContext(plan, 0, List.of(0), bootstrap, device, RELAXED, Duration.ofSeconds(10));
+        EpPath path = EpPath.builder(0, 0, "local", EpPath.Kind.LOCAL).build();
+        GroupPlan plan = GroupPlan.of(List.of(rank), List.of(path));
+        Bootstrap bootstrap = Bootstrap.inProcess(1).get(0);
+        OpenContext context = new OpenContext(
+                plan, plan.profiles(), 0, List.of(0), bootstrap, device, RELAXED, Duration.ofSeconds(10));
         return new MappedBackend(context, new Collective("mapped", context), "here", detour, (ranks, name) -> {
             throw new IllegalStateException("nothing is allocated");
         });
@@ -62,13 +63,51 @@ final class PublishingTest {
             List<EpBackend> overPci = List.of(mapped(device, Optional.of("rank 1 is reached over PCIe")));
             assertThatThrownBy(() -> Publishing.check(device, overPci, RELAXED))
                     .isInstanceOf(EpUnavailableException.class)
-                    .hasMessageContaining("rank 1 is reached over PCIe");
+                    .hasMessageContaining(
+                            "rank 1 is reached over PCIe, where an acknowledged write may not have arrived")
+                    .hasMessageContaining("(backend mapped)");
             assertThatCode(() -> Publishing.check(
                             device,
                             List.of(),
                             EpConfig.builder(Map.of(), Map.of()).build()))
                     .doesNotThrowAnyException();
         }
+    }
+
+    /** One that only kernels post through maps nothing. */
+    @Test
+    void memoryOfABackendThatSaysNothingOfItRefusesThem() {
+        try (GpuDevice device = EmulatedHip.open(0)) {
+            for (Purpose purpose : Purpose.values()) {
+                assertThatThrownBy(() -> Publishing.check(device, List.of(new Silent(purpose)), RELAXED))
+                        .isInstanceOf(EpUnavailableException.class)
+                        .hasMessageContaining(
+                                purpose == Purpose.MAPPED
+                                        ? "symmetric memory that the backend maps may be cached (backend silent)"
+                                        : "no backend maps it");
+            }
+        }
+    }
+
+    /** A backend that allocates memory for one purpose. */
+    private record Silent(Purpose purpose) implements EpBackend, AllocatesMemory {
+        @Override
+        public String id() {
+            return "silent";
+        }
+
+        @Override
+        public Set<Purpose> purposes() {
+            return Set.of(purpose);
+        }
+
+        @Override
+        public SymmetricBuffer allocate(String name, long bytes, Purpose wanted, Duration timeout) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void close() {}
     }
 
     @Test

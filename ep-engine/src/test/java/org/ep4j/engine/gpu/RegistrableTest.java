@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
 import java.util.Optional;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ExposedMemory.Kind;
@@ -64,7 +64,7 @@ class RegistrableTest {
 
     @Test
     void whoWantsMemoryOfTheHostIsNotWarned() {
-        EpConfig host = CONFIG.toBuilder().set(EpKeys.WINDOW.name(), "host").build();
+        EpConfig host = CONFIG.toBuilder().set(EpKeys.GPU_WINDOW.name(), "host").build();
         assertThat(Registrable.of(Optional.empty(), RegistrableTest::any)
                         .check("C", host)
                         .status())

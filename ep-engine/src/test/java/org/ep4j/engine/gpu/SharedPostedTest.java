@@ -15,6 +15,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.spi.HostPosted;
@@ -46,33 +48,34 @@ class SharedPostedTest {
             told.get(peer).add(what);
             inside[peer] = false;
             if (lost) {
-                throw new EpPeerLostException("gone", peer, "test");
+                throw new EpPeerLostException(
+                        "gone", EpFailure.builder("test", peer).build());
             }
         }
 
         @Override
-        public void write(int peer, long target, long source, long bytes) {
-            note(peer, "write " + target + " " + source + " " + bytes);
+        public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
+            note(peer, "put " + targetOffset + " " + sourceOffset + " " + bytes);
         }
 
         @Override
-        public void writeMessage(int peer, long target, long source, long bytes) {
-            note(peer, "message " + target + " " + source + " " + bytes);
+        public void putMessage(int peer, long targetOffset, long sourceOffset, long bytes) {
+            note(peer, "message " + targetOffset + " " + sourceOffset + " " + bytes);
         }
 
         @Override
-        public void advance(int peer, int counter, long value) {
-            note(peer, "advance " + counter + " " + value);
+        public void signal(int peer, int counter, long value) {
+            note(peer, "signal " + counter + " " + value);
         }
 
         @Override
-        public long seen(int counter, int source) {
+        public long counter(int counter, int source) {
             return 100L * source + counter;
         }
 
         @Override
-        public void drain(int peer, Duration deadline) {
-            note(peer, "drain " + deadline.toMillis());
+        public void flush(int peer, long deadlineNanos) {
+            note(peer, "flush " + deadlineNanos);
         }
     }
 
@@ -81,14 +84,14 @@ class SharedPostedTest {
         private final CountDownLatch held = new CountDownLatch(1);
         private final CountDownLatch go = new CountDownLatch(1);
         private final Notes notes;
-        private Duration drained = Duration.ZERO;
+        private long flushedUntil;
 
         Slow(Notes notes) {
             this.notes = notes;
         }
 
         @Override
-        public void write(int peer, long target, long source, long bytes) {
+        public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
             if (peer == 0) {
                 held.countDown();
                 try {
@@ -97,23 +100,23 @@ class SharedPostedTest {
                     throw new AssertionError(e);
                 }
             }
-            notes.write(peer, target, source, bytes);
+            notes.put(peer, targetOffset, sourceOffset, bytes);
         }
 
         @Override
-        public void advance(int peer, int counter, long value) {
-            notes.advance(peer, counter, value);
+        public void signal(int peer, int counter, long value) {
+            notes.signal(peer, counter, value);
         }
 
         @Override
-        public long seen(int counter, int source) {
-            return notes.seen(counter, source);
+        public long counter(int counter, int source) {
+            return notes.counter(counter, source);
         }
 
         @Override
-        public void drain(int peer, Duration deadline) {
-            drained = deadline;
-            notes.drain(peer, deadline);
+        public void flush(int peer, long deadlineNanos) {
+            flushedUntil = deadlineNanos;
+            notes.flush(peer, deadlineNanos);
         }
     }
 
@@ -124,16 +127,16 @@ class SharedPostedTest {
     void aValueThatIsNotAboveTheLastOneIsLeftOut(
             @ForAll @Size(max = 60) List<@IntRange(min = 0, max = RANKS * 2 * 8 - 1) Integer> steps) {
         Notes notes = new Notes();
-        SharedPosted shared = new SharedPosted(notes, RANKS);
+        SharedPosted shared = new SharedPosted(notes, RANKS, UnaryOperator.identity());
         Map<List<Integer>, Long> last = new HashMap<>();
         List<List<String>> expected = List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
         for (int code : steps) {
             Step step = new Step(code % RANKS, code / RANKS % 2 * (HostPosted.COUNTERS - 1), code / RANKS / 2);
-            shared.advance(step.peer(), step.counter(), step.value());
+            shared.signal(step.peer(), step.counter(), step.value());
             List<Integer> key = List.of(step.peer(), step.counter());
             if (step.value() > last.getOrDefault(key, 0L)) {
                 last.put(key, step.value());
-                expected.get(step.peer()).add("advance " + step.counter() + " " + step.value());
+                expected.get(step.peer()).add("signal " + step.counter() + " " + step.value());
             }
         }
         assertThat(notes.told).isEqualTo(expected);
@@ -142,26 +145,25 @@ class SharedPostedTest {
     @Test
     void everythingElseGoesThrough() {
         Notes notes = new Notes();
-        SharedPosted shared = new SharedPosted(notes, RANKS);
-        shared.write(1, 16, 32, 48);
-        shared.write(1, 16, 32, 48);
-        shared.writeMessage(1, 16, 32, 64);
-        shared.drain(1, Duration.ofMillis(7));
-        assertThat(notes.told.get(1))
-                .containsExactly("write 16 32 48", "write 16 32 48", "message 16 32 64", "drain 7");
-        assertThat(shared.seen(5, 2)).isEqualTo(205);
+        SharedPosted shared = new SharedPosted(notes, RANKS, UnaryOperator.identity());
+        shared.put(1, 16, 32, 48);
+        shared.put(1, 16, 32, 48);
+        shared.putMessage(1, 16, 32, 64);
+        shared.flush(1, 7);
+        assertThat(notes.told.get(1)).containsExactly("put 16 32 48", "put 16 32 48", "message 16 32 64", "flush 7");
+        assertThat(shared.counter(5, 2)).isEqualTo(205);
     }
 
     /** What was not told may be told again. */
     @Test
-    void anAdvanceThatFailedIsNotTakenForTold() {
+    void aSignalThatFailedIsNotTakenForTold() {
         Notes notes = new Notes();
-        SharedPosted shared = new SharedPosted(notes, RANKS);
+        SharedPosted shared = new SharedPosted(notes, RANKS, UnaryOperator.identity());
         notes.lost = true;
-        assertThatThrownBy(() -> shared.advance(2, 1, 5)).isInstanceOf(EpPeerLostException.class);
+        assertThatThrownBy(() -> shared.signal(2, 1, 5)).isInstanceOf(EpPeerLostException.class);
         notes.lost = false;
-        shared.advance(2, 1, 5);
-        assertThat(notes.told.get(2)).containsExactly("advance 1 5", "advance 1 5");
+        shared.signal(2, 1, 5);
+        assertThat(notes.told.get(2)).containsExactly("signal 1 5", "signal 1 5");
     }
 
     @Test
@@ -169,7 +171,7 @@ class SharedPostedTest {
         int threads = 4;
         int each = 5_000;
         Notes notes = new Notes();
-        SharedPosted shared = new SharedPosted(notes, RANKS);
+        SharedPosted shared = new SharedPosted(notes, RANKS, UnaryOperator.identity());
         ExecutorService executor = Executors.newFixedThreadPool(threads);
         try {
             CountDownLatch start = new CountDownLatch(threads);
@@ -181,11 +183,11 @@ class SharedPostedTest {
                     start.await();
                     for (int i = 1; i <= each; i++) {
                         if (i % 2 == 0) {
-                            shared.write(1, thread, i, 16);
+                            shared.put(1, thread, i, 16);
                         } else {
-                            shared.writeMessage(1, thread, i, 16);
+                            shared.putMessage(1, thread, i, 16);
                         }
-                        shared.advance(1, 3, (long) i * threads + thread);
+                        shared.signal(1, 3, (long) i * threads + thread);
                     }
                     return null;
                 };
@@ -199,10 +201,10 @@ class SharedPostedTest {
         }
         assertThat(notes.overlapped).isFalse();
         List<String> told = notes.told.get(1);
-        assertThat(told.stream().filter(what -> !what.startsWith("advance"))).hasSize(threads * each);
+        assertThat(told.stream().filter(what -> !what.startsWith("signal"))).hasSize(threads * each);
         List<Long> values = told.stream()
-                .filter(what -> what.startsWith("advance 3 "))
-                .map(what -> Long.parseLong(what.substring("advance 3 ".length())))
+                .filter(what -> what.startsWith("signal 3 "))
+                .map(what -> Long.parseLong(what.substring("signal 3 ".length())))
                 .toList();
         assertThat(values).isSorted().doesNotHaveDuplicates().endsWith((long) each * threads + threads - 1);
     }
@@ -212,48 +214,55 @@ class SharedPostedTest {
     void peersDoNotWaitForEachOther() throws Exception {
         Notes notes = new Notes();
         Slow slow = new Slow(notes);
-        SharedPosted shared = new SharedPosted(slow, RANKS);
+        SharedPosted shared = new SharedPosted(
+                slow,
+                RANKS,
+                failure -> failure.toBuilder().host("host " + failure.peer()).build());
         ExecutorService executor = Executors.newSingleThreadExecutor();
         try {
-            Future<?> end = executor.submit(() -> shared.write(0, 0, 0, 16));
+            Future<?> end = executor.submit(() -> shared.put(0, 0, 0, 16));
             assertThat(slow.held.await(SECONDS, TimeUnit.SECONDS)).isTrue();
-            shared.write(1, 0, 0, 16);
-            shared.advance(1, 0, 1);
-            // A drain of the peer that is held waits until its own deadline.
-            assertThatThrownBy(() -> shared.drain(0, Duration.ofMillis(20)))
-                    .isInstanceOfSatisfying(
-                            EpTimeoutException.class, e -> assertThat(e.peer()).isZero())
-                    .hasMessageContaining("posts to rank 0 for 20 ms");
+            shared.put(1, 0, 0, 16);
+            shared.signal(1, 0, 1);
+            // A flush of the peer that is held waits until its own deadline.
+            assertThatThrownBy(() -> shared.flush(
+                            0, System.nanoTime() + Duration.ofMillis(20).toNanos()))
+                    .isInstanceOfSatisfying(EpTimeoutException.class, e -> {
+                        assertThat(e.failure().peer()).isZero();
+                        assertThat(e.failure().host()).isEqualTo("host 0");
+                    })
+                    .hasMessageMatching(".*posts to rank 0 for (1?\\d|20) ms.*");
             slow.go.countDown();
             end.get(SECONDS, TimeUnit.SECONDS);
         } finally {
             executor.shutdownNow();
         }
-        assertThat(notes.told.get(0)).containsExactly("write 0 0 16");
+        assertThat(notes.told.get(0)).containsExactly("put 0 0 16");
     }
 
     @Test
-    void aDrainThatWaitedForThePeerHasThatMuchLessTimeLeft() throws Exception {
+    void aFlushThatWaitedForThePeerEndsAtTheSameDeadline() throws Exception {
         Slow slow = new Slow(new Notes());
-        SharedPosted shared = new SharedPosted(slow, RANKS);
+        SharedPosted shared = new SharedPosted(slow, RANKS, UnaryOperator.identity());
         ExecutorService executor = Executors.newSingleThreadExecutor();
         try {
-            Future<?> end = executor.submit(() -> shared.write(0, 0, 0, 16));
+            Future<?> end = executor.submit(() -> shared.put(0, 0, 0, 16));
             assertThat(slow.held.await(SECONDS, TimeUnit.SECONDS)).isTrue();
-            CompletableFuture<Void> drain = new CompletableFuture<>();
-            Thread drains = new Thread(() -> {
-                shared.drain(0, Guard.minute());
-                drain.complete(null);
+            long deadline = System.nanoTime() + Guard.minute().toNanos();
+            CompletableFuture<Void> flush = new CompletableFuture<>();
+            Thread flushes = new Thread(() -> {
+                shared.flush(0, deadline);
+                flush.complete(null);
             });
-            drains.setDaemon(true);
-            drains.start();
-            Guard.until("the drain waits for the peer", () -> drains.getState() == Thread.State.TIMED_WAITING);
+            flushes.setDaemon(true);
+            flushes.start();
+            Guard.until("the flush waits for the peer", () -> flushes.getState() == Thread.State.TIMED_WAITING);
             slow.go.countDown();
-            drain.get(SECONDS, TimeUnit.SECONDS);
+            flush.get(SECONDS, TimeUnit.SECONDS);
             end.get(SECONDS, TimeUnit.SECONDS);
+            assertThat(slow.flushedUntil).isEqualTo(deadline);
         } finally {
             executor.shutdownNow();
         }
-        assertThat(slow.drained).isPositive().isLessThan(Guard.minute());
     }
 }

@@ -10,6 +10,7 @@ import java.util.Arrays;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpEvent;
+import org.ep4j.EpException;
 import org.ep4j.EpShape;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.LowLatencyCombineRequest;
@@ -51,9 +52,10 @@ final class WaitingKernelsTest {
     }
 
     private static void waits(EpEvent event) {
-        assertThatThrownBy(() -> event.await(WHILE))
-                .isInstanceOfSatisfying(
-                        EpTimeoutException.class, e -> assertThat(e.phase()).isEqualTo("event"));
+        assertThatThrownBy(() -> event.await(WHILE)).isInstanceOfSatisfying(EpTimeoutException.class, e -> {
+            assertThat(e.failure().phase()).isEqualTo("event");
+            assertThat(e.recourse()).isEqualTo(EpException.Recourse.FIX_CALL);
+        });
     }
 
     /** With weights of 1, of rows that have the value everywhere. */

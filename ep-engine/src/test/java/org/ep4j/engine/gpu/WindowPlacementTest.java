@@ -9,10 +9,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaDevice;
 import org.ep4j.engine.cuda.DriverCalls;
@@ -20,15 +21,12 @@ import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.hip.EmulatedHip;
 import org.ep4j.engine.hip.HipDevice;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.ExposedMemory.Kind;
-import org.ep4j.spi.PathOffer;
-import org.ep4j.spi.RegistersDeviceMemory;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuVendor;
@@ -48,20 +46,25 @@ class WindowPlacementTest {
     private final List<Kind> tried = new ArrayList<>();
 
     /** A backend that registers memory of the host alone. */
-    private static class Plain implements EpBackend {
+    private static class Plain implements EpBackend, RegistersMemory {
         @Override
         public String id() {
             return "plain";
         }
 
         @Override
-        public boolean allocates() {
-            return false;
+        public SymmetricBuffer register(String name, ExposedMemory memory, Duration timeout) {
+            throw new UnsupportedOperationException();
         }
 
         @Override
-        public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-            throw new UnsupportedOperationException();
+        public Optional<String> refusal(Kind kind) {
+            return kind == Kind.HOST ? Optional.empty() : Optional.of("plain registers only memory of the host");
+        }
+
+        @Override
+        public void tryRegister(ExposedMemory memory) {
+            throw new AssertionError("tried " + memory.kind());
         }
 
         @Override
@@ -69,7 +72,7 @@ class WindowPlacementTest {
     }
 
     /** Says that it registers some kinds, and then does those of them that are not in the second list. */
-    private final class Direct extends Plain implements RegistersDeviceMemory {
+    private class Direct extends Plain {
         private final List<Kind> kinds;
         private final List<Kind> broken;
 
@@ -97,25 +100,29 @@ class WindowPlacementTest {
         return new Direct(List.of(Kind.DMA_BUF, Kind.PEER_MEMORY), List.of());
     }
 
-    private static EpPlan plan(Device device, PathType distance) {
+    private static GroupPlan plan(Device device, PathType distance) {
         NicReach nic = new NicReach(
                 "mlx5_0", NicFamily.MLX5, "card", new Distance(distance, 50, 1), Optional.empty(), List.of());
         Locality locality = new Locality(0, GpuVendor.NVIDIA, "sm_90", 0, 1, List.of(), List.of(nic));
         List<RankProfile> profiles = new ArrayList<>();
-        List<PairPath> paths = new ArrayList<>();
+        List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < 2; from++) {
             profiles.add(new RankProfile(from, "host-" + from, "host", 1, device, locality, "", Map.of(), Map.of()));
             for (int to = 0; to < 2; to++) {
-                PathKind kind = from == to ? PathKind.LOCAL : PathKind.HOST_POSTED;
-                paths.add(new PairPath(from, to, "posts", new PathOffer(kind, 1, 1, List.of("mlx5_0:1")), List.of()));
+                EpPath.Kind kind = from == to ? EpPath.Kind.LOCAL : EpPath.Kind.HOST_POSTED;
+                paths.add(EpPath.builder(from, to, "posts", kind)
+                        .nics(List.of("mlx5_0:1"))
+                        .gigabytesPerSecond(1)
+                        .latencyMicros(1)
+                        .build());
             }
         }
-        return EpPlan.of(profiles, paths);
+        return GroupPlan.of(profiles, paths);
     }
 
     private static GpuWindow place(GpuDevice device, String wanted, PathType distance, EpBackend... backends) {
         EpConfig config = EpConfig.builder(Map.of(), Map.of())
-                .set(EpKeys.WINDOW.name(), wanted)
+                .set(EpKeys.GPU_WINDOW.name(), wanted)
                 .build();
         return new WindowPlacement(device, plan(device.id(), distance), 0, List.of(backends), config).place(LAYOUT);
     }
@@ -158,6 +165,21 @@ class WindowPlacementTest {
         assertKind(0, "auto", Kind.PEER_MEMORY, any(), new Direct(both, List.of(Kind.DMA_BUF)));
         assertThat(tried).containsExactly(Kind.DMA_BUF, Kind.DMA_BUF, Kind.PEER_MEMORY, Kind.PEER_MEMORY);
         assertKind(0, "auto", Kind.HOST, new Direct(both, both));
+    }
+
+    @Test
+    void aGpuThatIsBrokenIsNotReplacedByTheHost() {
+        EpException broken = new EpException("an illegal address", EpException.Recourse.RESTART_PROCESS);
+        Direct backend = new Direct(List.of(Kind.DMA_BUF, Kind.PEER_MEMORY), List.of()) {
+            @Override
+            public void tryRegister(ExposedMemory memory) {
+                throw broken;
+            }
+        };
+        try (CudaDevice device = EmulatedCuda.open(0)) {
+            assertThatThrownBy(() -> place(device, "auto", PathType.PIX, backend))
+                    .isSameAs(broken);
+        }
     }
 
     @Test

@@ -98,7 +98,8 @@ final class HipRtcProcessTest {
         long start = System.nanoTime();
         assertThatThrownBy(() -> compiler(apart(deadline, Map.of("HIP_ON_CUDA_HANGS_FOR", "gfx1250")))
                         .compile("one", KERNEL, NEW))
-                .isInstanceOf(EpTimeoutException.class)
+                .isInstanceOfSatisfying(
+                        EpTimeoutException.class, e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.INSTALL))
                 .hasMessageContaining("gfx1250")
                 .hasMessageContaining("did not answer within 3000 ms");
         assertThat(Duration.ofNanos(System.nanoTime() - start)).isGreaterThanOrEqualTo(deadline);

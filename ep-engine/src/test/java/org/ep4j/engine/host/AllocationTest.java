@@ -15,12 +15,14 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.Bootstrap;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
@@ -29,9 +31,6 @@ import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -168,7 +167,7 @@ class AllocationTest {
                 EpConfig.builder(Map.of(), Map.of()).set("ep.device", "host:0").build();
         ExecutorService threads = Executors.newCachedThreadPool();
         try {
-            List<CompletableFuture<Map<String, Long>>> both = Bootstraps.inProcess(2).stream()
+            List<CompletableFuture<Map<String, Long>>> both = Bootstrap.inProcess(2).stream()
                     .map(bootstrap -> CompletableFuture.supplyAsync(() -> run(bootstrap, config), threads))
                     .toList();
             List<Throwable> failures = new ArrayList<>();

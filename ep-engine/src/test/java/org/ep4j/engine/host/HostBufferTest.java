@@ -15,6 +15,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.ep4j.Bootstrap;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
 import org.ep4j.DeviceAllocation;
@@ -22,6 +23,7 @@ import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpShape;
@@ -31,9 +33,6 @@ import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -89,7 +88,7 @@ final class HostBufferTest {
                 EpConfig.builder(Map.of(), Map.of()).set("ep.device", "host:0").build();
         ExecutorService threads = Executors.newCachedThreadPool();
         try {
-            List<CompletableFuture<Void>> both = Bootstraps.inProcess(2).stream()
+            List<CompletableFuture<Void>> both = Bootstrap.inProcess(2).stream()
                     .map(bootstrap -> CompletableFuture.runAsync(() -> run(bootstrap, config, work), threads))
                     .toList();
             List<Throwable> failures = new ArrayList<>();
@@ -159,7 +158,7 @@ final class HostBufferTest {
                 assertThatThrownBy(() -> rank.send(Duration.ofMillis(50)))
                         .isInstanceOfSatisfying(
                                 EpTimeoutException.class,
-                                e -> assertThat(e.phase()).isEqualTo("low-latency dispatch credit"));
+                                e -> assertThat(e.failure().phase()).isEqualTo("low-latency dispatch credit"));
             }
             rank.group.barrier(Guard.minute());
             if (rank.group.rank() == 1) {

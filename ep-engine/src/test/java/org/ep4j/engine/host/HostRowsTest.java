@@ -13,6 +13,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.Bootstrap;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
@@ -20,6 +21,7 @@ import org.ep4j.DeviceAllocation;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
@@ -29,11 +31,8 @@ import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.rows.RowsForTests;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -194,7 +193,7 @@ class HostRowsTest {
                 .build();
         ExecutorService threads = Executors.newCachedThreadPool();
         try {
-            List<CompletableFuture<List<byte[]>>> ranks = Bootstraps.inProcess(2).stream()
+            List<CompletableFuture<List<byte[]>>> ranks = Bootstrap.inProcess(2).stream()
                     .map(bootstrap -> CompletableFuture.supplyAsync(() -> join(bootstrap, config), threads))
                     .toList();
             List<List<byte[]>> results = new ArrayList<>();

@@ -19,18 +19,17 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
 import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.NanoClock;
 import org.ep4j.testing.Guard;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.AfterEach;
@@ -59,6 +58,8 @@ final class BufferMembershipTest {
     private List<LivenessLocks> locks = List.of();
     private List<Bootstrap> bootstraps = List.of();
     private final List<BufferMembership> memberships = new ArrayList<>();
+    /** How far the clock of the memberships is ahead. */
+    private final AtomicLong later = new AtomicLong();
 
     @AfterEach
     void close() {
@@ -74,7 +75,7 @@ final class BufferMembershipTest {
 
     /** Ranks whose declared deaths are proofs, or only suspicions as those of processes on other hosts. */
     private void start(int ranks, boolean lossIsProof) {
-        bootstraps = Bootstraps.inProcess(ranks);
+        bootstraps = Bootstrap.inProcess(ranks);
         List<HostMemory> memory = Stream.generate(() -> ControlSlotsTest.newMemory(ranks))
                 .limit(ranks)
                 .toList();
@@ -90,14 +91,16 @@ final class BufferMembershipTest {
                     ControlSlots.Memory.mapped(r, memory),
                     locks.get(r),
                     bootstraps.get(r),
-                    NanoClock.SYSTEM,
-                    NEVER_SILENT));
+                    () -> System.nanoTime() + later.get(),
+                    NEVER_SILENT,
+                    failure ->
+                            failure.toBuilder().host("host " + failure.peer()).build()));
         }
         locks.forEach(LivenessLocks::removeName);
     }
 
     private void lose(int rank) {
-        ((InProcessBootstrap) bootstraps.get(rank)).fail("lost in a test");
+        EngineBootstraps.declareDead(bootstraps.get(rank), "lost in a test");
     }
 
     private <T> T recover(int rank, Duration longest, BufferMembership.Move<T> move) {
@@ -273,12 +276,15 @@ final class BufferMembershipTest {
         assertThat(recoverAll(0, 1)).containsOnly(new Moved(1, List.of(0, 1)));
         assertThatThrownBy(() -> stopped.requireMember("a dispatch"))
                 .isInstanceOfSatisfying(EpPeerLostException.class, e -> {
-                    assertThat(e.peer()).isEqualTo(2);
-                    assertThat(e.phase()).isEqualTo("a dispatch");
+                    assertThat(e.failure().peer()).isEqualTo(2);
+                    assertThat(e.failure().phase()).isEqualTo("a dispatch");
+                    assertThat(e.recourse()).isEqualTo(EpException.Recourse.REJOIN);
                 });
         assertThatThrownBy(() -> recover(2, Guard.minute(), BufferMembershipTest::meet))
-                .isInstanceOfSatisfying(
-                        EpPeerLostException.class, e -> assertThat(e.peer()).isEqualTo(2));
+                .isInstanceOfSatisfying(EpPeerLostException.class, e -> {
+                    assertThat(e.failure().peer()).isEqualTo(2);
+                    assertThat(e.recourse()).isEqualTo(EpException.Recourse.REJOIN);
+                });
         memberships.get(0).requireMember("an operation of a member");
     }
 
@@ -322,12 +328,57 @@ final class BufferMembershipTest {
         BufferMembership zero = memberships.get(0);
         zero.requireReady();
         assertThatThrownBy(() -> recover(0, Duration.ZERO, BufferMembershipTest::meet))
-                .isInstanceOf(EpTimeoutException.class);
+                .isInstanceOfSatisfying(EpTimeoutException.class, e -> {
+                    assertThat(e.failure().peer()).isEqualTo(1);
+                    assertThat(e.failure().host()).isEqualTo("host 1");
+                });
         assertThatThrownBy(zero::requireReady)
-                .isInstanceOf(EpStateException.class)
+                .isInstanceOfSatisfying(
+                        EpStateException.class, e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.RECOVER))
                 .hasMessageContaining("call recover again before the next operation");
         recoverAll(0, 1);
         zero.requireReady();
+    }
+
+    /** A move that cannot succeed, since the other rank has died, and fails. */
+    private BufferMembership.Move<Moved> failing(RuntimeException failure) {
+        return (members, ranks, epoch) -> {
+            lose(1);
+            throw failure;
+        };
+    }
+
+    @Test
+    void aMoveThatFailsAtTheDeadlineIsTheCauseOfTheTimeout() {
+        start(2, true);
+        CompletableFuture<Moved> one = recovering(1);
+        EpException failure = new EpException("no memory can be mapped");
+        assertThatThrownBy(() -> recover(0, Guard.minute(), (members, ranks, epoch) -> {
+                    later.set(Guard.minute().multipliedBy(2).toNanos());
+                    return failing(failure).run(members, ranks, epoch);
+                }))
+                .isInstanceOf(EpTimeoutException.class)
+                .hasMessageContaining("no memory can be mapped")
+                .cause()
+                .isSameAs(failure);
+        assertThat(one).failsWithin(Guard.minute());
+    }
+
+    /** Another agreement does not help a rank whose GPU is broken. */
+    @Test
+    void aMoveThatFailsForGoodIsNotTriedAgain() {
+        start(2, true);
+        CompletableFuture<Moved> one = recovering(1);
+        AtomicLong moves = new AtomicLong();
+        EpException failure = new EpException("an illegal address", EpException.Recourse.RESTART_PROCESS);
+        assertThatThrownBy(() -> recover(0, Guard.minute(), (members, ranks, epoch) -> {
+                    moves.incrementAndGet();
+                    return failing(failure).run(members, ranks, epoch);
+                }))
+                .isSameAs(failure);
+        assertThat(moves).hasValue(1);
+        later.set(Guard.minute().multipliedBy(2).toNanos());
+        assertThat(one).failsWithin(Guard.minute());
     }
 
     /** Where the others read it if this rank dies. */

@@ -3,7 +3,6 @@ package org.ep4j.engine.membership;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -100,41 +99,41 @@ final class ControlSlotsTest {
         }
     }
 
-    /** A connection that is idle only after as many drains as the test says. */
+    /** A connection that is idle only after as many flushes as the test says. */
     private static final class Busy implements HostPosted {
-        private final int drainsToIdle;
-        private int drains;
+        private final int flushesToIdle;
+        private int flushes;
         private int writes;
 
-        Busy(int drainsToIdle) {
-            this.drainsToIdle = drainsToIdle;
+        Busy(int flushesToIdle) {
+            this.flushesToIdle = flushesToIdle;
         }
 
         @Override
         public boolean isIdle(int peer) {
-            return drains >= drainsToIdle;
+            return flushes >= flushesToIdle;
         }
 
         @Override
-        public void drain(int peer, Duration deadline) {
-            drains++;
+        public void flush(int peer, long deadlineNanos) {
+            flushes++;
         }
 
         @Override
-        public void write(int peer, long target, long source, long bytes) {
+        public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
             throw new AssertionError("control data must not wait for writes of high throughput");
         }
 
         @Override
-        public void writeMessage(int peer, long target, long source, long bytes) {
+        public void putMessage(int peer, long targetOffset, long sourceOffset, long bytes) {
             writes++;
         }
 
         @Override
-        public void advance(int peer, int counter, long value) {}
+        public void signal(int peer, int counter, long value) {}
 
         @Override
-        public long seen(int counter, int source) {
+        public long counter(int counter, int source) {
             return 0;
         }
     }
@@ -143,7 +142,7 @@ final class ControlSlotsTest {
         return new ControlSlots(0, new ControlSlots.Memory(newMemory(posted.size() + 1), Map.of(), posted));
     }
 
-    /** Its queue is full, which a drain does not change: to post would wait for it. */
+    /** Its queue is full, which a flush does not change: to post would wait for it. */
     @Test
     void nothingIsPostedToAPeerThatTakesNothing() {
         Busy stopped = new Busy(Integer.MAX_VALUE);
@@ -153,7 +152,7 @@ final class ControlSlotsTest {
             slots.sendOwed();
         }
         assertThat(stopped.writes).isZero();
-        assertThat(stopped.drains).isBetween(1, 50);
+        assertThat(stopped.flushes).isBetween(1, 50);
         assertThat(slots.owes(1)).isTrue();
     }
 
@@ -178,12 +177,12 @@ final class ControlSlotsTest {
         int before = 0;
         for (int i = 0; i < 200; i++) {
             slots.sendOwed();
-            int drains =
-                    all.values().stream().mapToInt(one -> ((Busy) one).drains).sum();
-            assertThat(drains - before).isLessThan(2);
-            before = drains;
+            int flushes =
+                    all.values().stream().mapToInt(one -> ((Busy) one).flushes).sum();
+            assertThat(flushes - before).isLessThan(2);
+            before = flushes;
         }
         assertThat(all.values())
-                .allSatisfy(one -> assertThat(((Busy) one).drains).isPositive());
+                .allSatisfy(one -> assertThat(((Busy) one).flushes).isPositive());
     }
 }

@@ -1,6 +1,7 @@
 package org.ep4j.engine.membership;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -11,10 +12,11 @@ import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
+import org.ep4j.EpException;
+import org.ep4j.EpResourceException;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -82,7 +84,7 @@ final class LivenessLocksTest {
     @Test
     void membersOfAGroupKnowADeathThatTheBootstrapDoesNotKnow() throws Exception {
         try (Holder holder = new Holder(folder)) {
-            List<Bootstrap> unaware = Bootstraps.inProcess(3);
+            List<Bootstrap> unaware = Bootstrap.inProcess(3);
             LivenessLocks mine = locks();
             mine.open(0, List.of(mine.announcement(), "another".getBytes(StandardCharsets.UTF_8), holder.announcement));
             try (Bootstrap members = WatchedMembers.of(unaware.get(0), mine)) {
@@ -137,7 +139,7 @@ final class LivenessLocksTest {
     @Test
     void aSubgroupHasRanksOfItsOwn() throws Exception {
         try (Holder holder = new Holder(folder)) {
-            List<Bootstrap> unaware = Bootstraps.inProcess(3);
+            List<Bootstrap> unaware = Bootstrap.inProcess(3);
             LivenessLocks mine = locks();
             mine.open(0, List.of(mine.announcement(), new byte[0], holder.announcement));
             try (Bootstrap members = WatchedMembers.of(unaware.get(0), mine);
@@ -162,6 +164,18 @@ final class LivenessLocksTest {
             Files.createFile(path);
             mine.open(0, List.of(mine.announcement(), holder.announcement, far.announcement(), sibling.announcement()));
             assertThat(mine.isAnyWatched()).isFalse();
+        }
+    }
+
+    /** Closing buffers gives no numbers back. */
+    @Test
+    void aGroupThatHasHadTooManyBuffersIsJoinedAgain() {
+        try (LivenessLocks mine = locks()) {
+            assertThatThrownBy(() -> mine.reserve(1_000_000, 4096))
+                    .isInstanceOfSatisfying(
+                            EpResourceException.class,
+                            e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.REJOIN))
+                    .hasMessageContaining("join a new group");
         }
     }
 

@@ -20,16 +20,17 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
@@ -75,21 +76,23 @@ final class PostedMembershipTest {
 
         private void checkReachable(int peer) {
             if (cut.contains(peer) || cut.contains(self)) {
-                throw new EpPeerLostException("rank " + peer + " cannot be reached", peer, "post");
+                throw new EpPeerLostException(
+                        "rank " + peer + " cannot be reached",
+                        EpFailure.builder("post", peer).build());
             }
         }
 
         @Override
-        public synchronized void write(int peer, long target, long source, long bytes) {
+        public synchronized void put(int peer, long targetOffset, long sourceOffset, long bytes) {
             checkReachable(peer);
             PostedMembershipTest.this.posts.incrementAndGet(peer);
             List<Runnable> posts = inFlight.computeIfAbsent(peer, p -> new ArrayList<>());
-            posts.add(() -> memory.get(peer).copy(target, memory.get(self), source, bytes));
+            posts.add(() -> memory.get(peer).copy(targetOffset, memory.get(self), sourceOffset, bytes));
             assertThat(posts).as("one for each slot").hasSizeLessThanOrEqualTo(3);
         }
 
         @Override
-        public void advance(int peer, int counter, long value) {
+        public void signal(int peer, int counter, long value) {
             checkReachable(peer);
             if (!stopped.contains(peer)) {
                 threads.execute(() -> {
@@ -105,15 +108,17 @@ final class PostedMembershipTest {
         }
 
         @Override
-        public synchronized void drain(int peer, Duration deadline) {
+        public synchronized void flush(int peer, long deadlineNanos) {
             checkReachable(peer);
             if (inFlight.containsKey(peer)) {
-                throw new EpTimeoutException("rank " + peer + " has not taken all", "drain", peer, 1, 0);
+                throw new EpTimeoutException(
+                        "rank " + peer + " has not taken all",
+                        EpFailure.builder("drain", peer).expected(1).build());
             }
         }
 
         @Override
-        public long seen(int counter, int source) {
+        public long counter(int counter, int source) {
             throw new UnsupportedOperationException();
         }
     }
@@ -130,7 +135,7 @@ final class PostedMembershipTest {
     }
 
     private void start(int ranks, boolean alone, boolean lossIsProof) {
-        bootstraps = Bootstraps.inProcess(ranks);
+        bootstraps = Bootstrap.inProcess(ranks);
         memory = Stream.generate(() -> ControlSlotsTest.newMemory(ranks))
                 .limit(ranks)
                 .toList();
@@ -156,7 +161,8 @@ final class PostedMembershipTest {
                         looks.incrementAndGet(self);
                         return System.nanoTime() + later.get();
                     },
-                    new BufferMembership.Silence(SILENCE, alone)));
+                    new BufferMembership.Silence(SILENCE, alone),
+                    UnaryOperator.identity()));
         }
     }
 
@@ -199,7 +205,7 @@ final class PostedMembershipTest {
     }
 
     private void lose(int rank) {
-        ((InProcessBootstrap) bootstraps.get(rank)).fail("lost in a test");
+        EngineBootstraps.declareDead(bootstraps.get(rank), "lost in a test");
     }
 
     private CompletableFuture<List<Integer>> recovering(int rank, Duration longest) {

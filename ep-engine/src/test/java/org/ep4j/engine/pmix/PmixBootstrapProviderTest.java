@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.TreeMap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.spi.BootstrapProvider;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -51,7 +51,7 @@ final class PmixBootstrapProviderTest {
         environment.put(variable, "1");
         assertThat(provider.detects(environment)).isFalse();
 
-        assertThatThrownBy(() -> Bootstraps.fromEnvironment(
+        assertThatThrownBy(() -> EngineBootstraps.fromEnvironment(
                         environment, EpConfig.builder().build()))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("of torchrun's variables, ")

@@ -8,10 +8,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Collectors;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
+import org.ep4j.EpConfig;
 import org.ep4j.testing.Guard;
 
 /** A rank under a launcher. Prints one line for everything that it has seen. */
@@ -30,7 +29,7 @@ final class PmixMain {
     }
 
     private static Bootstrap join() {
-        return Bootstraps.fromEnvironment(System.getenv(), EpConfig.load());
+        return Bootstrap.fromEnvironment(EpConfig.load());
     }
 
     /** Joins so often, one after another. */
@@ -71,7 +70,7 @@ final class PmixMain {
         try (PmixSession session = new PmixSession(PmixLibrary.load(), 0, LONG)) {
             int rank = session.ask(PmixJob::rank, LONG);
             int size = session.ask(PmixJob::size, LONG);
-            Bootstraps.wiredUp(rank, size, session, EpConfig.load()).close();
+            Bootstrap.over(rank, size, session, EpConfig.load()).close();
             say("joined");
         } catch (RuntimeException e) {
             say(e.getClass().getSimpleName() + " " + e.getMessage());

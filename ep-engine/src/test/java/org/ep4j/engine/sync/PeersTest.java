@@ -3,26 +3,26 @@ package org.ep4j.engine.sync;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import org.ep4j.Bootstrap;
 import org.ep4j.DeviceAllocation;
+import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
@@ -39,7 +39,7 @@ class PeersTest {
         private final List<String> calls = new ArrayList<>();
         private boolean given;
         private boolean lost;
-        private Duration drained = Duration.ZERO;
+        private long flushedUntil;
         private Runnable check = () -> {};
 
         LostAfterOne(long value) {
@@ -47,35 +47,39 @@ class PeersTest {
         }
 
         @Override
-        public void write(int peer, long target, long source, long bytes) {
-            calls.add("write " + bytes);
+        public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
+            calls.add("put " + bytes);
         }
 
         @Override
-        public void advance(int peer, int counter, long next) {
-            calls.add("advance " + next);
+        public void signal(int peer, int counter, long next) {
+            calls.add("signal " + next);
         }
 
         @Override
-        public long seen(int counter, int source) {
+        public long counter(int counter, int source) {
             if (given) {
-                throw new EpPeerLostException("rank " + source + " cannot be reached", source, "test");
+                throw new EpPeerLostException(
+                        "rank " + source + " cannot be reached",
+                        EpFailure.builder("test", source).build());
             }
             given = true;
             return value;
         }
 
         @Override
-        public void checkWhileWaiting(Runnable next) {
+        public void setWaitCheck(Runnable next) {
             check = next;
         }
 
         @Override
-        public void drain(int peer, Duration deadline) {
-            drained = deadline;
+        public void flush(int peer, long deadlineNanos) {
+            flushedUntil = deadlineNanos;
             check.run();
             if (lost) {
-                throw new EpPeerLostException("rank " + peer + " cannot be reached", peer, "test");
+                throw new EpPeerLostException(
+                        "rank " + peer + " cannot be reached",
+                        EpFailure.builder("test", peer).build());
             }
         }
     }
@@ -99,8 +103,9 @@ class PeersTest {
     /** Also in memory to which the buffer moves. */
     @Test
     void whatEndsPostsThatWaitIsPassedToTheBackend() {
-        EpPeerLostException leftOut = new EpPeerLostException("this rank is left out", 0, "post");
-        peers.checkWhileWaiting(() -> {
+        EpPeerLostException leftOut = new EpPeerLostException(
+                "this rank is left out", EpFailure.builder("post", 0).build());
+        peers.setWaitCheck(() -> {
             throw leftOut;
         });
         assertThatThrownBy(() -> peers.settle(1)).isSameAs(leftOut);
@@ -120,11 +125,11 @@ class PeersTest {
 
     @Test
     void whoWaitsForALostRankIsToldPhaseAndCounters() {
-        Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), 1);
+        Waits waits = new Waits(peers, Bootstrap.inProcess(2).get(0), 1);
         assertThatThrownBy(() -> waits.await(Counter.HT_DATA, 1, 6, Deadline.in(Guard.minute()), "dispatch rows"))
                 .isInstanceOfSatisfying(EpPeerLostException.class, lost -> {
-                    assertThat(lost.peer()).isEqualTo(1);
-                    assertThat(lost.phase()).isEqualTo("dispatch rows");
+                    assertThat(lost.failure().peer()).isEqualTo(1);
+                    assertThat(lost.failure().phase()).isEqualTo("dispatch rows");
                 })
                 .hasMessageContainingAll(
                         "rank 1 cannot be reached", "dispatch rows", "counter ht_data of rank 1 is 5, expected 6");
@@ -135,25 +140,25 @@ class PeersTest {
         peers.place(1, layout.rows(), 64);
         peers.until(Deadline.in(Guard.minute()));
         peers.advance(1, Counter.HT_ENTER, 2);
-        assertThat(posted.calls).containsExactly("advance 2");
+        assertThat(posted.calls).containsExactly("signal 2");
     }
 
     @Test
     void aDrainMayTakeOnlyWhatIsLeftOfTheOperationsTime() {
-        peers.until(new Deadline(System.nanoTime() + Guard.minute().toNanos() / 2, Guard.minute()));
+        Deadline half = new Deadline(System.nanoTime() + Guard.minute().toNanos() / 2, Guard.minute());
+        peers.until(half);
         peers.drain(1);
-        assertThat(posted.drained)
-                .isPositive()
-                .isLessThanOrEqualTo(Guard.minute().dividedBy(2));
-        peers.until(new Deadline(System.nanoTime(), Guard.minute()));
+        assertThat(posted.flushedUntil).isEqualTo(half.nanoTime());
+        Deadline passed = new Deadline(System.nanoTime(), Guard.minute());
+        peers.until(passed);
         peers.drain(1);
-        assertThat(posted.drained).as("after the deadline").isEqualTo(Duration.ofNanos(1));
+        assertThat(posted.flushedUntil).as("after the deadline").isEqualTo(passed.nanoTime());
     }
 
     /** The other one waits for nothing: it learns of it where the ranks meet, with its mask as it was. */
     @Test
     void masksStayWhereOneRankCannotReachAnother() {
-        List<Bootstrap> ranks = Bootstraps.inProcess(2);
+        List<Bootstrap> ranks = Bootstrap.inProcess(2);
         Waits waits = new Waits(peers, ranks.get(0), 1);
         Recoverer recoverer = new Recoverer(numbers(), peers, waits, ranks.get(0), FIXED);
         recoverer.mask(1, true, 0, Deadline.in(Guard.minute()));
@@ -170,19 +175,25 @@ class PeersTest {
                     new Recoverer(numbers(), others, new Waits(others, ranks.get(1), 1), ranks.get(1), FIXED);
             CompletableFuture<Void> told = CompletableFuture.runAsync(() -> second.clearMask("buffer", Guard.minute()));
             assertThatThrownBy(() -> recoverer.clearMask("buffer", Guard.minute()))
-                    .isInstanceOf(EpPeerLostException.class);
+                    .isInstanceOfSatisfying(
+                            EpPeerLostException.class,
+                            e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.FIX_CALL))
+                    .hasMessage("rank 1 cannot be reached");
             assertThat(told)
                     .failsWithin(Guard.minute())
                     .withThrowableOfType(ExecutionException.class)
-                    .withCauseInstanceOf(EpPeerLostException.class)
-                    .withMessageContaining("rank 0 cannot reach it");
+                    .withMessageContaining("rank 0 cannot reach it")
+                    .havingCause()
+                    .isInstanceOfSatisfying(
+                            EpPeerLostException.class,
+                            e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.FIX_CALL));
         }
         assertThat(waits.mask().has(1)).isTrue();
     }
 
     @Test
     void aBufferThatCannotMoveDoesNotRecover() {
-        Bootstrap bootstrap = Bootstraps.inProcess(2).get(0);
+        Bootstrap bootstrap = Bootstrap.inProcess(2).get(0);
         Recoverer recoverer = new Recoverer(numbers(), peers, new Waits(peers, bootstrap, 1), bootstrap, FIXED);
         assertThatThrownBy(() -> recoverer.recover(0, Deadline.in(Guard.minute())))
                 .isInstanceOf(EpUnavailableException.class)
@@ -193,14 +204,15 @@ class PeersTest {
 
     @Test
     void aBufferThatCannotMoveMasksNoRankThatMayStillWrite() {
-        List<Bootstrap> ranks = Bootstraps.inProcess(2);
+        List<Bootstrap> ranks = Bootstrap.inProcess(2);
         Waits waits = new Waits(peers, ranks.get(0), 1);
         Recoverer recoverer = new Recoverer(numbers(), peers, waits, ranks.get(0), FIXED);
         assertThatThrownBy(() -> recoverer.mask(1, false, 0, Deadline.in(Guard.minute())))
-                .isInstanceOf(EpStateException.class)
+                .isInstanceOfSatisfying(
+                        EpStateException.class, e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.REJOIN))
                 .hasMessageContainingAll("rank 1", "its memory is fixed", "end the process of rank 1");
         assertThat(waits.mask().has(1)).isFalse();
-        ((InProcessBootstrap) ranks.get(1)).fail("killed");
+        EngineBootstraps.declareDead(ranks.get(1), "killed");
         recoverer.mask(1, false, 0, Deadline.in(Guard.minute()));
         assertThat(waits.mask().has(1)).isTrue();
     }

@@ -9,13 +9,11 @@ import java.util.Map;
 import java.util.Set;
 import org.ep4j.BufferSize;
 import org.ep4j.Device;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
-import org.ep4j.engine.EngineRuntime;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.engine.Engine;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -76,13 +74,13 @@ class RailsTest {
     /** Ranks 0 and 1, and 1 and 2, map each other, 0 and 2 do not. */
     @Test
     void whereIslandsOverlapRowsGoStraight() {
-        List<PairPath> paths = new ArrayList<>();
+        List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < 3; from++) {
             for (int to = 0; to < 3; to++) {
                 paths.add(path(from, to, Math.abs(from - to) == 1));
             }
         }
-        Rails rails = Rails.of(EpPlan.of(profiles(3), paths));
+        Rails rails = Rails.of(GroupPlan.of(profiles(3), paths));
         assertThat(rails.posted()).isTrue();
         assertThat(rails.mostSources()).isZero();
         assertThat(rails.via(0, 2, Mask.NONE)).isEqualTo(-1);
@@ -91,13 +89,13 @@ class RailsTest {
     /** Rank 2 maps rank 1, which does not map it. */
     @Test
     void whereRanksMapEachOtherOneWayAloneRowsGoStraight() {
-        List<PairPath> paths = new ArrayList<>();
+        List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < 3; from++) {
             for (int to = 0; to < 3; to++) {
                 paths.add(path(from, to, (from == 0 && to == 1) || (from == 1 && to == 0) || (from == 2 && to == 1)));
             }
         }
-        Rails rails = Rails.of(EpPlan.of(profiles(3), paths));
+        Rails rails = Rails.of(GroupPlan.of(profiles(3), paths));
         assertThat(rails.posted()).isTrue();
         assertThat(rails.passes()).isFalse();
     }
@@ -106,29 +104,32 @@ class RailsTest {
     void sizesOfBuffersHoldForThePlan() {
         EpShape shape =
                 EpShape.builder(64, 8, 2).maxTokens(16).maxLowLatencyTokens(4).build();
-        EngineRuntime runtime = new EngineRuntime();
-        BufferSize allMapped = runtime.bufferSize(shape, 4, 0);
-        assertThat(runtime.bufferSize(shape, plan(List.of(0, 0, 0, 0)), 0)).isEqualTo(allMapped);
-        BufferSize straight = runtime.bufferSize(shape, plan(List.of(0, 1, 2, 3)), 0);
+        Engine engine = new Engine();
+        BufferSize allMapped = engine.bufferSize(shape, 4, 0);
+        assertThat(engine.bufferSize(shape, plan(List.of(0, 0, 0, 0)), 0)).isEqualTo(allMapped);
+        BufferSize straight = engine.bufferSize(shape, plan(List.of(0, 1, 2, 3)), 0);
         assertThat(straight.symmetric()).isGreaterThan(allMapped.symmetric());
-        BufferSize passedOn = runtime.bufferSize(shape, plan(List.of(0, 0, 1, 1)), 0);
+        BufferSize passedOn = engine.bufferSize(shape, plan(List.of(0, 0, 1, 1)), 0);
         assertThat(passedOn.symmetric()).isGreaterThan(straight.symmetric());
     }
 
-    static EpPlan plan(List<Integer> islands) {
-        List<PairPath> paths = new ArrayList<>();
+    static GroupPlan plan(List<Integer> islands) {
+        List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < islands.size(); from++) {
             for (int to = 0; to < islands.size(); to++) {
                 paths.add(path(from, to, islands.get(from).equals(islands.get(to))));
             }
         }
-        return EpPlan.of(profiles(islands.size()), paths);
+        return GroupPlan.of(profiles(islands.size()), paths);
     }
 
-    private static PairPath path(int from, int to, boolean mapped) {
-        PathKind kind = from == to ? PathKind.LOCAL : mapped ? PathKind.MAPPED : PathKind.HOST_POSTED;
+    private static EpPath path(int from, int to, boolean mapped) {
+        EpPath.Kind kind = from == to ? EpPath.Kind.LOCAL : mapped ? EpPath.Kind.MAPPED : EpPath.Kind.HOST_POSTED;
         String backend = from == to ? "local" : mapped ? "maps" : "posts";
-        return new PairPath(from, to, backend, new PathOffer(kind, 1, 1, List.of()), List.of());
+        return EpPath.builder(from, to, backend, kind)
+                .gigabytesPerSecond(1)
+                .latencyMicros(1)
+                .build();
     }
 
     private static List<RankProfile> profiles(int ranks) {

@@ -20,15 +20,18 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpException;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.Recovery;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.membership.BufferMembership;
@@ -36,7 +39,6 @@ import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -59,7 +61,7 @@ final class RecovererTest {
     private final BufferLayout layout =
             new BufferLayout(EpShape.builder(64, 4, 2).maxTokens(4).build(), RANKS, true, 0);
     private final HostDevice device = new HostDevice();
-    private final List<Bootstrap> bootstraps = Bootstraps.inProcess(RANKS);
+    private final List<Bootstrap> bootstraps = Bootstrap.inProcess(RANKS);
     private final List<Rank> ranks = new ArrayList<>();
     private List<LivenessLocks> locks = List.of();
 
@@ -139,7 +141,8 @@ final class RecovererTest {
                     locks.get(rank),
                     bootstraps.get(rank),
                     () -> System.nanoTime() + later.get(),
-                    new BufferMembership.Silence(Duration.ofDays(1), false));
+                    new BufferMembership.Silence(Duration.ofDays(1), false),
+                    UnaryOperator.identity());
             Recoverer.Numbers numbers = new Recoverer.Numbers() {
                 @Override
                 public long[] begun() {
@@ -213,7 +216,7 @@ final class RecovererTest {
 
     @Test
     void reportsOperationsOfTheRanksThatAreLeftWhenTheFirstOneIsLost() throws Exception {
-        ((InProcessBootstrap) bootstraps.get(0)).fail("lost in a test");
+        EngineBootstraps.declareDead(bootstraps.get(0), "lost in a test");
         var both = List.of(ranks.get(1).recover(4), ranks.get(2).recover(5));
         for (CompletableFuture<Recovery> one : both) {
             assertThat(end(one)).isEqualTo(new Recovery(Set.of(0), Map.of(1, 4L, 2, 5L)));
@@ -261,8 +264,10 @@ final class RecovererTest {
         CompletableFuture<Recovery> one = ranks.get(1).recover(10);
         CompletableFuture<Recovery> two = ranks.get(2).recover(10);
         assertThatThrownBy(() -> end(one))
-                .hasCauseInstanceOf(EpStateException.class)
-                .hasMessageContaining("interrupted during recover");
+                .hasMessageContaining("interrupted during recover")
+                .cause()
+                .isInstanceOfSatisfying(
+                        EpStateException.class, e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.RECOVER));
         assertThat(ranks.get(1).memory.memories).as("memories of rank 1").hasSize(1);
         left.countDown();
         assertThat(end(zero)).isEqualTo(new Recovery(Set.of(), Map.of(0, 10L, 1, 10L, 2, 10L)));
@@ -289,7 +294,7 @@ final class RecovererTest {
         left.countDown();
         assertThat(end(zero)).isEqualTo(new Recovery(Set.of(), Map.of(0, 10L, 1, 11L, 2, 4L)));
         assertThat(end(two)).isEqualTo(end(zero));
-        ((InProcessBootstrap) bootstraps.get(2)).fail("lost in a test");
+        EngineBootstraps.declareDead(bootstraps.get(2), "lost in a test");
 
         ranks.get(1).beforeNumbers = () -> {};
         var again = List.of(ranks.get(0).recover(0), ranks.get(1).recover(11));
@@ -303,7 +308,7 @@ final class RecovererTest {
 
     @Test
     void namesTheRankThatIsMissingInTheLastStep() throws Exception {
-        ((InProcessBootstrap) bootstraps.get(0)).fail("lost in a test");
+        EngineBootstraps.declareDead(bootstraps.get(0), "lost in a test");
         CountDownLatch ended = new CountDownLatch(1);
         ranks.get(1).beforeNumbers =
                 () -> ranks.get(1).later.set(2 * Guard.minute().toNanos());
@@ -312,8 +317,11 @@ final class RecovererTest {
         assertThatThrownBy(() -> end(ranks.get(1).recover(0)))
                 .cause()
                 .isInstanceOfSatisfying(EpTimeoutException.class, e -> {
-                    assertThat(e.peer()).isEqualTo(2);
-                    assertThat(e).hasMessageContaining("rank 2 did not take part in \"numbers\"");
+                    assertThat(e.failure().peer()).isEqualTo(2);
+                    assertThat(e.failure().path()).map(EpPath::to).hasValue(2);
+                    assertThat(e)
+                            .hasMessageContaining("rank 2 did not take part in \"numbers\"")
+                            .hasCauseInstanceOf(EpTimeoutException.class);
                 });
         ended.countDown();
         assertThat(end(two).masked()).containsExactly(0);

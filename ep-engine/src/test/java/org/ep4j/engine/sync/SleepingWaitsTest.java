@@ -11,20 +11,19 @@ import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.Bootstrap;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.Futex;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -40,7 +39,7 @@ final class SleepingWaitsTest {
     private final BufferLayout layout =
             new BufferLayout(EpShape.builder(64, 4, 2).maxTokens(4).build(), 2, false, 0);
     private final DeviceAllocation memory = new HostDevice().allocate(layout.bytes());
-    private final List<Bootstrap> bootstraps = Bootstraps.inProcess(2);
+    private final List<Bootstrap> bootstraps = Bootstrap.inProcess(2);
     /** Sleeps end by the counter alone, or are short. */
     private final Optional<Futex> untilWoken = Futex.ofThisMachine(Guard.minutes(10));
 
@@ -148,7 +147,7 @@ final class SleepingWaitsTest {
     void endsWhenTheAwaitedRankIsLost() {
         FutureTask<Long> wait = waiting(Guard.minutes(10));
         awaitSleep();
-        ((InProcessBootstrap) bootstraps.get(1)).fail("killed");
+        EngineBootstraps.declareDead(bootstraps.get(1), "killed");
         fails(wait, EpPeerLostException.class, "is lost during dispatch rows");
     }
 }

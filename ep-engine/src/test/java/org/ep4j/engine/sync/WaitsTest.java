@@ -3,25 +3,24 @@ package org.ep4j.engine.sync;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.Bootstrap;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.membership.RecoveryWatch;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
@@ -33,7 +32,9 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class WaitsTest {
     private static final String PHASE = "dispatch rows";
-    private final EpException own = new EpTimeoutException("the wait's own reason", PHASE, 1, 5, 3);
+    private final EpException own = new EpTimeoutException(
+            "the wait's own reason",
+            EpFailure.builder(PHASE, 1).expected(5).seen(3).build());
 
     /**
      * Says that it has lost its sources, once it is told to. The loss can be known before a counter's last value is seen: then
@@ -52,13 +53,13 @@ final class WaitsTest {
         private boolean finished;
 
         @Override
-        public void write(int peer, long target, long source, long bytes) {}
+        public void put(int peer, long targetOffset, long sourceOffset, long bytes) {}
 
         @Override
-        public void advance(int peer, int counter, long value) {}
+        public void signal(int peer, int counter, long value) {}
 
         @Override
-        public long seen(int counter, int source) {
+        public long counter(int counter, int source) {
             if (recovers) {
                 return finished && (counter == late || counter == other) ? last : 0;
             }
@@ -67,13 +68,18 @@ final class WaitsTest {
             }
             lost |= late >= 0;
             if (lost) {
-                throw new EpPeerLostException("rank " + source + " cannot be reached by nic0:1", source, "post");
+                throw new EpPeerLostException(
+                        "rank " + source + " cannot be reached by nic0:1",
+                        EpFailure.builder("post", source)
+                                .nic("nic0:1")
+                                .nativeStatus(12, "transport retry counter exceeded")
+                                .build());
             }
             return 0;
         }
 
         @Override
-        public void drain(int peer, Duration deadline) {}
+        public void flush(int peer, long deadlineNanos) {}
     }
 
     /** By rank: which ranks it wants to leave out. */
@@ -102,7 +108,7 @@ final class WaitsTest {
             new BufferLayout(EpShape.builder(64, 4, 2).maxTokens(4).build(), 3, true, 0);
     private final Backend backend = new Backend();
     private final DeviceAllocation memory = new HostDevice().allocate(layout.bytes());
-    private final List<Bootstrap> bootstraps = Bootstraps.inProcess(3);
+    private final List<Bootstrap> bootstraps = Bootstrap.inProcess(3);
     private final Peers<HostMemory> peers = new Peers<>(
             RailsTest.plan(List.of(0, 1, 2)),
             layout,
@@ -128,13 +134,13 @@ final class WaitsTest {
     }
 
     private void kill(int rank) {
-        ((InProcessBootstrap) bootstraps.get(rank)).fail("killed");
+        EngineBootstraps.declareDead(bootstraps.get(rank), "killed");
     }
 
     private static void lost(EpException reason, int peer, String says) {
         assertThat(reason).isInstanceOfSatisfying(EpPeerLostException.class, e -> {
-            assertThat(e.peer()).isEqualTo(peer);
-            assertThat(e.phase()).isEqualTo(PHASE);
+            assertThat(e.failure().peer()).isEqualTo(peer);
+            assertThat(e.failure().phase()).isEqualTo(PHASE);
             assertThat(e).hasMessageContaining(says).hasMessageContaining("call recover to go on without rank ");
         });
     }
@@ -252,10 +258,36 @@ final class WaitsTest {
     @Test
     void aFailedWaitOfADeviceForAPeerThatItsBackendHasLostNamesIt() {
         backend.lost = true;
+        EpException reason = waits.failure(Counter.HT_ENTER, 1, 6, Guard.minute(), PHASE);
         lost(
-                waits.failure(Counter.HT_ENTER, 1, 6, Guard.minute(), PHASE),
+                reason,
                 1,
                 "rank 1 cannot be reached by nic0:1; during dispatch rows (progress counter ht_enter of rank 1 is 0, expected 6)");
+        assertThat(reason)
+                .isInstanceOfSatisfying(
+                        EpPeerLostException.class,
+                        e -> assertThat(e.failure())
+                                .isEqualTo(known().nic("nic0:1")
+                                        .nativeStatus(12, "transport retry counter exceeded")
+                                        .expected(6)
+                                        .build()));
+    }
+
+    /** What the plan has of rank 1. */
+    private static EpFailure.Builder known() {
+        return EpFailure.builder(PHASE, 1)
+                .host("host")
+                .path(RailsTest.plan(List.of(0, 1, 2)).path(0, 1));
+    }
+
+    @Test
+    void aTimeoutHasPeerHostPathPhaseAndBothCounters() {
+        assertThat(waits.failure(Counter.HT_ENTER, 1, 6, Guard.minute(), PHASE))
+                .isInstanceOfSatisfying(EpTimeoutException.class, e -> {
+                    assertThat(e.failure())
+                            .isEqualTo(known().expected(6).seen(0).build());
+                    assertThat(e.recourse()).isEqualTo(EpException.Recourse.RECOVER);
+                });
     }
 
     /** A proxy thread has given the peer up, and what the kernel waited for came meanwhile. */

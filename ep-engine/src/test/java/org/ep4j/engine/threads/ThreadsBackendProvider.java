@@ -6,23 +6,23 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpPath;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
-import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
@@ -30,6 +30,7 @@ import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.SpiVersion;
 import org.ep4j.spi.SymmetricBuffer;
@@ -66,30 +67,28 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
     @Override
     public ProbeReport probe(ProbeRequest request) {
-        if (!request.config().get(PROBED)) {
+        if (!PROBED.get(request.config())) {
             throw new IllegalStateException("probed");
         }
-        return new ProbeReport(List.of(Check.pass("EP-TEST-001", "threads share all memory")), Map.of());
+        return ProbeReport.builder()
+                .check(Check.pass("EP-TEST-001", "threads share all memory"))
+                .build();
     }
 
     @Override
     public Offer offer(RankProfile from, RankProfile to) {
         return from.hostId().equals(to.hostId())
-                ? new PathOffer(PathKind.MAPPED, 100, 1, List.of())
+                ? new PathOffer(EpPath.Kind.MAPPED, 100, 1, List.of())
                 : new NoPath("the ranks are on different hosts", "");
     }
 
     @Override
     public EpBackend open(OpenContext context) {
-        return new Backend(context);
+        return new Backend(context, context.bootstrap(), context.ranks());
     }
 
-    private static final class Backend implements RecoverableBackend {
-        private final OpenContext context;
-
-        Backend(OpenContext context) {
-            this.context = context;
-        }
+    private record Backend(OpenContext context, Bootstrap members, List<Integer> ranks)
+            implements RecoverableBackend, AllocatesMemory {
 
         @Override
         public String id() {
@@ -97,29 +96,23 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         }
 
         @Override
-        public boolean allocates() {
-            return true;
+        public EpBackend among(Bootstrap some, List<Integer> left) {
+            return new Backend(context, some, left);
         }
 
         @Override
-        public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-            return exposeAmong(context.bootstrap(), context.ranks(), name, bytes, memory, deadline);
+        public Set<Purpose> purposes() {
+            return Set.of(Purpose.MAPPED);
         }
 
         @Override
-        public SymmetricBuffer exposeAmong(
-                Bootstrap members,
-                List<Integer> ranks,
-                String name,
-                long bytes,
-                Optional<ExposedMemory> memory,
-                Duration deadline) {
+        public SymmetricBuffer allocate(String name, long bytes, Purpose purpose, Duration timeout) {
             return context.device().id().equals(Device.HOST)
-                    ? onHost(members, ranks, name, bytes, deadline)
-                    : onGpus(members, ranks, name, bytes, deadline);
+                    ? onHost(name, bytes, timeout)
+                    : onGpus(name, bytes, timeout);
         }
 
-        private Buffer onHost(Bootstrap members, List<Integer> ranks, String name, long bytes, Duration deadline) {
+        private Buffer onHost(String name, long bytes, Duration deadline) {
             DeviceAllocation own = context.device().allocate(bytes);
             Shared shared = new Shared(own);
             SHARED.put(own.memory().address(), shared);
@@ -139,7 +132,7 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
             return new Buffer(own.memory(), peers, () -> used.forEach(Shared::release));
         }
 
-        private Buffer onGpus(Bootstrap members, List<Integer> ranks, String name, long bytes, Duration deadline) {
+        private Buffer onGpus(String name, long bytes, Duration deadline) {
             GpuSharing sharing =
                     GpuSharing.of(context.device(), context.device().id().type());
             SharedMemory own = sharing.allocate(bytes, MemoryHandle.Kind.PROCESS);

@@ -1,8 +1,8 @@
 package org.ep4j.tck.crew;
 
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
 
 /** Joins groups for scenarios; tests of the kit give one that breaks them. Its no-argument constructor does nothing. */
 @FunctionalInterface

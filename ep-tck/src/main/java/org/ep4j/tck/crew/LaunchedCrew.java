@@ -12,8 +12,8 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.oracle.Patience;
 
 /**

@@ -11,11 +11,12 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.tck.oracle.Arena;
 import org.ep4j.tck.oracle.Patience;
 
@@ -77,6 +78,11 @@ public final class RankContext implements AutoCloseable {
     /** The group that jobs of this size share. Collective at its first use. */
     public EpGroup group() {
         return shared.get();
+    }
+
+    /** The plan of {@link #group}, with all that the planner knows. */
+    public GroupPlan plan() {
+        return GroupPlan.of(group().plan());
     }
 
     /** A group of this job alone, with more settings; closed after the job. Collective. */

@@ -9,9 +9,8 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Optional;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 
 /**
  * A rank as a process of its own: takes jobs from standard input until that ends, and reports on standard output. Started
@@ -23,7 +22,7 @@ public final class RankProcessMain {
 
     private RankProcessMain(PrintStream out) {
         this.out = out;
-        Bootstrap base = Bootstraps.fromEnvironment(System.getenv(), EpConfig.load());
+        Bootstrap base = Bootstrap.fromEnvironment(EpConfig.load());
         this.runner = new RankRunner(base, this::askForDeath);
     }
 

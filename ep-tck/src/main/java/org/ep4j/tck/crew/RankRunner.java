@@ -8,9 +8,9 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
 
 /** One rank: runs jobs, and keeps one group for each number of ranks and settings so that jobs need not join again. */
 final class RankRunner implements AutoCloseable {

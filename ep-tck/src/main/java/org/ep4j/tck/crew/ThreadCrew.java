@@ -9,9 +9,8 @@ import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.bootstrap.InProcessBootstrap;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpEngine;
 
 /** Ranks that are threads of this JVM. A rank's death is declared, and the thread ends. */
 public final class ThreadCrew implements RankCrew {
@@ -22,20 +21,12 @@ public final class ThreadCrew implements RankCrew {
 
     /** A crew of {@code size} ranks. */
     public ThreadCrew(int size) {
-        this.bootstraps = Bootstraps.inProcess(size);
+        this.bootstraps = Bootstrap.inProcess(size);
         for (Bootstrap bootstrap : bootstraps) {
             runners.add(new RankRunner(bootstrap, facts -> {
-                declareDead(bootstrap, "killed by the conformance kit");
+                EpEngine.installed().declareDead(bootstrap, "killed by the conformance kit");
                 throw new RankKilled();
             }));
-        }
-    }
-
-    private static void declareDead(Bootstrap bootstrap, String reason) {
-        if (bootstrap instanceof InProcessBootstrap member) {
-            member.fail(reason);
-        } else {
-            bootstrap.close();
         }
     }
 
@@ -59,7 +50,7 @@ public final class ThreadCrew implements RankCrew {
                     () -> {
                         RankRunner.Outcome outcome = runners.get(mine).run(job);
                         if (outcome.end() == RankReport.End.FAILED) {
-                            declareDead(bootstraps.get(mine), "its scenario failed");
+                            EpEngine.installed().declareDead(bootstraps.get(mine), "its scenario failed");
                         }
                         ended.add(new Tagged(mine, outcome));
                     },

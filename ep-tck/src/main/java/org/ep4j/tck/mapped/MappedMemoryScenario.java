@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.Optional;
+import java.util.EnumSet;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
+import org.ep4j.Bootstrap;
+import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpDevice;
@@ -15,11 +17,11 @@ import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.EpBackend;
-import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
-import org.ep4j.spi.MemberState;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
@@ -47,7 +49,7 @@ public final class MappedMemoryScenario implements Scenario {
                 case "data" -> data(context, device, backend);
                 case "close" -> close(context, device, backend);
                 case "death" -> death(context, rank.open().bootstrap(), device, backend);
-                case "refusals" -> refusals(context, device, backend);
+                case "refusals" -> refusals(context, backend);
                 case "many" -> many(context, device, backend);
                 default -> throw new IllegalArgumentException("no such case: " + context.params());
             }
@@ -55,7 +57,11 @@ public final class MappedMemoryScenario implements Scenario {
     }
 
     private static SymmetricBuffer expose(EpBackend backend, String name) {
-        return backend.expose(name, BYTES, Optional.empty(), DEADLINE);
+        return expose(backend, name, BYTES, DEADLINE);
+    }
+
+    private static SymmetricBuffer expose(EpBackend backend, String name, long bytes, Duration longest) {
+        return backend.as(AllocatesMemory.class).orElseThrow().allocate(name, bytes, Purpose.MAPPED, longest);
     }
 
     private static DeviceMemory peer(SymmetricBuffer buffer, int rank) {
@@ -75,7 +81,8 @@ public final class MappedMemoryScenario implements Scenario {
 
     /** Zeros at first; then every rank writes into every memory, and all find it. */
     private static void data(RankContext context, EpDevice device, EpBackend backend) {
-        assertThat(backend.allocates()).isTrue();
+        assertThat(backend.as(AllocatesMemory.class).orElseThrow().purposes()).contains(Purpose.MAPPED);
+        assertThat(backend.as(RegistersMemory.class)).isEmpty();
         try (SymmetricBuffer buffer = expose(backend, "data")) {
             assertThat(peer(buffer, context.rank())).isEqualTo(buffer.local());
             for (int r = 0; r < context.size(); r++) {
@@ -154,7 +161,7 @@ public final class MappedMemoryScenario implements Scenario {
             long place = DONE + 8L * r;
             await(context, "end of rank " + r, () -> get(device, buffer.local(), place) == 7);
         }
-        assertThatThrownBy(() -> backend.expose("after", BYTES, Optional.empty(), Duration.ofSeconds(5)))
+        assertThatThrownBy(() -> expose(backend, "after", BYTES, Duration.ofSeconds(5)))
                 .isInstanceOf(EpException.class);
         buffer.close();
         try (var own = device.allocate(4096)) {
@@ -163,20 +170,23 @@ public final class MappedMemoryScenario implements Scenario {
         }
     }
 
-    private static void refusals(RankContext context, EpDevice device, EpBackend backend) {
+    private static void refusals(RankContext context, EpBackend backend) {
         long odd = context.isRank(0) ? BYTES : 2L * BYTES;
-        assertThatThrownBy(() -> backend.expose("sizes", odd, Optional.empty(), DEADLINE))
+        assertThatThrownBy(() -> expose(backend, "sizes", odd, DEADLINE))
                 .isInstanceOf(EpMismatchException.class)
                 .hasMessageContaining(BYTES + " bytes on rank 0");
         long wrong = context.isRank(0) ? 100 : BYTES;
-        assertThatThrownBy(() -> backend.expose("pages", wrong, Optional.empty(), DEADLINE))
+        assertThatThrownBy(() -> expose(backend, "pages", wrong, DEADLINE))
                 .isInstanceOf(context.isRank(0) ? EpArgumentException.class : EpException.class)
                 .hasMessageContaining("multiple of 4096");
-        DeviceMemory foreign = new DeviceMemory(4096, 4096, device.id());
-        assertThatThrownBy(() -> backend.expose("given", BYTES, Optional.of(ExposedMemory.of(foreign)), DEADLINE))
-                .hasMessageContaining("allocates by itself");
+        AllocatesMemory allocates = backend.as(AllocatesMemory.class).orElseThrow();
+        for (Purpose other : EnumSet.complementOf(EnumSet.copyOf(allocates.purposes()))) {
+            assertThatThrownBy(() -> allocates.allocate("other", BYTES, other, DEADLINE))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("purpose is " + other);
+        }
         long tooMuch = 1L << 50;
-        assertThatThrownBy(() -> backend.expose("large", tooMuch, Optional.empty(), DEADLINE))
+        assertThatThrownBy(() -> expose(backend, "large", tooMuch, DEADLINE))
                 .isInstanceOf(EpResourceException.class)
                 .hasMessageContaining("bytes");
         try (SymmetricBuffer fine = expose(backend, "fine")) {

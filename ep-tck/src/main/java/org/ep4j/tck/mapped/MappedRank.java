@@ -6,19 +6,19 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Planner;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.tck.Subjects;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.oracle.Patience;
@@ -44,8 +44,8 @@ public record MappedRank(EpBackendProvider provider, OpenContext open) implement
     public static MappedRank of(RankContext context, String backend, UnaryOperator<RankProfile> change) {
         EpBackendProvider provider = Subjects.backend(backend).orElseThrow(() -> new AssertionError("no " + backend));
         EpConfig config = context.config(Map.of());
-        Device id = Device.parse(config.get(EpKeys.DEVICE));
-        ProbeReport report = provider.probe(new ProbeRequest(id, config, DEADLINE));
+        Device id = Device.parse(EpKeys.DEVICE.get(config));
+        ProbeReport report = provider.probe(ProbeRequest.of(id, config, DEADLINE));
         if (!report.failures().isEmpty()) {
             throw new AssertionError(backend + " cannot be used with " + id + ": " + report.failures());
         }
@@ -60,7 +60,7 @@ public record MappedRank(EpBackendProvider provider, OpenContext open) implement
         List<RankProfile> profiles = context.exchange(mine.encode()).stream()
                 .map(RankProfile::decode)
                 .toList();
-        EpPlan plan =
+        GroupPlan plan =
                 Planner.plan(profiles, List.of(new Planner.Candidate(backend, provider::offer)), BackendChoice.AUTO);
         List<Integer> ranks = IntStream.range(0, context.size()).boxed().toList();
         EpDevice device = Subjects.device(id.type())
@@ -68,7 +68,8 @@ public record MappedRank(EpBackendProvider provider, OpenContext open) implement
                 .open(id);
         return new MappedRank(
                 provider,
-                new OpenContext(plan, context.rank(), ranks, context.newBootstrap(), device, config, DEADLINE));
+                new OpenContext(
+                        plan, profiles, context.rank(), ranks, context.newBootstrap(), device, config, DEADLINE));
     }
 
     /** Opens the backend. Collective. */

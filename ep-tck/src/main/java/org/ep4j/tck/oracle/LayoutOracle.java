@@ -1,6 +1,8 @@
 package org.ep4j.tck.oracle;
 
 import java.util.Set;
+import java.util.function.IntUnaryOperator;
+import java.util.stream.IntStream;
 import org.ep4j.DispatchLayout;
 
 /** What {@link org.ep4j.EpBuffer#layout} must answer. */
@@ -10,14 +12,11 @@ public final class LayoutOracle {
     /**
      * Counts one rank's tokens.
      *
-     * @param hostIndex host of every rank
+     * @param hostOf index of the host of a rank
      * @param masked ranks whose selections count as -1
      */
-    public static DispatchLayout of(Workload workload, int rank, int[] hostIndex, Set<Integer> masked) {
-        int hosts = 0;
-        for (int host : hostIndex) {
-            hosts = Math.max(hosts, host + 1);
-        }
+    public static DispatchLayout of(Workload workload, int rank, IntUnaryOperator hostOf, Set<Integer> masked) {
+        int hosts = IntStream.range(0, workload.ranks()).map(hostOf).max().orElse(-1) + 1;
         int tokens = workload.tokens(rank);
         int[] perRank = new int[workload.ranks()];
         int[] perHost = new int[hosts];
@@ -30,7 +29,7 @@ public final class LayoutOracle {
                 if (expert >= 0 && !masked.contains(workload.rankOf(expert))) {
                     perExpert[expert]++;
                     on[token][workload.rankOf(expert)] = true;
-                    hostSeen[hostIndex[workload.rankOf(expert)]] = true;
+                    hostSeen[hostOf.applyAsInt(workload.rankOf(expert))] = true;
                 }
             }
             for (int r = 0; r < perRank.length; r++) {

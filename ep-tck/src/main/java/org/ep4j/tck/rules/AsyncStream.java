@@ -3,7 +3,8 @@ package org.ep4j.tck.rules;
 import java.util.List;
 import org.ep4j.EpGroup;
 import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.tck.oracle.Arena;
 
 /**
@@ -19,7 +20,7 @@ final class AsyncStream {
     }
 
     private static boolean isShared(EpGroup group) {
-        List<RankProfile> all = group.plan().profiles();
+        List<RankProfile> all = GroupPlan.of(group.plan()).profiles();
         RankProfile mine = all.get(group.rank());
         return all.stream()
                 .anyMatch(other -> other.rank() != mine.rank()

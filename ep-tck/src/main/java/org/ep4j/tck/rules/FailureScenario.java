@@ -13,6 +13,7 @@ import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
+import org.ep4j.EpFailure;
 import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
@@ -105,16 +106,23 @@ final class FailureScenario implements Scenario {
     private static boolean isAbsentNamed(RankContext context, int absent, Runnable call, Duration timeout) {
         EpTimeoutException late =
                 Checks.refused(EpTimeoutException.class, "an operation that one rank does not call", call);
+        EpFailure failure = late.failure();
         Checks.that(
-                !late.phase().isBlank(),
+                !failure.phase().isBlank(),
                 "phase() of the EpTimeoutException is blank, must name what this rank waited for");
-        boolean other = late.peer() >= 0 && late.peer() < absent && !context.isRank(late.peer());
+        boolean barrier = context.params().text("op", "").equals("barrier");
+        // No recovery makes ranks call the same barrier again.
+        Checks.equal(
+                "recourse() of the EpTimeoutException",
+                late.recourse(),
+                barrier ? EpException.Recourse.REJOIN : EpException.Recourse.RECOVER);
+        boolean other = failure.peer() >= 0 && failure.peer() < absent && !context.isRank(failure.peer());
         if (other && timeout.multipliedBy(LONGER).compareTo(recovery()) < 0) {
             return false;
         }
         // A barrier is waited for as a whole: at the deadline others may have given up as well.
-        boolean whole = context.params().text("op", "").equals("barrier") && late.peer() == -1;
-        Checks.that(whole || late.peer() == absent, "peer() is " + late.peer() + " in: " + late.getMessage());
+        boolean whole = barrier && failure.peer() == -1;
+        Checks.that(whole || failure.peer() == absent, "peer() is " + failure.peer() + " in: " + late.getMessage());
         Checks.mentions(late, "rank " + absent);
         return true;
     }
@@ -178,6 +186,7 @@ final class FailureScenario implements Scenario {
                     "a buffer that one rank does not create",
                     () -> group.createBuffer(new Setup(PARAMS, context.size()).shape()));
             Checks.mentions(late, Integer.toString(absent));
+            Checks.equal("recourse() of the EpTimeoutException", late.recourse(), EpException.Recourse.REJOIN);
         }
         context.meet();
     }
@@ -223,11 +232,13 @@ final class FailureScenario implements Scenario {
                         die(context, group, victims, call);
                         repeat(call);
                     });
-            Checks.that(victims.contains(lost.peer()), "peer() is " + lost.peer() + ", must be one of " + victims);
-            Checks.mentions(lost, "rank " + lost.peer());
+            int dead = lost.failure().peer();
+            Checks.that(victims.contains(dead), "peer() is " + dead + ", must be one of " + victims);
+            Checks.mentions(lost, "rank " + dead);
             Checks.that(
-                    !lost.phase().isBlank(),
+                    !lost.failure().phase().isBlank(),
                     "phase() of the EpPeerLostException is blank, must name what this rank was doing");
+            Checks.equal("recourse() of the EpPeerLostException", lost.recourse(), EpException.Recourse.RECOVER);
             if (isFixed(context)) {
                 refuseRecovery(buffer);
                 return;
@@ -251,7 +262,9 @@ final class FailureScenario implements Scenario {
             }
             EpPeerLostException gone = Checks.refused(
                     EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMask(recovery()));
-            Checks.that(victims.contains(gone.peer()), "peer() is " + gone.peer() + ", must be one of " + victims);
+            int masked = gone.failure().peer();
+            Checks.that(victims.contains(masked), "peer() is " + masked + ", must be one of " + victims);
+            Checks.equal("its recourse()", gone.recourse(), EpException.Recourse.FIX_CALL);
         }
     }
 
@@ -279,7 +292,8 @@ final class FailureScenario implements Scenario {
         try {
             group.barrier(recovery());
         } catch (EpPeerLostException e) {
-            Checks.that(victims.contains(0) && e.peer() == 0, "a barrier without " + victims + " threw " + e);
+            Checks.that(victims.contains(0) && e.failure().peer() == 0, "a barrier without " + victims + " threw " + e);
+            Checks.equal("its recourse()", e.recourse(), EpException.Recourse.REJOIN);
         }
     }
 
@@ -406,7 +420,11 @@ final class FailureScenario implements Scenario {
                             EpPeerLostException.class,
                             "recover() called by the rank that was masked",
                             () -> buffer.recover(recovery()));
-                    Checks.equal("peer() of the exception from recover()", lost.peer(), out);
+                    Checks.equal(
+                            "peer() of the exception from recover()",
+                            lost.failure().peer(),
+                            out);
+                    Checks.equal("its recourse()", lost.recourse(), EpException.Recourse.REJOIN);
                 } else {
                     buffer.mask(out);
                     new Verifier(exchange.arena())
@@ -444,7 +462,7 @@ final class FailureScenario implements Scenario {
                     EpPeerLostException.class,
                     "a dispatch after another rank has closed its group",
                     () -> LifecycleScenario.highThroughput(context, buffer, PARAMS));
-            Checks.equal("peer()", lost.peer(), leaver);
+            Checks.equal("peer()", lost.failure().peer(), leaver);
         }
         context.meet();
     }

@@ -71,8 +71,8 @@ final class LateInputs {
         }
 
         @Override
-        public void await(Duration deadline) {
-            begun().await(deadline);
+        public void await(Duration timeout) {
+            begun().await(timeout);
         }
     }
 

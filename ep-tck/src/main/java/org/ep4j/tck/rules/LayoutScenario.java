@@ -21,7 +21,7 @@ final class LayoutScenario implements Scenario {
         DataType type = context.params().has("id64") ? DataType.INT64 : DataType.INT32;
         DispatchLayout seen = buffer.layout(new Inputs(context.arena(), workload).ids(context.rank(), type));
         DispatchLayout expected =
-                LayoutOracle.of(workload, context.rank(), context.group().plan().hostIndex(), Set.of());
+                LayoutOracle.of(workload, context.rank(), context.group().plan()::host, Set.of());
         equal("tokensPerRank", seen.tokensPerRank(), expected.tokensPerRank());
         equal("tokensPerHost", seen.tokensPerHost(), expected.tokensPerHost());
         equal("selectionsPerExpert", seen.selectionsPerExpert(), expected.selectionsPerExpert());

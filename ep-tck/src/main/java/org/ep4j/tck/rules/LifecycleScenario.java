@@ -64,7 +64,7 @@ final class LifecycleScenario implements Scenario {
         Checks.equal("lostRanks()", group.lostRanks(), Set.of());
         Checks.equal(
                 "device of the plan",
-                group.plan().profiles().get(context.rank()).device(),
+                context.plan().profiles().get(context.rank()).device(),
                 group.device().id());
     }
 
@@ -230,7 +230,7 @@ final class LifecycleScenario implements Scenario {
         Checks.that(more < MANY / 2, MANY + " buffers left " + more + " open files");
         long mapped = lines("/proc/self/maps") - mappings;
         // Each rank of this process made as many.
-        var profiles = context.group().plan().profiles();
+        var profiles = context.plan().profiles();
         var mine = profiles.get(context.rank());
         long ranksHere = profiles.stream()
                 .filter(p -> p.hostId().equals(mine.hostId()) && p.pid() == mine.pid())
@@ -320,7 +320,7 @@ final class LifecycleScenario implements Scenario {
                 alone.endAfter(Duration.ofMillis(200));
                 EpTimeoutException late = Checks.refused(
                         EpTimeoutException.class, "a dispatch that no other rank calls", alone::dispatch);
-                Checks.equal("number of the operation", late.expected(), first + 2L * PAST_THE_POWER);
+                Checks.equal("number of the operation", late.failure().expected(), first + 2L * PAST_THE_POWER);
             }
             context.meet();
         }

@@ -64,7 +64,7 @@ final class MismatchScenario implements Scenario {
     private static void settings(RankContext context) {
         String excluded = context.isRank(0) ? "another-backend" : "no-backend";
         mismatch("a group whose settings differ between ranks", () -> {
-            EpGroup group = context.newGroup(Map.of(EpKeys.EXCLUDE.name(), excluded));
+            EpGroup group = context.newGroup(Map.of(EpKeys.BACKEND_EXCLUDE.name(), excluded));
             Checks.that(group.size() < 0, "the group was joined");
         });
     }

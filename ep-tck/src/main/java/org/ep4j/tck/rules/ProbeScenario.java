@@ -9,16 +9,16 @@ import java.util.Set;
 import java.util.regex.Pattern;
 import org.ep4j.Device;
 import org.ep4j.EpGroup;
+import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
 import org.ep4j.tck.Subjects;
 import org.ep4j.tck.crew.RankContext;
@@ -39,7 +39,7 @@ public final class ProbeScenario implements Scenario {
 
     @Override
     public void run(RankContext context) {
-        String id = context.config(Map.of()).get(EpKeys.REQUIRE);
+        String id = EpKeys.BACKEND_REQUIRE.get(context.config(Map.of()));
         EpBackendProvider provider = Subjects.backend(id)
                 .orElseThrow(() -> new AssertionError("no backend " + id + " is found by ServiceLoader"));
         switch (context.params().text("case", "")) {
@@ -94,14 +94,14 @@ public final class ProbeScenario implements Scenario {
     }
 
     private static ProbeRequest request(RankContext context) {
-        return new ProbeRequest(context.group().device().id(), context.config(Map.of()), Patience.here(PROBE));
+        return ProbeRequest.of(context.group().device().id(), context.config(Map.of()), Patience.here(PROBE));
     }
 
     private static void strangeDevice(RankContext context, EpBackendProvider provider) {
         ProbeReport report = Checks.within(
                 PROBE,
                 "probe() of a device that does not exist",
-                () -> provider.probe(new ProbeRequest(
+                () -> provider.probe(ProbeRequest.of(
                         new Device("no-such-device", 99), context.config(Map.of()), Patience.here(PROBE))));
         Checks.that(!report.usable(), "a device that does not exist is reported as usable: " + report.checks());
         Checks.that(
@@ -110,7 +110,7 @@ public final class ProbeScenario implements Scenario {
     }
 
     private static void offer(RankContext context, EpBackendProvider provider) {
-        List<RankProfile> profiles = context.group().plan().profiles();
+        List<RankProfile> profiles = context.plan().profiles();
         for (RankProfile from : profiles) {
             for (RankProfile to : profiles) {
                 Checks.equal("the second offer for the same ranks", provider.offer(from, to), provider.offer(from, to));
@@ -124,7 +124,7 @@ public final class ProbeScenario implements Scenario {
 
     /** Planning asks once for all pairs of ranks that differ in names alone. */
     private static void names(RankContext context, EpBackendProvider provider) {
-        List<RankProfile> profiles = context.group().plan().profiles();
+        List<RankProfile> profiles = context.plan().profiles();
         for (RankProfile from : profiles) {
             for (RankProfile to : profiles) {
                 Checks.equal(
@@ -140,9 +140,9 @@ public final class ProbeScenario implements Scenario {
     }
 
     private static void plan(RankContext context, String id) {
-        EpPlan plan = context.group().plan();
+        GroupPlan plan = context.plan();
         Checks.equal("ranks of the plan", plan.ranks(), context.size());
-        for (PairPath path : plan.paths()) {
+        for (EpPath path : plan.paths()) {
             Checks.equal(
                     "the backend from " + path.from() + " to " + path.to(),
                     path.backend(),
@@ -166,19 +166,22 @@ public final class ProbeScenario implements Scenario {
     }
 
     /** {@link #PARTS} of a plan as text. */
-    private static List<String> parts(EpPlan plan, int rank) {
+    private static List<String> parts(GroupPlan plan, int rank) {
         int first = rank * plan.ranks();
         return List.of(
                 plan.options().toString(),
                 plan.profiles().get(rank).toString(),
-                plan.paths().subList(first, first + plan.ranks()).toString(),
+                plan.paths().subList(first, first + plan.ranks()).stream()
+                        .map(path -> path + ", " + plan.offer(path.from(), path.to()))
+                        .toList()
+                        .toString(),
                 plan.explain());
     }
 
     private static void unknownBackend(RankContext context) {
         EpUnavailableException refused =
                 Checks.refused(EpUnavailableException.class, "a backend that is not on the class path", () -> {
-                    EpGroup group = context.newGroup(Map.of(EpKeys.REQUIRE.name(), "no-such-backend"));
+                    EpGroup group = context.newGroup(Map.of(EpKeys.BACKEND_REQUIRE.name(), "no-such-backend"));
                     Checks.that(group.size() > 0, "a group without ranks");
                 });
         Checks.mentions(refused, "no-such-backend");

@@ -2,8 +2,8 @@ package org.ep4j.tck.rules;
 
 import java.util.Map;
 import java.util.TreeMap;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.RankProfile;
+import org.ep4j.spi.RankProfile.BackendProfile;
 
 /** Gives ranks other names and identities. What was equal stays equal, what differed stays different. */
 final class Renaming {
@@ -24,7 +24,7 @@ final class Renaming {
         profile.backends().forEach((id, found) -> {
             Map<String, String> identity = new TreeMap<>();
             found.identity().forEach((name, value) -> identity.put(name, prefix + value));
-            backends.put(id, new BackendProfile(found.usable(), found.why(), found.facts(), identity));
+            backends.put(id, found.withIdentity(identity));
         });
         return new RankProfile(
                 rank,

@@ -61,7 +61,7 @@ final class StoppedRankScenario implements Scenario {
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(stopped));
         for (int round = 0; round < rounds(context); round++) {
             if (round == rounds(context) / 3 && context.isRank(0)) {
-                Signals.resume(context.group().plan().profiles().get(stopped).pid());
+                Signals.resume(context.plan().profiles().get(stopped).pid());
             }
             exchange(context, buffer, round);
         }
@@ -69,13 +69,13 @@ final class StoppedRankScenario implements Scenario {
                 EpPeerLostException.class,
                 "clearing the mask of the rank whose process was stopped",
                 () -> buffer.clearMask(LONG));
-        Checks.equal("peer() of the exception from clearMask()", kept.peer(), stopped);
+        Checks.equal("peer() of the exception from clearMask()", kept.failure().peer(), stopped);
     }
 
     /** What it has read until now was right; it gets no further. */
     private static void isNotified(RankContext context, EpBuffer buffer, EpException failure) {
         EpException last = failure;
-        if (!(last instanceof EpPeerLostException lost && lost.peer() == context.rank())) {
+        if (!(last instanceof EpPeerLostException lost && lost.failure().peer() == context.rank())) {
             // It may see first that its connections are lost.
             last = Checks.refused(
                     EpException.class,
@@ -83,12 +83,13 @@ final class StoppedRankScenario implements Scenario {
                     () -> buffer.recover(LONG));
         }
         Checks.that(
-                last instanceof EpPeerLostException lost && lost.peer() == context.rank(),
+                last instanceof EpPeerLostException lost && lost.failure().peer() == context.rank(),
                 "this rank must get an EpPeerLostException that names itself, because the others left it out, but got "
                         + last);
         EpPeerLostException next =
                 Checks.refused(EpPeerLostException.class, "the next recovery", () -> buffer.recover(LONG));
-        Checks.equal("peer() of the exception from recover()", next.peer(), context.rank());
+        Checks.equal("peer() of the exception from recover()", next.failure().peer(), context.rank());
+        Checks.equal("its recourse()", next.recourse(), EpException.Recourse.REJOIN);
     }
 
     /** Neither of two ranks may continue alone, until the other one is proved dead. */
@@ -104,7 +105,7 @@ final class StoppedRankScenario implements Scenario {
                 EpNoMajorityException.class,
                 "recover() by one of two ranks, while the other does not take part,",
                 () -> buffer.recover(BRIEF));
-        Signals.resume(context.group().plan().profiles().get(1).pid());
+        Signals.resume(context.plan().profiles().get(1).pid());
         Recovery recovery = recoverOnceTheOtherIsDead(buffer);
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(1));
         for (int round = 0; round < rounds(context); round++) {

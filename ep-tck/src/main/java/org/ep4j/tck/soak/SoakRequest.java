@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.ep4j.EpArgumentException;
-import org.ep4j.config.EpConfig;
+import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.TckSubject;
@@ -114,6 +114,6 @@ public record SoakRequest(
         if (subject.settings().containsKey(key)) {
             config.set(key, subject.settings().get(key));
         }
-        return config.build().get(EpKeys.RECOVER_ALONE);
+        return EpKeys.RECOVER_ALONE.get(config.build());
     }
 }

@@ -24,10 +24,11 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpShape;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.EpTraffic;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.Recovery;
 import org.ep4j.config.EpKeys;
-import org.ep4j.spi.LinkTraffic;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.crew.Signals;
@@ -193,10 +194,7 @@ final class SoakRound implements Scenario {
     }
 
     private static int failovers(EpGroup group) {
-        return group.traffic().values().stream()
-                .flatMap(List::stream)
-                .mapToInt(LinkTraffic::failovers)
-                .sum();
+        return group.traffic().stream().mapToInt(EpTraffic::failovers).sum();
     }
 
     private static void close(RankContext context, RoundPlan plan, EpBuffer buffer, EpGroup group) {
@@ -397,7 +395,7 @@ final class SoakRound implements Scenario {
 
     /** Losses are found long before the timeout of an operation, which ends only what hangs; but not by a rank that is left out and lives. */
     private static void requireInTime(RankContext context, RoundPlan plan, EpException failure, long nanos) {
-        Duration longest = context.config(Map.of()).get(EpKeys.TIMEOUT);
+        Duration longest = EpKeys.TIMEOUT.get(context.config(Map.of()));
         if (failure instanceof EpTimeoutException late && !outlives(context, plan) && nanos >= longest.toNanos() / 2) {
             throw late;
         }
@@ -430,7 +428,7 @@ final class SoakRound implements Scenario {
     }
 
     private static boolean isAboutThis(RankContext context, EpException failure) {
-        return failure instanceof EpPeerLostException lost && lost.peer() == context.rank();
+        return failure instanceof EpPeerLostException lost && lost.failure().peer() == context.rank();
     }
 
     private static void mustBe(boolean holds, String otherwise, @Nullable Throwable cause) {
@@ -548,6 +546,6 @@ final class SoakRound implements Scenario {
     private static void resumeVictims(RoundPlan plan, EpBuffer buffer) {
         plan.victims()
                 .forEach(rank -> Signals.resume(
-                        buffer.group().plan().profiles().get(rank).pid()));
+                        GroupPlan.of(buffer.group().plan()).profiles().get(rank).pid()));
     }
 }

@@ -55,7 +55,7 @@ public record HeldReceiver(Hold hold, int writes, int perCounter, int least, int
                     exchange.writeWord(done);
                     done++;
                 } else {
-                    exchange.posted().advance(1, COUNTER, done);
+                    exchange.posted().signal(1, COUNTER, done);
                     told = done;
                 }
                 end = System.nanoTime() + patience.toNanos();
@@ -75,14 +75,14 @@ public record HeldReceiver(Hold hold, int writes, int perCounter, int least, int
                     + " writes of rank 0 (-1: it always accepted data), must be after " + least + " to " + most
                     + " writes");
         }
-        exchange.posted().drain(1, patience);
+        exchange.posted().flush(1, System.nanoTime() + patience.toNanos());
     }
 
     private void look(WriteExchange exchange, Duration patience) {
         long end = System.nanoTime() + patience.toNanos();
         int last = 0;
         while (last < writes) {
-            long now = exchange.posted().seen(COUNTER, 0);
+            long now = exchange.posted().counter(COUNTER, 0);
             if (now < last || now > writes || System.nanoTime() - end > 0) {
                 throw new AssertionError("the counter of the writes of rank 0 is " + now + ", must increase, from "
                         + last + " to at most " + writes);

@@ -2,13 +2,13 @@ package org.ep4j.tck.writes;
 
 import java.io.File;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.tck.crew.KeptPort;
 
@@ -107,7 +107,8 @@ public final class TwoProcesses {
     }
 
     private static void run(TwoRanks ranks, int rank, int port, Part part) {
-        try (Bootstrap bootstrap = Bootstraps.tcp(rank, 2, HOST, port, ranks.config())) {
+        try (Bootstrap bootstrap =
+                Bootstrap.tcp(rank, 2, InetSocketAddress.createUnresolved(HOST, port), ranks.config())) {
             OpenContext context = ranks.context(rank, bootstrap);
             try (WriteExchange exchange = ranks.exchange(context, SLOT, LARGEST)) {
                 part.run(context, exchange);
@@ -117,9 +118,9 @@ public final class TwoProcesses {
 
     private static TwoRanks authenticated(TwoRanks ranks) {
         EpConfig config = ranks.config().toBuilder()
-                .set(EpKeys.BOOTSTRAP_SECRET, "two processes")
+                .set(EpKeys.BOOTSTRAP_SECRET.name(), "two processes")
                 // An emulated processor takes long to start a process.
-                .set(EpKeys.SETUP_TIMEOUT, ranks.patience().toSeconds() + "s")
+                .set(EpKeys.SETUP_TIMEOUT.name(), ranks.patience())
                 .build();
         return new TwoRanks(ranks.provider(), ranks.plan(), config, ranks.patience());
     }

@@ -12,20 +12,18 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
-import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.plan.Settings;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.OpenContext;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RankProfile;
 
 /**
  * Two ranks on one host with host memory, which a backend connects. Their machines are named {@code host-0} and {@code host-1}.
@@ -35,7 +33,7 @@ import org.ep4j.spi.PathOffer;
  * @param config as {@link #config}
  * @param patience longest time that anything may take that should be quick, a guard against hanging: a minute or more
  */
-public record TwoRanks(EpBackendProvider provider, EpPlan plan, EpConfig config, Duration patience) {
+public record TwoRanks(EpBackendProvider provider, GroupPlan plan, EpConfig config, Duration patience) {
     /** Everything that two ranks do in {@link #run} may take so many times their patience. */
     private static final int WHOLE = 6;
 
@@ -53,7 +51,7 @@ public record TwoRanks(EpBackendProvider provider, EpPlan plan, EpConfig config,
      * @param first ports of rank 0, as {@code name:port}
      * @param second ports of rank 1
      */
-    public static EpPlan plan(
+    public static GroupPlan plan(
             String backend, Map<String, String> facts, List<String> first, List<String> second, int lanes) {
         List<RankProfile> profiles = IntStream.range(0, 2)
                 .mapToObj(rank -> new RankProfile(
@@ -65,18 +63,21 @@ public record TwoRanks(EpBackendProvider provider, EpPlan plan, EpConfig config,
                         Map.of(backend, new RankProfile.BackendProfile(true, "", facts)),
                         Map.of()))
                 .toList();
-        return EpPlan.of(
+        return GroupPlan.of(
                 profiles, List.of(local(0), path(backend, 0, first, lanes), path(backend, 1, second, lanes), local(1)));
     }
 
-    private static PairPath local(int rank) {
-        return new PairPath(
-                rank, rank, "local", new PathOffer(PathKind.LOCAL, 1000, 0.1, List.of()), List.of(), List.of(), 1);
+    private static EpPath local(int rank) {
+        return EpPath.builder(rank, rank, "local", EpPath.Kind.LOCAL).build();
     }
 
-    private static PairPath path(String backend, int from, List<String> nics, int lanes) {
-        PathOffer offer = new PathOffer(PathKind.HOST_POSTED, 10, 4, nics);
-        return new PairPath(from, 1 - from, backend, offer, List.of(), nics, lanes);
+    private static EpPath path(String backend, int from, List<String> nics, int lanes) {
+        return EpPath.builder(from, 1 - from, backend, EpPath.Kind.HOST_POSTED)
+                .nics(nics)
+                .lanes(lanes)
+                .gigabytesPerSecond(10)
+                .latencyMicros(4)
+                .build();
     }
 
     /**
@@ -90,13 +91,14 @@ public record TwoRanks(EpBackendProvider provider, EpPlan plan, EpConfig config,
         EpConfig config = builder.build();
         List<ConfigKey<?>> known = new ArrayList<>(EpKeys.all());
         known.addAll(provider.configKeys());
-        config.check(known);
+        Settings.check(config, known);
         return config;
     }
 
     /** What the backend is opened with on one of them. */
     public OpenContext context(int rank, Bootstrap bootstrap) {
-        return new OpenContext(plan, rank, List.of(0, 1), bootstrap, new HostDevice(), config, patience);
+        return new OpenContext(
+                plan, plan.profiles(), rank, List.of(0, 1), bootstrap, new HostDevice(), config, patience);
     }
 
     /**
@@ -114,7 +116,7 @@ public record TwoRanks(EpBackendProvider provider, EpPlan plan, EpConfig config,
      * @throws AssertionError with what the first that failed threw; what the other threw is suppressed in it
      */
     public void run(Part part) {
-        List<Bootstrap> members = Bootstraps.inProcess(2);
+        List<Bootstrap> members = Bootstrap.inProcess(2);
         ExecutorService threads = Executors.newFixedThreadPool(2);
         try {
             List<Future<?>> futures = members.stream()

@@ -2,19 +2,18 @@ package org.ep4j.tck.writes;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.function.LongSupplier;
 import org.ep4j.DeviceAllocation;
+import org.ep4j.EpTraffic;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.HostPosted;
-import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
-import org.ep4j.spi.TrafficSource;
 
 /**
  * One of two ranks that send each other rounds of random writes and check every byte. A round goes to one of a few slots, and a
@@ -52,7 +51,9 @@ public final class WriteExchange implements AutoCloseable {
         this.backend = provider.open(context);
         long bytes = 2L * SLOTS * slotBytes;
         this.allocation = context.device().allocate(bytes);
-        this.buffer = backend.expose("exchange", bytes, Optional.of(ExposedMemory.of(allocation.memory())), patience);
+        this.buffer = backend.as(RegistersMemory.class)
+                .orElseThrow()
+                .register("exchange", ExposedMemory.of(allocation.memory()), patience);
         this.posted = buffer.as(HostPosted.class).orElseThrow();
         this.memory = HostMemory.of(buffer.local());
     }
@@ -78,8 +79,8 @@ public final class WriteExchange implements AutoCloseable {
     }
 
     /** What the backend says that it sent; nothing where it does not say it. */
-    public List<LinkTraffic> traffic() {
-        return backend instanceof TrafficSource source ? source.traffic() : List.of();
+    public List<EpTraffic> traffic() {
+        return backend.traffic();
     }
 
     /**
@@ -94,21 +95,21 @@ public final class WriteExchange implements AutoCloseable {
     /** As above, with an end that is found on the way; the same for both, and not behind what was sent. */
     public void rounds(LongSupplier until) {
         long end = System.nanoTime() + patience.toNanos();
-        long credit = posted.seen(CHECKED, peer);
+        long credit = posted.counter(CHECKED, peer);
         while (checked < until.getAsLong() || credit < until.getAsLong()) {
             boolean moved = false;
-            credit = posted.seen(CHECKED, peer);
+            credit = posted.counter(CHECKED, peer);
             if (sent < until.getAsLong() && sent - credit < SLOTS) {
                 long round = sent + 1;
                 send(round);
                 sent = round;
                 moved = true;
             }
-            if (posted.seen(SENT, peer) > checked) {
+            if (posted.counter(SENT, peer) > checked) {
                 long round = checked + 1;
                 check(round);
                 checked = round;
-                posted.advance(peer, CHECKED, round);
+                posted.signal(peer, CHECKED, round);
                 moved = true;
             }
             if (!moved) {
@@ -122,14 +123,14 @@ public final class WriteExchange implements AutoCloseable {
                 end = System.nanoTime() + patience.toNanos();
             }
         }
-        posted.drain(peer, patience);
+        flush();
     }
 
     /** Writes a word that tells its number to the place of that number. Not beside rounds, whose slots these places are. */
     void writeWord(int number) {
         long source = (long) SLOTS * slotBytes + (long) Long.BYTES * number;
         memory.putLong(source, word(number));
-        posted.write(peer, (long) Long.BYTES * number, source, Long.BYTES);
+        posted.put(peer, (long) Long.BYTES * number, source, Long.BYTES);
     }
 
     /** Looks whether such a word of the peer is at its place. */
@@ -138,6 +139,10 @@ public final class WriteExchange implements AutoCloseable {
         if (found != word(number)) {
             throw new AssertionError("rank " + rank + ", word " + number + ": found " + Long.toHexString(found));
         }
+    }
+
+    private void flush() {
+        posted.flush(peer, System.nanoTime() + patience.toNanos());
     }
 
     private static long word(int number) {
@@ -154,7 +159,7 @@ public final class WriteExchange implements AutoCloseable {
 
     private void send(long round) {
         if (round % SLOTS == 0) {
-            posted.drain(peer, patience);
+            flush();
         }
         long target = slot(round);
         long source = (long) SLOTS * slotBytes + target;
@@ -165,13 +170,13 @@ public final class WriteExchange implements AutoCloseable {
         while (done < total) {
             int bytes = Math.min(total - done, 1 + random.nextInt(largest));
             if (random.nextBoolean()) {
-                posted.write(peer, target + done, source + done, bytes);
+                posted.put(peer, target + done, source + done, bytes);
             } else {
-                posted.writeMessage(peer, target + done, source + done, bytes);
+                posted.putMessage(peer, target + done, source + done, bytes);
             }
             done += bytes;
         }
-        posted.advance(peer, SENT, round);
+        posted.signal(peer, SENT, round);
     }
 
     /** Most rounds are small, some fill the slot. */

@@ -127,7 +127,9 @@ final class BehaviourFaults {
             try {
                 return proceed.with(arguments);
             } catch (EpTimeoutException e) {
-                throw new EpTimeoutException(String.valueOf(e.getMessage()), e.phase(), -1, e.expected(), e.seen());
+                throw new EpTimeoutException(
+                        String.valueOf(e.getMessage()),
+                        e.failure().toBuilder().peer(-1).build());
             }
         }
     }

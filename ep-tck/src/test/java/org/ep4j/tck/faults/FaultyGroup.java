@@ -6,15 +6,15 @@ import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
+import org.ep4j.Bootstrap;
 import org.ep4j.CombineResult;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Tensor;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.GroupFactory;
 
 /** Joins real groups and stands between them and the caller: a fault changes what goes in or comes out. */

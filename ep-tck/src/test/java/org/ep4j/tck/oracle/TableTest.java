@@ -73,7 +73,7 @@ class TableTest {
 
     @Test
     void layoutCountsTokensAndSelections() {
-        DispatchLayout layout = LayoutOracle.of(example(), 0, new int[] {0, 0}, Set.of());
+        DispatchLayout layout = LayoutOracle.of(example(), 0, rank -> 0, Set.of());
         assertThat(layout.tokensPerRank()).containsExactly(1, 2);
         assertThat(layout.tokensPerHost()).containsExactly(2);
         assertThat(layout.selectionsPerExpert()).containsExactly(1, 1, 1, 2);

@@ -1,8 +1,8 @@
 package org.ep4j.tck.posted;
 
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.GroupFactory;
 
 /** The link from rank 0 to rank 1 breaks after a while. */

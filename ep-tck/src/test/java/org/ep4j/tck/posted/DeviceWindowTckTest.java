@@ -25,7 +25,7 @@ class DeviceWindowTckTest extends EpBackendTck {
     protected TckSubject subject() {
         return TckSubject.of(PostedThreadsProvider.ID, device())
                 .without(Capability.PROCESSES)
-                .with(Map.of(EpKeys.WINDOW.name(), "device", PostedThreadsProvider.REGISTERS.name(), "dma-buf"));
+                .with(Map.of(EpKeys.GPU_WINDOW.name(), "device", PostedThreadsProvider.REGISTERS.name(), "dma-buf"));
     }
 
     /** Kind of the GPUs. */

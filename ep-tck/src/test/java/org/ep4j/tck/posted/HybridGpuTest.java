@@ -31,7 +31,7 @@ class HybridGpuTest extends OnEmulatedGpus {
                 "cuda",
                 EpKeys.HOST_RANKS.name(),
                 "2",
-                EpKeys.PREFER.name(),
+                EpKeys.BACKEND_PREFER.name(),
                 ThreadsBackendProvider.ID));
         settings.putAll(more);
         return Runs.run(Paths.BOTH, GroupFactory.Plain.class.getName(), ranks, scenario, params, 9, settings);

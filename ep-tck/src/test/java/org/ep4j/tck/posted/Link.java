@@ -10,10 +10,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.ep4j.EpConfig;
+import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.config.EpConfig;
 import org.ep4j.spi.HostPosted;
 
 /**
@@ -77,12 +78,12 @@ final class Link {
          */
         static Limits of(EpConfig config, int peer, boolean next) {
             return new Limits(
-                    next ? config.get(PostedThreadsProvider.CUT) : 0,
-                    next ? config.get(PostedThreadsProvider.REFUSED) : -1,
-                    config.get(PostedThreadsProvider.QUEUE),
-                    next ? config.get(PostedThreadsProvider.STUCK) : -1,
-                    config.get(PostedThreadsProvider.LATE) == peer ? LATE : Duration.ZERO,
-                    config.get(PostedThreadsProvider.PATIENCE));
+                    next ? PostedThreadsProvider.CUT.get(config) : 0,
+                    next ? PostedThreadsProvider.REFUSED.get(config) : -1,
+                    PostedThreadsProvider.QUEUE.get(config),
+                    next ? PostedThreadsProvider.STUCK.get(config) : -1,
+                    PostedThreadsProvider.LATE.get(config) == peer ? LATE : Duration.ZERO,
+                    PostedThreadsProvider.PATIENCE.get(config));
         }
     }
 
@@ -158,10 +159,7 @@ final class Link {
     private EpTimeoutException noRoom(int waiting) {
         return new EpTimeoutException(
                 "rank " + peer.rank() + " took nothing for " + limits.patience().toMillis() + " ms",
-                "post",
-                peer.rank(),
-                0,
-                waiting);
+                EpFailure.builder("post", peer.rank()).seen(waiting).build());
     }
 
     private static void check(Endpoint endpoint, long offset, long bytes, String what) {
@@ -204,8 +202,10 @@ final class Link {
             throw new EpPeerLostException(
                     "rank " + peer.rank() + " cannot be reached by test0:1 of rank " + own.rank()
                             + " (status 12, RETRY_EXC_ERR, vendor error 129)",
-                    peer.rank(),
-                    "post");
+                    EpFailure.builder("post", peer.rank())
+                            .nic("test0:1")
+                            .nativeStatus(12, "RETRY_EXC_ERR")
+                            .build());
         }
     }
 

@@ -1,8 +1,8 @@
 package org.ep4j.tck.posted;
 
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.GroupFactory;
 
 /** Ranks 0 and 1 are on one made-up host, 2 and 3 on the next, and so on. */

@@ -57,11 +57,11 @@ final class MovedGpuTest extends OnEmulatedGpus {
         Map<String, String> settings = Map.of(
                 EpKeys.DEVICE.name(),
                 "cuda",
-                EpKeys.REQUIRE.name(),
+                EpKeys.BACKEND_REQUIRE.name(),
                 paths.backends,
                 EpKeys.HOST_RANKS.name(),
                 Integer.toString(paths.ranksOfHost),
-                EpKeys.PREFER.name(),
+                EpKeys.BACKEND_PREFER.name(),
                 ThreadsBackendProvider.ID);
         Job job = new Job(
                 scenario,

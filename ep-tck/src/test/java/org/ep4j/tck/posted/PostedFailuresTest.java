@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import org.ep4j.Bootstrap;
+import org.ep4j.Device;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.config.EpKeys;
 import org.ep4j.tck.posted.Runs.Paths;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -33,12 +33,12 @@ class PostedFailuresTest {
     @Test
     void aPathThatTheEngineCannotUseIsNamed() {
         EpShape shape = EpShape.builder(64, 4, 2).maxTokens(4).build();
-        List<CompletableFuture<Void>> ranks = Bootstraps.inProcess(2).stream()
+        List<CompletableFuture<Void>> ranks = Bootstrap.inProcess(2).stream()
                 .map(bootstrap -> CompletableFuture.runAsync(() -> {
                     EpConfig config = EpConfig.builder(Map.of(), Map.of())
-                            .set(EpKeys.DEVICE, "host")
-                            .set(EpKeys.REQUIRE, PostedThreadsProvider.ID)
-                            .set(PostedThreadsProvider.INSIDE, "device-posted")
+                            .device(Device.HOST)
+                            .require(PostedThreadsProvider.ID)
+                            .set(PostedThreadsProvider.INSIDE.name(), "device-posted")
                             .build();
                     try (EpGroup group = EpGroup.join(bootstrap, config)) {
                         group.createBuffer(shape);

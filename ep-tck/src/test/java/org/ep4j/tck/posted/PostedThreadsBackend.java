@@ -14,14 +14,16 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.Bootstrap;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
-import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RecoverableBackend;
-import org.ep4j.spi.RegistersDeviceMemory;
+import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
 
 /**
@@ -30,35 +32,60 @@ import org.ep4j.spi.SymmetricBuffer;
  * @param cut ranks that this one cannot reach any more
  * @param refused whether the write that is to fail has failed
  * @param open buffers
+ * @param members connects the ranks that use it now
+ * @param ranks those ranks
  */
-record PostedThreadsBackend(OpenContext context, Set<Integer> cut, AtomicBoolean refused, Set<PostedThreadsBuffer> open)
-        implements RecoverableBackend, RegistersDeviceMemory {
+record PostedThreadsBackend(
+        OpenContext context,
+        Set<Integer> cut,
+        AtomicBoolean refused,
+        Set<PostedThreadsBuffer> open,
+        Bootstrap members,
+        List<Integer> ranks)
+        implements RecoverableBackend, AllocatesMemory, RegistersMemory {
+    PostedThreadsBackend(OpenContext context, Set<Integer> cut, AtomicBoolean refused, Set<PostedThreadsBuffer> open) {
+        this(context, cut, refused, open, context.bootstrap(), context.ranks());
+    }
+
     @Override
     public String id() {
         return PostedThreadsProvider.ID;
     }
 
-    @Override
-    public boolean allocates() {
-        return context.config().get(PostedThreadsProvider.INSIDE).equals("mapped");
+    private boolean allocates() {
+        return PostedThreadsProvider.INSIDE.get(context.config()).equals("mapped");
     }
 
     @Override
-    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-        return exposeAmong(context.bootstrap(), context.ranks(), name, bytes, memory, deadline);
+    public Set<Purpose> purposes() {
+        return Set.of(Purpose.MAPPED);
+    }
+
+    /** It allocates memory or registers it, as its settings say. */
+    @Override
+    public <C> Optional<C> as(Class<C> capability) {
+        return capability.equals(allocates() ? RegistersMemory.class : AllocatesMemory.class)
+                ? Optional.empty()
+                : RecoverableBackend.super.as(capability);
     }
 
     @Override
-    public SymmetricBuffer exposeAmong(
-            Bootstrap members,
-            List<Integer> ranks,
-            String name,
-            long bytes,
-            Optional<ExposedMemory> memory,
-            Duration deadline) {
-        Endpoint own = allocates()
-                ? allocate(bytes, ranks.size())
-                : endpoint(memory.orElseThrow().memory(), ranks.size(), () -> {});
+    public EpBackend among(Bootstrap some, List<Integer> left) {
+        return new PostedThreadsBackend(context, cut, refused, open, some, left);
+    }
+
+    @Override
+    public SymmetricBuffer allocate(String name, long bytes, Purpose purpose, Duration timeout) {
+        DeviceAllocation allocation = context.device().allocate(bytes);
+        return exchange(name, endpoint(allocation.memory(), allocation::close), timeout);
+    }
+
+    @Override
+    public SymmetricBuffer register(String name, ExposedMemory memory, Duration timeout) {
+        return exchange(name, endpoint(memory.memory(), () -> {}), timeout);
+    }
+
+    private PostedThreadsBuffer exchange(String name, Endpoint own, Duration deadline) {
         List<byte[]> keys = members.allGather(
                 name, ByteBuffer.allocate(8).putLong(own.key()).array(), deadline);
         Map<Integer, Endpoint> all = new TreeMap<>();
@@ -74,7 +101,7 @@ record PostedThreadsBackend(OpenContext context, Set<Integer> cut, AtomicBoolean
 
     @Override
     public Optional<String> refusal(ExposedMemory.Kind kind) {
-        String registers = context.config().get(PostedThreadsProvider.REGISTERS);
+        String registers = PostedThreadsProvider.REGISTERS.get(context.config());
         return registers.equals("nothing") || registers.equals(kind.toString())
                 ? Optional.empty()
                 : Optional.of("test0 registers " + registers);
@@ -82,7 +109,7 @@ record PostedThreadsBackend(OpenContext context, Set<Integer> cut, AtomicBoolean
 
     @Override
     public void tryRegister(ExposedMemory memory) {
-        if (context.config().get(PostedThreadsProvider.REGISTERS).equals("nothing")) {
+        if (PostedThreadsProvider.REGISTERS.get(context.config()).equals("nothing")) {
             throw new EpException("test_reg_mr of " + memory.kind() + " failed: error 14 (Bad address)");
         }
         memory.dmaBuf().ifPresent(PostedThreadsBackend::checkOpen);
@@ -98,13 +125,8 @@ record PostedThreadsBackend(OpenContext context, Set<Integer> cut, AtomicBoolean
         }
     }
 
-    private Endpoint allocate(long bytes, int users) {
-        DeviceAllocation allocation = context.device().allocate(bytes);
-        return endpoint(allocation.memory(), users, allocation::close);
-    }
-
-    private Endpoint endpoint(DeviceMemory memory, int users, Runnable free) {
-        return new Endpoint(context.rank(), context.plan().ranks(), users, memory, free);
+    private Endpoint endpoint(DeviceMemory memory, Runnable free) {
+        return new Endpoint(context.rank(), context.plan().ranks(), ranks.size(), memory, free);
     }
 
     @Override

@@ -1,6 +1,5 @@
 package org.ep4j.tck.posted;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -11,12 +10,12 @@ import java.util.TreeMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
+import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.MappedPeers;
-import org.ep4j.spi.MemberState;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
 
@@ -40,7 +39,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
         this.own = own;
         this.all = Map.copyOf(all);
         this.shown = new AtomicLongArray(context.plan().ranks() * COUNTERS);
-        long seed = context.config().get(PostedThreadsProvider.SEED) * 1_000_003L + name.hashCode();
+        long seed = PostedThreadsProvider.SEED.get(context.config()) * 1_000_003L + name.hashCode();
         this.random = new Random(seed + own.rank());
         all.forEach((rank, peer) -> {
             if (rank != own.rank()) {
@@ -116,19 +115,19 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     }
 
     @Override
-    public void write(int peer, long target, long source, long bytes) {
-        livingLink(peer).write(target, source, bytes, false);
+    public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
+        livingLink(peer).write(targetOffset, sourceOffset, bytes, false);
         work.release();
     }
 
     @Override
-    public void writeMessage(int peer, long target, long source, long bytes) {
-        livingLink(peer).write(target, source, bytes, true);
+    public void putMessage(int peer, long targetOffset, long sourceOffset, long bytes) {
+        livingLink(peer).write(targetOffset, sourceOffset, bytes, true);
         work.release();
     }
 
     @Override
-    public void advance(int peer, int counter, long value) {
+    public void signal(int peer, int counter, long value) {
         if (counter < 0 || counter >= COUNTERS) {
             throw new IllegalArgumentException("no counter " + counter);
         }
@@ -137,7 +136,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     }
 
     @Override
-    public long seen(int counter, int source) {
+    public long counter(int counter, int source) {
         Link link = livingLink(source);
         // Before the value is read, which may come just before the end.
         Optional<EpPeerLostException> lost = link.lost();
@@ -151,7 +150,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     }
 
     @Override
-    public void drain(int peer, Duration deadline) {
+    public void flush(int peer, long deadlineNanos) {
         livingLink(peer).drain();
     }
 

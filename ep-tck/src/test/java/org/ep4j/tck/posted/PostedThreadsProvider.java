@@ -2,12 +2,10 @@ package org.ep4j.tck.posted;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.EpPath;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
@@ -18,6 +16,7 @@ import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
 
 /**
@@ -115,27 +114,28 @@ public final class PostedThreadsProvider implements EpBackendProvider {
         Check check = List.of("host", "cuda", "hip").contains(request.device().type())
                 ? Check.pass("EP-TEST-002", "threads share all memory of the host")
                 : Check.fail("EP-TEST-002", request.device() + " is not known", "use ep.device=host, cuda or hip");
-        return new ProbeReport(
-                List.of(check),
-                Map.of("inside", request.config().get(INSIDE)),
-                Map.of("host", request.config().get(HOST)));
+        return ProbeReport.builder()
+                .check(check)
+                .fact("inside", INSIDE.get(request.config()))
+                .identity("host", HOST.get(request.config()))
+                .build();
     }
 
     @Override
     public Offer offer(RankProfile from, RankProfile to) {
         if (!from.identity(ID).equals(to.identity(ID))) {
-            return posted(PathKind.HOST_POSTED);
+            return posted(EpPath.Kind.HOST_POSTED);
         }
         return switch (from.facts(ID).getOrDefault("inside", "posted")) {
-            case "mapped" -> new PathOffer(PathKind.MAPPED, 100, 1, List.of());
+            case "mapped" -> new PathOffer(EpPath.Kind.MAPPED, 100, 1, List.of());
             case "nothing" -> new NoPath("the ranks are on one made-up host", "");
-            case "device-posted" -> posted(PathKind.DEVICE_POSTED);
-            default -> posted(PathKind.HOST_POSTED);
+            case "device-posted" -> posted(EpPath.Kind.DEVICE_POSTED);
+            default -> posted(EpPath.Kind.HOST_POSTED);
         };
     }
 
     /** Better than what any other backend offers. */
-    private static PathOffer posted(PathKind kind) {
+    private static PathOffer posted(EpPath.Kind kind) {
         return new PathOffer(kind, 1e6, 0.001, List.of());
     }
 

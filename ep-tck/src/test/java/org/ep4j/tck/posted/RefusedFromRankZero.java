@@ -1,10 +1,10 @@
 package org.ep4j.tck.posted;
 
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.GroupFactory;
 
 /** The first write of rank 0 to rank 1 after the first low-latency dispatch fails; the link works before and after it. */

@@ -78,7 +78,7 @@ class ReturnRoundsTest extends OnEmulatedGpus {
     void ranksThatMapSomePeersCloseAsManyRounds() {
         String params = "hidden=64 tokens=21,4,21,20,9 topk=4 experts=20 routing=to-rank:4 seed=8";
         Map<String, String> hosts =
-                Map.of(EpKeys.HOST_RANKS.name(), "2", EpKeys.PREFER.name(), ThreadsBackendProvider.ID);
+                Map.of(EpKeys.HOST_RANKS.name(), "2", EpKeys.BACKEND_PREFER.name(), ThreadsBackendProvider.ID);
         long before = advanced();
         assertThat(run(Paths.BOTH, 5, params, hosts)).isEqualTo(expected(5, params));
         assertThat(advanced() - before).as("advances of HT_ROUND").isPositive();
@@ -93,7 +93,7 @@ class ReturnRoundsTest extends OnEmulatedGpus {
                         Paths.POSTED,
                         3,
                         params,
-                        Map.of(EpKeys.WINDOW.name(), "device", PostedThreadsProvider.REGISTERS.name(), "dma-buf")))
+                        Map.of(EpKeys.GPU_WINDOW.name(), "device", PostedThreadsProvider.REGISTERS.name(), "dma-buf")))
                 .isEqualTo(expected(3, params));
         assertThat(advanced() - before).isPositive();
     }

@@ -61,7 +61,7 @@ final class Runs {
             Map<String, String> more) {
         String guard = Guard.minute().toSeconds() + "s";
         Map<String, String> settings = new TreeMap<>(Map.of(
-                EpKeys.REQUIRE.name(),
+                EpKeys.BACKEND_REQUIRE.name(),
                 paths.backends,
                 EpKeys.TIMEOUT.name(),
                 guard,

@@ -1,10 +1,10 @@
 package org.ep4j.tck.posted;
 
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.config.EpConfig;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.GroupFactory;
 
 /** Rank 1 hears from rank 0 that the first round of a combine is there, and takes nothing after it. */

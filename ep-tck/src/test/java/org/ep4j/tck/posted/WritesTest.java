@@ -47,8 +47,8 @@ final class WritesTest {
                 // One that is still at it would take the early counter for the next round.
                 context.bootstrap().barrier("half", PATIENCE);
                 if (context.rank() == 0) {
-                    exchange.posted().advance(1, SENT, 4);
-                    exchange.posted().drain(1, PATIENCE);
+                    exchange.posted().signal(1, SENT, 4);
+                    exchange.posted().flush(1, System.nanoTime() + PATIENCE.toNanos());
                 } else {
                     assertThatThrownBy(() -> exchange.rounds(4))
                             .isInstanceOf(AssertionError.class)

@@ -35,7 +35,8 @@ final class CutLinkScenario implements Scenario {
             Checks.refused(EpException.class, "recovery of the rank that is given up", () -> buffer.recover(BRIEF));
         } else {
             Checks.that(
-                    failure instanceof EpPeerLostException lost && lost.peer() == CUT_OFF,
+                    failure instanceof EpPeerLostException lost
+                            && lost.failure().peer() == CUT_OFF,
                     "rank " + CUT_OFF + " must be named lost, but this was thrown: " + failure);
             Recovery recovery = buffer.recover(Guard.minute());
             Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(CUT_OFF));

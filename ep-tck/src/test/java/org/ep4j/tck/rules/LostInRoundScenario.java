@@ -27,7 +27,8 @@ final class LostInRoundScenario implements Scenario {
         });
         if (context.isRank(0)) {
             Checks.that(
-                    failure instanceof EpPeerLostException lost && lost.peer() == CUT_OFF,
+                    failure instanceof EpPeerLostException lost
+                            && lost.failure().peer() == CUT_OFF,
                     "rank " + CUT_OFF + " must be named lost, but this was thrown: " + failure);
         }
         if (context.isRank(CUT_OFF)) {

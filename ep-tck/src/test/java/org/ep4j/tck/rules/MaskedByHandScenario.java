@@ -42,7 +42,7 @@ final class MaskedByHandScenario implements Scenario {
                 "taking back a rank that cannot be reached",
                 () -> buffer.clearMask(Guard.minute()));
         if (!context.isRank(CUT_OFF)) {
-            Checks.equal("peer()", gone.peer(), CUT_OFF);
+            Checks.equal("peer()", gone.failure().peer(), CUT_OFF);
             Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(CUT_OFF));
         }
         context.meet();

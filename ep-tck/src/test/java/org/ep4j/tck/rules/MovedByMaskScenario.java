@@ -40,7 +40,7 @@ final class MovedByMaskScenario implements Scenario {
                 EpPeerLostException.class,
                 "clearing the mask of the rank that the others left out",
                 () -> buffer.clearMask(BRIEF));
-        Checks.equal("peer() of the exception from clearMask()", gone.peer(), late);
+        Checks.equal("peer() of the exception from clearMask()", gone.failure().peer(), late);
     }
 
     private static void run(
@@ -54,7 +54,8 @@ final class MovedByMaskScenario implements Scenario {
                     "a combine that the others have given up",
                     () -> exchange.combine(dispatched.handle()));
             Checks.that(
-                    failure instanceof EpPeerLostException lost && lost.peer() == late,
+                    failure instanceof EpPeerLostException lost
+                            && lost.failure().peer() == late,
                     "this rank must get an exception that names itself, because the others left it out, but got "
                             + failure);
         } else {

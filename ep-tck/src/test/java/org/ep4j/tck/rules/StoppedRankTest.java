@@ -38,7 +38,7 @@ final class StoppedRankTest {
                 scenario.getName(),
                 Map.of(),
                 ranks,
-                Map.of(EpKeys.DEVICE.name(), "host", EpKeys.REQUIRE.name(), "host-shm"),
+                Map.of(EpKeys.DEVICE.name(), "host", EpKeys.BACKEND_REQUIRE.name(), "host-shm"),
                 GroupFactory.Plain.class.getName(),
                 Guard.minutes(3));
     }

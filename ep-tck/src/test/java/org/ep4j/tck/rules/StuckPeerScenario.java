@@ -58,20 +58,22 @@ final class StuckPeerScenario implements Scenario {
             if (!(failure instanceof EpTimeoutException timeout)) {
                 throw failure;
             }
-            Checks.equal("phase()", timeout.phase(), "low-latency dispatch receive");
-            Checks.equal("peer()", timeout.peer(), 1);
+            Checks.equal("phase()", timeout.failure().phase(), "low-latency dispatch receive");
+            Checks.equal("peer()", timeout.failure().peer(), 1);
             Checks.that(
-                    timeout.expected() > timeout.seen(),
-                    "expected() " + timeout.expected() + " is not above seen() " + timeout.seen());
+                    timeout.failure().expected() > timeout.failure().seen(),
+                    "expected() " + timeout.failure().expected() + " is not above seen() "
+                            + timeout.failure().seen());
             Checks.mentions(failure, "the ring of 64 commands for ");
             EpTimeoutException next = Checks.refused(
                     EpTimeoutException.class,
                     "an exchange while the proxy thread is held",
                     () -> Brief.lowLatencyDispatch(context, buffer, params, BRIEF));
-            Checks.equal("phase() of the next operation", next.phase(), "restart of proxy threads");
+            Checks.equal("phase() of the next operation", next.failure().phase(), "restart of proxy threads");
         } else {
             Checks.that(
-                    failure instanceof EpPeerLostException lost && lost.peer() == 1,
+                    failure instanceof EpPeerLostException lost
+                            && lost.failure().peer() == 1,
                     "rank 1 must be named lost, but this was thrown: " + failure);
         }
     }

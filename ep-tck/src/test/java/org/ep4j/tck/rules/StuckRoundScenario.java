@@ -20,9 +20,12 @@ final class StuckRoundScenario implements Scenario {
             if (!(failure instanceof EpTimeoutException timeout)) {
                 throw failure;
             }
-            Checks.equal("peer()", timeout.peer(), 0);
-            Checks.equal("phase()", timeout.phase(), "combine rows");
-            Checks.equal("expected() - seen()", timeout.expected() - timeout.seen(), 1L);
+            Checks.equal("peer()", timeout.failure().peer(), 0);
+            Checks.equal("phase()", timeout.failure().phase(), "combine rows");
+            Checks.equal(
+                    "expected() - seen()",
+                    timeout.failure().expected() - timeout.failure().seen(),
+                    1L);
         }
         context.meet();
     }

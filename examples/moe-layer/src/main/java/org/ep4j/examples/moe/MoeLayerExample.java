@@ -3,18 +3,16 @@ package org.ep4j.examples.moe;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.ep4j.Bootstrap;
 import org.ep4j.CombinePrecision;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.spi.Bootstrap;
 
 /**
  * Runs the layer over several ranks and compares it with one rank: {@code [host|cuda] [ranks] [tokens]}. Ranks are threads,
@@ -38,10 +36,9 @@ public final class MoeLayerExample {
     public static void main(String[] args) throws InterruptedException {
         MoeLayerExample example = new MoeLayerExample(
                 args.length > 0 ? args[0] : "host", args.length > 2 ? Integer.parseInt(args[2]) : 32);
-        Map<String, String> environment = System.getenv();
-        if (environment.containsKey("RANK")) {
+        if (System.getenv().containsKey("RANK")) {
             EpConfig config = example.config(example.device);
-            System.out.println(example.rank(Bootstraps.fromEnvironment(environment, config), config));
+            System.out.println(example.rank(Bootstrap.fromEnvironment(config), config));
         } else {
             example.threads(args.length > 1 ? Integer.parseInt(args[1]) : 4).forEach(System.out::println);
         }
@@ -63,7 +60,7 @@ public final class MoeLayerExample {
         ExecutorService threads = Executors.newFixedThreadPool(ranks);
         try {
             List<Future<Found>> ends = new ArrayList<>();
-            for (Bootstrap bootstrap : Bootstraps.inProcess(ranks)) {
+            for (Bootstrap bootstrap : Bootstrap.inProcess(ranks)) {
                 // A process has one local rank; threads of it name their devices themselves.
                 String own = device.equals("cuda") ? "cuda:" + bootstrap.rank() : device;
                 ends.add(threads.submit(() -> rank(bootstrap, config(own))));
@@ -81,7 +78,7 @@ public final class MoeLayerExample {
     }
 
     private EpConfig config(String own) {
-        return EpConfig.builder().set(EpKeys.DEVICE, own).build();
+        return EpConfig.builder().set(EpKeys.DEVICE.name(), own).build();
     }
 
     private Found rank(Bootstrap bootstrap, EpConfig config) {
@@ -101,7 +98,7 @@ public final class MoeLayerExample {
 
     /** The same layer on one rank, which holds all experts. On the host: no GPU has a part in it. */
     private short[][] onOneRank(short[][] mine) {
-        try (EpGroup alone = EpGroup.join(Bootstraps.inProcess(1).get(0), config("host"));
+        try (EpGroup alone = EpGroup.join(Bootstrap.inProcess(1).get(0), config("host"));
                 MoeLayer layer = new MoeLayer(alone, weights, tokens)) {
             return layer.forward(mine, CombinePrecision.EXACT);
         }

@@ -7,8 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
 import org.ep4j.EpBuffer;
-import org.ep4j.EpPeerLostException;
-import org.ep4j.EpTimeoutException;
+import org.ep4j.EpException;
 import org.ep4j.Recovery;
 
 /** Generates the continuations of this rank's prompts, step by step with the other ranks. */
@@ -96,7 +95,10 @@ final class Generation {
                 times().forEach((work, nanos) ->
                         phase.work.merge(work, nanos - before.getOrDefault(work, 0L), Long::sum));
                 step++;
-            } catch (EpPeerLostException | EpTimeoutException e) {
+            } catch (EpException e) {
+                if (e.recourse() != EpException.Recourse.RECOVER) {
+                    throw e;
+                }
                 EpBuffer buffer = model.buffer().orElseThrow(() -> e);
                 Recovery recovery = buffer.recover(RECOVERY);
                 long slowest = recovery.completed().values().stream()

@@ -198,7 +198,7 @@ public final class MoeLlm implements Callable<Integer> {
         if (environment.containsKey("RANK")) {
             PrintStream out = System.out;
             if (Boolean.getBoolean(REPORT)) {
-                new Rank(job, new JsonLines(out)).run(environment);
+                new Rank(job, new JsonLines(out)).run();
             } else {
                 require(
                         json.isEmpty() && kill.isEmpty(),
@@ -209,7 +209,7 @@ public final class MoeLlm implements Callable<Integer> {
                     int size = Integer.parseInt(environment.getOrDefault("WORLD_SIZE", "1"));
                     console.line(describe(job, size, Runtime.getRuntime().maxMemory()));
                 }
-                new Rank(job, console.of(rank)).run(environment);
+                new Rank(job, console.of(rank)).run();
                 console.summary();
             }
             return CommandLine.ExitCode.OK;

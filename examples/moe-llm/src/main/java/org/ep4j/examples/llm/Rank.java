@@ -3,16 +3,14 @@ package org.ep4j.examples.llm;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.ExpertPlacement;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 
 /** One rank: joins the others, reads its part of the model, generates. */
@@ -31,8 +29,8 @@ final class Rank {
         this.listener = listener;
     }
 
-    /** @param environment with the variables of a launcher, such as {@code RANK}, where there is an exchange */
-    void run(Map<String, String> environment) {
+    /** Runs; where there is an exchange, with the variables of a launcher, such as {@code RANK}. */
+    void run() {
         if (!job.exchange()) {
             Weights<Matrix> weights = inHeap(expert -> true);
             Compute compute = new Compute(job.threads());
@@ -42,8 +40,9 @@ final class Rank {
             }
             return;
         }
-        EpConfig config = EpConfig.builder().set(EpKeys.DEVICE, job.device()).build();
-        try (EpGroup group = EpGroup.join(Bootstraps.fromEnvironment(environment, config), config)) {
+        EpConfig config =
+                EpConfig.builder().set(EpKeys.DEVICE.name(), job.device()).build();
+        try (EpGroup group = EpGroup.join(config)) {
             if (job.device().startsWith("host")) {
                 host(group);
             } else {

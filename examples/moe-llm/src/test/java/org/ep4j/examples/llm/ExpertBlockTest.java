@@ -16,10 +16,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.spi.Bootstrap;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -55,7 +54,7 @@ final class ExpertBlockTest {
         ExecutorService threads = Executors.newFixedThreadPool(ranks);
         try {
             List<Future<float[][]>> running = new ArrayList<>();
-            for (Bootstrap bootstrap : Bootstraps.inProcess(ranks)) {
+            for (Bootstrap bootstrap : Bootstrap.inProcess(ranks)) {
                 running.add(threads.submit(() -> rank(bootstrap, ranks, in)));
             }
             int own = TOKENS / ranks * 256;

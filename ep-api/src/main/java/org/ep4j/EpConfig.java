@@ -1,0 +1,215 @@
+package org.ep4j;
+
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Settings as the user gave them: names and text. Precedence: builder, system property, environment; the keys of {@code
+ * org.ep4j.config} read values from it, and have defaults. An unknown {@code ep.*} name in the builder or among the system
+ * properties is an error that names the nearest known key; a malformed value anywhere is an error that names key,
+ * origin and format. Unknown environment variables are no error, since other software uses names that begin with
+ * {@code EP_}. Some keys are also read from variables of other software, after their own.
+ *
+ * <p>Immutable. Keys are declared late (backends bring theirs), so names and values are checked by {@code EpGroup.join},
+ * with everything that was found.
+ */
+public final class EpConfig {
+    /** Where a value came from. */
+    public enum Origin {
+        /** {@link Builder#set}. */
+        BUILDER,
+        /** {@code -Dep.name=value}. */
+        SYSTEM_PROPERTY,
+        /** {@code EP_NAME=value}. */
+        ENVIRONMENT,
+        /** Nobody set it. */
+        DEFAULT
+    }
+
+    /**
+     * The value of a setting, and where it came from. {@link #toString} hides the values of keys named {@code
+     * *.secret}.
+     *
+     * @param name of the key
+     * @param text the value
+     * @param origin where it came from
+     * @param source name of the property or variable; empty for the builder and the default
+     */
+    public record Setting(String name, String text, Origin origin, String source) {
+        /** Returns this setting for people to read: the value of a key named {@code *.secret} is hidden. */
+        public Setting shown() {
+            return name.endsWith(".secret") && !text.isEmpty() ? new Setting(name, "(hidden)", origin, source) : this;
+        }
+
+        @Override
+        public String toString() {
+            return name + " = \"" + shown().text + "\" (" + origin + (source.isEmpty() ? "" : " " + source) + ")";
+        }
+    }
+
+    private final Map<String, String> given;
+    private final Map<String, String> properties;
+    private final Map<String, String> environment;
+
+    private EpConfig(Map<String, String> given, Map<String, String> properties, Map<String, String> environment) {
+        this.given = Map.copyOf(given);
+        this.properties = Map.copyOf(properties);
+        this.environment = Map.copyOf(environment);
+    }
+
+    /** Loads a configuration from system properties and environment variables alone. */
+    public static EpConfig load() {
+        return builder().build();
+    }
+
+    /** Starts a configuration whose settings override this process's system properties and environment. */
+    public static Builder builder() {
+        Map<String, String> properties = new TreeMap<>();
+        for (String name : System.getProperties().stringPropertyNames()) {
+            properties.put(name, System.getProperty(name, ""));
+        }
+        return new Builder(properties, System.getenv());
+    }
+
+    /**
+     * Starts a configuration whose settings override the given system properties and environment, for tests and tools.
+     */
+    public static Builder builder(Map<String, String> properties, Map<String, String> environment) {
+        return new Builder(properties, environment);
+    }
+
+    /** Returns a builder that starts with the settings of this configuration. */
+    public Builder toBuilder() {
+        Builder builder = new Builder(properties, environment);
+        given.forEach(builder::set);
+        return builder;
+    }
+
+    /** Name of a setting's own environment variable: {@code EP_SETUP_TIMEOUT} for {@code ep.setup-timeout}. */
+    public static String environmentName(String name) {
+        return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
+    }
+
+    /**
+     * The text of a setting; empty when nobody set it.
+     *
+     * @param name as in a system property
+     * @param variables environment variables of other software that are read, in this order, where the setting's own is not
+     *     set; blank ones count as not set
+     */
+    public Optional<Setting> lookup(String name, List<String> variables) {
+        String text = given.get(name);
+        if (text != null) {
+            return Optional.of(new Setting(name, text, Origin.BUILDER, ""));
+        }
+        text = properties.get(name);
+        if (text != null) {
+            return Optional.of(new Setting(name, text, Origin.SYSTEM_PROPERTY, name));
+        }
+        String own = environmentName(name);
+        text = environment.get(own);
+        if (text != null) {
+            return Optional.of(new Setting(name, text, Origin.ENVIRONMENT, own));
+        }
+        return variables.stream()
+                .filter(variable -> !environment.getOrDefault(variable, "").isBlank())
+                .findFirst()
+                .map(variable ->
+                        new Setting(name, environment.getOrDefault(variable, ""), Origin.ENVIRONMENT, variable));
+    }
+
+    /**
+     * Names that an origin gives, sorted: of settings in the builder, of {@code ep.*} system properties, or of all
+     * environment variables; none for the default.
+     */
+    public Set<String> names(Origin origin) {
+        Map<String, String> of = switch (origin) {
+            case BUILDER -> given;
+            case SYSTEM_PROPERTY -> properties;
+            case ENVIRONMENT -> environment;
+            case DEFAULT -> Map.of();
+        };
+        return Collections.unmodifiableSet(new TreeSet<>(of.keySet()));
+    }
+
+    /** Collects settings. Names and values are checked when a group is joined. Not safe for use from several threads. */
+    public static final class Builder {
+        private final Map<String, String> given = new TreeMap<>();
+        private final Map<String, String> properties;
+        private final Map<String, String> environment;
+
+        private Builder(Map<String, String> properties, Map<String, String> environment) {
+            this.properties = new TreeMap<>(properties);
+            this.properties.keySet().removeIf(name -> !name.startsWith("ep."));
+            this.environment = environment;
+        }
+
+        /** Sets {@code ep.device}, the device of this rank. */
+        public Builder device(Device device) {
+            return set("ep.device", device);
+        }
+
+        /** Sets {@code ep.timeout}, the longest wait of one dispatch, combine or receive. */
+        public Builder timeout(Duration timeout) {
+            return set("ep.timeout", timeout);
+        }
+
+        /** Sets {@code ep.backend.require}, the ids of the only backends that may be used; none allows all. */
+        public Builder require(String... backends) {
+            return set("ep.backend.require", String.join(",", backends));
+        }
+
+        /**
+         * Sets {@code ep.backend.prefer}, the ids of backends to prefer, in this order, if they offer a path; none lets
+         * the planner compare all.
+         */
+        public Builder prefer(String... backends) {
+            return set("ep.backend.prefer", String.join(",", backends));
+        }
+
+        /** Sets {@code ep.backend.exclude}, the ids of backends never to use; none excludes no backend. */
+        public Builder exclude(String... backends) {
+            return set("ep.backend.exclude", String.join(",", backends));
+        }
+
+        /**
+         * Sets a key by name.
+         *
+         * @param value its text is the value; a {@link Duration} is rounded up to whole microseconds
+         */
+        public Builder set(String name, Object value) {
+            given.put(name, value instanceof Duration duration ? text(duration) : value.toString());
+            return this;
+        }
+
+        /** In seconds or milliseconds where that is exact, else in microseconds, rounded up. */
+        private static String text(Duration value) {
+            if (value.equals(Duration.ofSeconds(value.toSeconds()))) {
+                return value.toSeconds() + "s";
+            }
+            long millis = TimeUnit.MILLISECONDS.convert(value);
+            if (value.equals(Duration.ofMillis(millis))) {
+                return millis + "ms";
+            }
+            // The largest count stands for all that is longer, as ChronoUnit.FOREVER is.
+            long micros = TimeUnit.MICROSECONDS.convert(value);
+            boolean rounded = micros != Long.MAX_VALUE
+                    && Duration.of(micros, ChronoUnit.MICROS).compareTo(value) < 0;
+            return (rounded ? micros + 1 : micros) + "us";
+        }
+
+        /** The finished configuration. */
+        public EpConfig build() {
+            return new EpConfig(given, properties, environment);
+        }
+    }
+}

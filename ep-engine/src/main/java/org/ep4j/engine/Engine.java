@@ -1,0 +1,78 @@
+package org.ep4j.engine;
+
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.Bootstrap;
+import org.ep4j.BufferSize;
+import org.ep4j.EpConfig;
+import org.ep4j.EpEngine;
+import org.ep4j.EpGroup;
+import org.ep4j.EpPlan;
+import org.ep4j.EpShape;
+import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.gpu.GpuWindow;
+import org.ep4j.engine.host.HostBuffers;
+import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.sync.Rails;
+import org.ep4j.plan.GroupPlan;
+
+/** The service behind the static methods of {@link EpGroup} and {@link Bootstrap}. */
+public final class Engine implements EpEngine {
+    @Override
+    public EpGroup join(Bootstrap bootstrap, EpConfig config) {
+        return new Joining(bootstrap, config).join();
+    }
+
+    @Override
+    public List<Bootstrap> inProcess(int size) {
+        return EngineBootstraps.inProcess(size);
+    }
+
+    @Override
+    public void declareDead(Bootstrap member, String reason) {
+        EngineBootstraps.declareDead(member, reason);
+    }
+
+    @Override
+    public Bootstrap fromEnvironment(Map<String, String> environment, EpConfig config) {
+        return EngineBootstraps.fromEnvironment(environment, config);
+    }
+
+    @Override
+    public Bootstrap tcp(int rank, int size, InetSocketAddress rankZero, EpConfig config) {
+        return EngineBootstraps.tcp(rank, size, rankZero, config);
+    }
+
+    @Override
+    public Bootstrap over(int rank, int size, Bootstrap.Broadcast launcher, EpConfig config) {
+        return EngineBootstraps.over(rank, size, launcher, config);
+    }
+
+    @Override
+    public BufferSize bufferSize(EpShape shape, EpPlan plan, int rank) {
+        GroupPlan own = GroupPlan.of(plan);
+        return size(shape, own, rank, Rails.of(own));
+    }
+
+    /**
+     * Bytes that a buffer takes on a rank of a plan.
+     *
+     * @throws org.ep4j.EpUnavailableException where the engine cannot use the plan, on all ranks alike
+     */
+    static BufferSize size(EpShape shape, GroupPlan plan, int rank, Rails rails) {
+        UsablePaths.check(plan);
+        if (!plan.profiles().get(rank).device().isGpu()) {
+            return HostBuffers.size(shape, plan.ranks(), rank, rails);
+        }
+        BufferSize mapped = HostBuffers.size(shape, plan.ranks(), rank, Rails.none());
+        long window =
+                GpuWindow.layout(shape, plan, rails).map(WindowLayout::bytes).orElse(0L);
+        return new BufferSize(mapped.symmetric() + window, mapped.local());
+    }
+
+    @Override
+    public BufferSize bufferSize(EpShape shape, int ranks, int rank) {
+        return HostBuffers.size(shape, ranks, rank, Rails.none());
+    }
+}

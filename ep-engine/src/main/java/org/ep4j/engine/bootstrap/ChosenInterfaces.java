@@ -1,0 +1,225 @@
+package org.ep4j.engine.bootstrap;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.Inet4Address;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.ep4j.EpConfig;
+import org.ep4j.EpConfig.Setting;
+import org.ep4j.EpConfigException;
+import org.ep4j.config.EpKeys;
+import org.ep4j.config.InterfacePattern;
+
+/**
+ * Network interfaces that the rendezvous uses: {@link EpKeys#BOOTSTRAP_INTERFACE}. The setting itself is an order: what it rules out is
+ * refused. A variable of other software, which a job may have for that software alone, is a preference: nothing that works
+ * without it fails because of it.
+ *
+ * @param setting where the choice came from and what it says, for messages
+ * @param required whether only these may be used
+ * @param chosen interfaces to use; empty when there is no choice
+ * @param all interfaces of this machine
+ */
+record ChosenInterfaces(String setting, boolean required, List<LocalInterface> chosen, List<LocalInterface> all) {
+    private static final Logger LOG = System.getLogger(ChosenInterfaces.class.getName());
+
+    /** Nothing is chosen. */
+    static final ChosenInterfaces NONE = new ChosenInterfaces("", false, List.of(), List.of());
+
+    private static final String CHANGE_ADDRESS = "set " + TcpSettings.MASTER_ADDR + " or "
+            + EpKeys.BOOTSTRAP_ADDRESS.environmentName() + " to an address that these interfaces reach, or unset "
+            + EpKeys.BOOTSTRAP_INTERFACE.name();
+
+    ChosenInterfaces {
+        chosen = List.copyOf(chosen);
+        all = List.copyOf(all);
+    }
+
+    /** Reads the setting for this machine. */
+    static ChosenInterfaces of(EpConfig config) {
+        return InterfacePattern.parse(EpKeys.BOOTSTRAP_INTERFACE.get(config)).isEmpty()
+                ? NONE
+                : of(config, LocalInterface.ofThisMachine());
+    }
+
+    /**
+     * Reads the setting for a machine.
+     *
+     * @throws EpConfigException when the setting itself, rather than a variable of other software, means no interface
+     */
+    static ChosenInterfaces of(EpConfig config, List<LocalInterface> machine) {
+        InterfacePattern pattern = InterfacePattern.parse(EpKeys.BOOTSTRAP_INTERFACE.get(config));
+        if (pattern.isEmpty()) {
+            return NONE;
+        }
+        Setting given = EpKeys.BOOTSTRAP_INTERFACE.setting(config);
+        boolean required = !EpKeys.BOOTSTRAP_INTERFACE.variables().contains(given.source());
+        String setting = (given.source().isEmpty() ? given.name() : given.source()) + " = \"" + given.text() + "\"";
+        List<LocalInterface> chosen = machine.stream()
+                .filter(one -> pattern.matches(one.name()) && !(pattern.negated() && one.isLoopback()))
+                .toList();
+        if (chosen.isEmpty()) {
+            String problem =
+                    setting + " matches no interface of this machine that is up and has an address; usable interfaces: "
+                            + (machine.isEmpty() ? "none" : names(machine));
+            if (required) {
+                throw new EpConfigException(problem + "; name one of them (a name also matches longer names, a leading"
+                        + " = requires exact names, a leading ^ means all but these and loopback), or"
+                        + " unset the setting");
+            }
+            LOG.log(
+                    Level.WARNING,
+                    "{0}; the rendezvous uses any interface; set {1} to choose one",
+                    problem,
+                    EpKeys.BOOTSTRAP_INTERFACE.environmentName());
+            return NONE;
+        }
+        return new ChosenInterfaces(setting, required, chosen, machine);
+    }
+
+    private static String names(List<LocalInterface> interfaces) {
+        return interfaces.stream().map(LocalInterface::toString).collect(Collectors.joining(", "));
+    }
+
+    /** True for an address of a chosen interface. */
+    boolean has(InetAddress address) {
+        return chosen.stream().anyMatch(one -> one.has(address));
+    }
+
+    /** True for an address of this machine. */
+    private boolean isOwn(InetAddress address) {
+        return address.isLoopbackAddress() || all.stream().anyMatch(one -> one.has(address));
+    }
+
+    /** Address to listen on where nothing else says which: IPv4 before IPv6, those of one link last. */
+    InetAddress first() {
+        return addresses()
+                .map(LocalInterface.Address::address)
+                .min(Comparator.<InetAddress, Boolean>comparing(ChosenInterfaces::isOfLink)
+                        .thenComparing(address -> !(address instanceof Inet4Address)))
+                .orElseThrow(() -> new IllegalStateException("no interface is chosen"));
+    }
+
+    private Stream<LocalInterface.Address> addresses() {
+        return chosen.stream().flatMap(one -> one.addresses().stream());
+    }
+
+    /** IPv4 has addresses of one link too, but they need no scope. */
+    private static boolean isOfLink(InetAddress address) {
+        return address instanceof Inet6Address && address.isLinkLocalAddress();
+    }
+
+    /**
+     * Addresses of rank 0 that may be used out of those that are known.
+     *
+     * @param known what the host of rank 0 resolves to
+     * @param exact false when a loopback address only says that rank 0 is on this machine, as {@code /etc/hosts} of many
+     *     machines says of their own names
+     * @throws EpConfigException when only these interfaces may be used and none of the addresses can be reached by them
+     */
+    List<InetAddress> reachable(List<InetAddress> known, boolean exact) {
+        if (!required || known.isEmpty()) {
+            return known;
+        }
+        Set<InetAddress> usable = new LinkedHashSet<>();
+        for (InetAddress address : known) {
+            if (has(address)) {
+                usable.add(own(address));
+            } else if (address.isLoopbackAddress() && !exact) {
+                usable.add(first());
+            } else if (!isOwn(address)) {
+                localEnd(address).ifPresent(end -> usable.add(scoped(address, end)));
+            }
+        }
+        if (usable.isEmpty()) {
+            throw unreachable(known.get(0));
+        }
+        return List.copyOf(usable);
+    }
+
+    private EpConfigException unreachable(InetAddress address) {
+        String where = "rank 0 is at " + address.getHostAddress();
+        String here = setting + " means " + names(chosen);
+        if (address.isLoopbackAddress()) {
+            return new EpConfigException(where + ", a loopback address, but " + here + "; " + CHANGE_ADDRESS
+                    + " if all ranks are on one machine");
+        }
+        if (isOwn(address)) {
+            String other = all.stream()
+                    .filter(one -> one.has(address))
+                    .map(LocalInterface::name)
+                    .collect(Collectors.joining(", "));
+            return new EpConfigException(where + ", an address of interface " + other + " of this machine, but " + here
+                    + "; " + CHANGE_ADDRESS);
+        }
+        String family = isOfLink(address) ? "IPv6 link-local" : address instanceof Inet4Address ? "IPv4" : "IPv6";
+        return new EpConfigException(
+                where + ", but " + here + ", and no " + family + " address there can reach rank 0; " + CHANGE_ADDRESS
+                        + ", or give one of these interfaces such an address");
+    }
+
+    /** The interface's own form of the address, which has the scope that a link-local one needs. */
+    private InetAddress own(InetAddress address) {
+        return addresses()
+                .map(LocalInterface.Address::address)
+                .filter(address::equals)
+                .findFirst()
+                .orElse(address);
+    }
+
+    private static InetAddress scoped(InetAddress address, InetAddress end) {
+        if (!isOfLink(address) || ((Inet6Address) address).getScopeId() != 0) {
+            return address;
+        }
+        try {
+            return Inet6Address.getByAddress(null, address.getAddress(), ((Inet6Address) end).getScopeId());
+        } catch (UnknownHostException e) {
+            throw new IllegalStateException("16 bytes are an IPv6 address", e);
+        }
+    }
+
+    /**
+     * Local addresses to connect from, to be tried in this order; an empty one lets the system choose. What is on this machine
+     * is not reached by an interface.
+     */
+    List<Optional<InetAddress>> localEnds(InetAddress target) {
+        Optional<InetAddress> end = isOwn(target) ? Optional.empty() : localEnd(target);
+        List<Optional<InetAddress>> ends = new ArrayList<>();
+        if (end.isPresent()) {
+            ends.add(end);
+        }
+        if (end.isEmpty() || !required) {
+            ends.add(Optional.empty());
+        }
+        return ends;
+    }
+
+    private Optional<InetAddress> localEnd(InetAddress target) {
+        List<LocalInterface.Address> ends = addresses()
+                .filter(one -> !one.address().isLoopbackAddress() && fits(one.address(), target))
+                .toList();
+        return ends.stream()
+                .filter(one -> one.isNear(target))
+                .findFirst()
+                .or(() -> ends.stream().findFirst())
+                .map(LocalInterface.Address::address);
+    }
+
+    private static boolean fits(InetAddress end, InetAddress target) {
+        if (!end.getClass().equals(target.getClass()) || isOfLink(end) != isOfLink(target)) {
+            return false;
+        }
+        int scope = isOfLink(target) ? ((Inet6Address) target).getScopeId() : 0;
+        return scope == 0 || scope == ((Inet6Address) end).getScopeId();
+    }
+}

@@ -1,0 +1,78 @@
+package org.ep4j.engine.bootstrap;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.security.MessageDigest;
+import java.util.Arrays;
+import java.util.Optional;
+import javax.crypto.Mac;
+
+/**
+ * One direction of a connection after the handshake, as records: 2 bytes length, payload, 16 bytes of an HMAC-SHA256 over the number of the
+ * record, its length and its payload. The number is not sent, so a record that was changed, dropped, repeated or reordered is found. Not for use
+ * by several threads at once.
+ */
+final class Records {
+    /** Most bytes of a payload: small, so that a length which was changed on the way does not make the receiver wait for long. */
+    static final int MAX_PAYLOAD = 16 << 10;
+
+    private static final int HEAD_BYTES = 2;
+    private static final int TAG_BYTES = 16;
+
+    /** Most bytes of a record. */
+    static final int MAX_BYTES = HEAD_BYTES + MAX_PAYLOAD + TAG_BYTES;
+
+    private final Mac mac;
+    private long number;
+
+    /** The records of one direction under a key of that direction. */
+    Records(byte[] key) {
+        mac = Handshake.Proof.mac(key);
+    }
+
+    /** Appends the next record to {@code out}, which has room for it. */
+    void seal(byte[] payload, int length, ByteBuffer out) {
+        byte[] tag = tag(payload, length);
+        out.putShort((short) length).put(payload, 0, length).put(tag, 0, TAG_BYTES);
+    }
+
+    /**
+     * Takes the next record from {@code in}.
+     *
+     * @param in nothing is taken from it unless it holds the whole record
+     * @return a copy of the payload; empty if the record has not arrived in whole
+     * @throws IOException if it is not what the other side has sent as this record
+     */
+    Optional<byte[]> open(ByteBuffer in) throws IOException {
+        if (in.remaining() < HEAD_BYTES) {
+            return Optional.empty();
+        }
+        int length = Short.toUnsignedInt(in.getShort(in.position()));
+        if (length == 0 || length > MAX_PAYLOAD) {
+            throw new IOException("the length of record " + number + " is " + length + ", must be in [1, " + MAX_PAYLOAD
+                    + "]; the record was changed in transit");
+        }
+        if (in.remaining() < HEAD_BYTES + length + TAG_BYTES) {
+            return Optional.empty();
+        }
+        byte[] payload = new byte[length];
+        byte[] tag = new byte[TAG_BYTES];
+        in.getShort();
+        in.get(payload).get(tag);
+        long found = number;
+        if (!MessageDigest.isEqual(tag, Arrays.copyOf(tag(payload, length), TAG_BYTES))) {
+            throw new IOException("record " + found
+                    + " is not authentic; somebody between the ranks has changed, dropped, repeated or reordered data");
+        }
+        return Optional.of(payload);
+    }
+
+    private byte[] tag(byte[] payload, int length) {
+        mac.update(ByteBuffer.allocate(Long.BYTES + HEAD_BYTES)
+                .putLong(number++)
+                .putShort((short) length)
+                .flip());
+        mac.update(payload, 0, length);
+        return mac.doFinal();
+    }
+}

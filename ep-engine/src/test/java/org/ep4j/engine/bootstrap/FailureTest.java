@@ -1,0 +1,39 @@
+package org.ep4j.engine.bootstrap;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import org.ep4j.EpException.Recourse;
+import org.ep4j.engine.collective.NanoClock;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What a caller can do about a gather that has failed. */
+@Tag("verify")
+final class FailureTest {
+    private static Recourse recourse(Failure.Kind kind, String scope) {
+        return new Failure(kind, List.of(1), "why")
+                .exception(Scope.all(scope, 2), "a step", Deadline.in(Duration.ZERO, NanoClock.SYSTEM))
+                .recourse();
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = Failure.Kind.class,
+            names = {"MISSING", "LEFT", "LOST", "HUB_GONE"})
+    void aGroupThatDoesNotFormIsJoinedAgain(Failure.Kind kind) {
+        assertThat(recourse(kind, Hub.SETUP)).isEqualTo(Recourse.REJOIN);
+    }
+
+    /** Nothing is gathered any more without the hub. */
+    @ParameterizedTest
+    @EnumSource(
+            value = Failure.Kind.class,
+            names = {"MISSING", "LEFT", "LOST", "HUB_GONE"})
+    void aGroupThatHasFormedIsJoinedAgainOnlyWithoutItsHub(Failure.Kind kind) {
+        assertThat(recourse(kind, Hub.ROOT))
+                .isEqualTo(kind == Failure.Kind.HUB_GONE ? Recourse.REJOIN : Recourse.RECOVER);
+    }
+}

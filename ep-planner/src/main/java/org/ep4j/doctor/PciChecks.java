@@ -1,0 +1,126 @@
+package org.ep4j.doctor;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.KfdLink;
+import org.ep4j.topology.read.KfdNode;
+import org.ep4j.topology.read.KfdNodes;
+
+/** What is between devices on PCIe: atomics, IOMMU, ACS. */
+final class PciChecks implements Examination {
+    /** Device Capabilities 2: completes atomics of 64 bits. */
+    private static final int COMPLETES_64 = 1 << 8;
+    /** Device Control 2: may request atomics. */
+    private static final int MAY_REQUEST = 1 << 6;
+    /** ACS control: redirect peer requests and completions, forward upstream. */
+    private static final int REDIRECTS = 0x4 | 0x8 | 0x10;
+
+    @Override
+    public List<Check> examine(DoctorInput input) {
+        return List.of(atomics(input), iommu(input), acs(input));
+    }
+
+    private static Check atomics(DoctorInput input) {
+        List<Nic> nics = input.rdmaNics().stream()
+                .filter(nic -> nic.family() == NicFamily.BNXT)
+                .toList();
+        List<Gpu> gpus = input.gpus(GpuVendor.AMD);
+        if (nics.isEmpty() && gpus.isEmpty()) {
+            return DoctorCode.PCIE_ATOMICS.notApplicable(
+                    "neither AMD GPU nor Broadcom NIC: nothing needs PCIe atomics");
+        }
+        List<String> missing = new ArrayList<>(gpus.isEmpty() ? List.of() : withoutAtomics(input.files()));
+        List<String> unread = new ArrayList<>();
+        for (Nic nic : nics) {
+            Optional<Integer> control = nic.address()
+                    .flatMap(address -> PciConfig.of(input.files(), address))
+                    .flatMap(PciConfig::deviceControl2);
+            if (control.isEmpty()) {
+                unread.add(nic.name());
+            } else if ((control.get() & MAY_REQUEST) == 0) {
+                missing.add(nic.name() + " may not request atomics");
+            }
+        }
+        for (Gpu gpu : nics.isEmpty() ? List.<Gpu>of() : input.topology().gpus()) {
+            gpu.address()
+                    .flatMap(address -> PciConfig.of(input.files(), address))
+                    .flatMap(PciConfig::deviceCapabilities2)
+                    .filter(capabilities -> (capabilities & COMPLETES_64) == 0)
+                    .ifPresent(capabilities -> missing.add(gpu.name() + " does not complete atomics of 64 bits"));
+        }
+        if (!missing.isEmpty()) {
+            return DoctorCode.PCIE_ATOMICS.warn(String.join("; ", missing));
+        }
+        return unread.isEmpty()
+                ? DoctorCode.PCIE_ATOMICS.pass("nothing lacks them")
+                : DoctorCode.PCIE_ATOMICS.notRun(
+                        "PCI configuration of " + String.join(", ", unread) + " cannot be read", "run doctor as root");
+    }
+
+    /** Direct links from a GPU to a processor that do not carry atomics of 64 bits. */
+    private static List<String> withoutAtomics(FileTree files) {
+        Map<Integer, KfdNode> nodes = KfdNodes.read(files);
+        Predicate<KfdLink> toProcessor = link -> Optional.ofNullable(nodes.get(link.to()))
+                .filter(to -> !to.gpu())
+                .isPresent();
+        return nodes.values().stream()
+                .filter(KfdNode::gpu)
+                .flatMap(node -> node.links().stream()
+                        .filter(toProcessor.and(link -> link.direct() && !link.atomics64()))
+                        .map(link -> "KFD node " + node.number() + " has no atomics of 64 bits to node " + link.to()))
+                .toList();
+    }
+
+    private static Check iommu(DoctorInput input) {
+        if (Iommu.devices(input).isEmpty()) {
+            return DoctorCode.IOMMU.notApplicable("neither GPU nor NIC with RDMA");
+        }
+        Iommu iommu = Iommu.of(input);
+        if (!iommu.translating().isEmpty()) {
+            return DoctorCode.IOMMU.warn("translates for " + String.join(", ", iommu.translating()));
+        }
+        if (!iommu.unknown().isEmpty()) {
+            return DoctorCode.IOMMU.warn("IOMMU on (" + String.join(", ", iommu.units())
+                    + "), no iommu=pt in /proc/cmdline; the kernel"
+                    + " does not report whether the IOMMU translates for " + String.join(", ", iommu.unknown()));
+        }
+        return DoctorCode.IOMMU.pass(iommu.units().isEmpty() ? "no IOMMU is on" : "on, and passes through");
+    }
+
+    private static Check acs(DoctorInput input) {
+        Set<String> bridges = AcsBridges.of(input);
+        if (bridges.isEmpty()) {
+            return DoctorCode.ACS.notApplicable("no PCI bridge above a GPU or a NIC with RDMA");
+        }
+        List<String> redirecting = new ArrayList<>();
+        List<String> unread = new ArrayList<>();
+        for (String bridge : bridges) {
+            Optional<PciConfig> config = PciConfig.of(input.files(), bridge).filter(PciConfig::whole);
+            if (config.isEmpty()) {
+                unread.add(bridge);
+            } else if (config.flatMap(PciConfig::acsControl)
+                    .filter(control -> (control & REDIRECTS) != 0)
+                    .isPresent()) {
+                redirecting.add(bridge);
+            }
+        }
+        if (!redirecting.isEmpty()) {
+            return DoctorCode.ACS.warn("redirects at " + String.join(", ", redirecting));
+        }
+        return unread.isEmpty()
+                ? DoctorCode.ACS.pass("no redirection at " + bridges.size() + " bridges")
+                : DoctorCode.ACS.notRun(
+                        "configuration of " + unread.size() + " of " + bridges.size() + " bridges cannot be read",
+                        "run doctor as root");
+    }
+}

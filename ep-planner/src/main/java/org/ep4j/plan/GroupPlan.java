@@ -1,0 +1,441 @@
+package org.ep4j.plan;
+
+import com.google.common.primitives.Ints;
+import java.util.AbstractList;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.RandomAccess;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpPath;
+import org.ep4j.EpPlan;
+import org.ep4j.plan.NicAssignment.Share;
+import org.ep4j.plan.PairKinds.Kind;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RankProfile;
+
+/**
+ * A plan with what it was computed from: profiles, options, offers. Holds one decision for each kind of pairs and makes an
+ * {@link EpPath} when asked, so that plans of thousands of ranks stay small. Immutable.
+ */
+public final class GroupPlan implements EpPlan {
+    private final List<RankProfile> profiles;
+    private final PlanOptions options;
+    private final PairKinds kinds;
+    /** By kind of pair. */
+    private final List<Decision> decisions;
+    /** NIC ports by rank, then by backend. */
+    private final List<Map<String, Share>> shares;
+    /** By rank: index of its host. */
+    private final int[] hosts;
+
+    /** True for a plan that was not computed. */
+    private final boolean given;
+    /** Kinds of pairs whose memory is mapped. */
+    private final BitSet mapped = new BitSet();
+
+    /**
+     * Pairs of ranks whose paths are alike: the same backend, kind, estimates, lanes and reasons. Their NICs may
+     * differ.
+     *
+     * @param example one of the paths
+     * @param pairs how many there are
+     */
+    public record PairGroup(EpPath example, long pairs) {}
+
+    GroupPlan(
+            List<RankProfile> profiles,
+            PlanOptions options,
+            PairKinds kinds,
+            List<Decision> decisions,
+            List<Map<String, Share>> shares,
+            boolean given) {
+        this.profiles = List.copyOf(profiles);
+        this.options = options;
+        this.kinds = kinds;
+        this.decisions = List.copyOf(decisions);
+        this.shares = List.copyOf(shares);
+        this.given = given;
+        Map<String, Integer> seen = new HashMap<>();
+        this.hosts = profiles.stream()
+                .mapToInt(profile -> seen.computeIfAbsent(profile.hostId(), k -> seen.size()))
+                .toArray();
+        for (int kind = 0; kind < decisions.size(); kind++) {
+            mapped.set(kind, decisions.get(kind).offer().kind() == EpPath.Kind.MAPPED);
+        }
+    }
+
+    /**
+     * Creates a plan from given paths instead of computing them, for tests and tools. The {@link PathOffer#flow} and
+     * {@link PathOffer#sharers} of an offer are not part of its path: in a given plan they are empty and 1.
+     *
+     * @param profiles what the ranks reported, in rank order
+     * @param paths path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; a rank's paths over one
+     *     backend have equal NICs, and those between different ranks have estimates above 0
+     * @throws IllegalArgumentException when sizes, order, NICs or estimates do not fit
+     */
+    public static GroupPlan of(List<RankProfile> profiles, List<EpPath> paths) {
+        return GivenPlan.of(profiles, paths);
+    }
+
+    /**
+     * The given plan with what it was computed from, for engines, backends and tools that need more than {@link EpPlan}
+     * has.
+     *
+     * @param plan of a group, or of {@link Planner}
+     * @throws EpArgumentException when something else made it
+     */
+    public static GroupPlan of(EpPlan plan) {
+        if (plan instanceof GroupPlan own) {
+            return own;
+        }
+        throw new EpArgumentException(
+                "plan",
+                "of class " + plan.getClass().getName(),
+                "of class " + GroupPlan.class.getName(),
+                "pass EpGroup.plan() or a plan of " + Planner.class.getName());
+    }
+
+    /** What the ranks reported, in rank order. */
+    public List<RankProfile> profiles() {
+        return profiles;
+    }
+
+    /** Inputs of planning other than the profiles. */
+    public PlanOptions options() {
+        return options;
+    }
+
+    @Override
+    public int ranks() {
+        return profiles.size();
+    }
+
+    @Override
+    public EpPath path(int from, int to) {
+        Decision decision = decision(from, to);
+        PathOffer offer = decision.offer();
+        List<String> nics = nics(from, decision);
+        return EpPath.builder(from, to, decision.backend(), offer.kind())
+                .nics(nics)
+                .offeredNics(offer.nics())
+                .lanes(lanes(decision, nics, from, to))
+                .staged(offer.staged())
+                .gigabytesPerSecond(offer.gigabytesPerSecond())
+                .latencyMicros(offer.latencyMicros())
+                .lazilyRejected(new RejectionTexts(decision.rejected(), profiles.get(from), profiles.get(to)))
+                .build();
+    }
+
+    /** The offer behind the {@link #path} between two ranks. */
+    public PathOffer offer(int from, int to) {
+        return decision(from, to).offer();
+    }
+
+    /** The kind of the {@link #path} between two ranks. */
+    public EpPath.Kind pathKind(int from, int to) {
+        return decision(from, to).offer().kind();
+    }
+
+    /** The backend of the {@link #path} between two ranks. */
+    public String backend(int from, int to) {
+        return decision(from, to).backend();
+    }
+
+    /** Ranks whose memory a rank maps, ascending, without the rank itself. Found when asked for. */
+    public List<Integer> mappedPeers(int rank) {
+        return Collections.unmodifiableList(Ints.asList(kinds.peers(rank, mapped)));
+    }
+
+    /**
+     * Groups the peers of each rank: the peers of a group have the same label, and this plan treats them alike.
+     *
+     * @param labels by rank: peers with different labels are not put together
+     * @throws IllegalArgumentException when there are not as many labels as ranks
+     */
+    public PeerGroups peerGroups(int[] labels) {
+        if (labels.length != ranks()) {
+            throw new IllegalArgumentException("labels has length " + labels.length + ", must be " + ranks()
+                    + ", the number of ranks; give one label for each rank");
+        }
+        return kinds.peerGroups(labels);
+    }
+
+    /**
+     * The lowest rank of each set of ranks that have the same kinds of paths to and from other ranks: what is true of
+     * the paths of the lowest rank is true of the paths of its whole set. Few where ranks are many, but all ranks of a
+     * plan that was given ({@link #of}).
+     */
+    public List<Integer> exampleRanks() {
+        return kinds.exampleRanks();
+    }
+
+    /** Returns true if some rank has the hardware that a backend is for, or the settings name the backend. */
+    public boolean applies(String backend) {
+        return options.backends().names(backend)
+                || profiles.stream()
+                        .anyMatch(profile -> profile.backend(backend)
+                                .filter(RankProfile.BackendProfile::notApplicable)
+                                .isEmpty());
+    }
+
+    /** Returns true if a backend connects some ranks by a kind of path. */
+    public boolean uses(String backend, EpPath.Kind kind) {
+        return decisions.stream()
+                .anyMatch(decision ->
+                        decision.backend().equals(backend) && decision.offer().kind() == kind);
+    }
+
+    /** The kinds of the paths from a rank to others. */
+    public Set<EpPath.Kind> pathKinds(int rank) {
+        Set<EpPath.Kind> found = EnumSet.noneOf(EpPath.Kind.class);
+        for (int kind : kinds.place(rank).from()) {
+            found.add(decisions.get(kind).offer().kind());
+        }
+        return found;
+    }
+
+    /**
+     * Backends by which a rank maps memory of others, or by which others map its memory. The engine can use only one.
+     */
+    public Set<String> mappedBy(int rank) {
+        PairKinds.Place place = kinds.place(rank);
+        return IntStream.concat(Arrays.stream(place.from()), Arrays.stream(place.to()))
+                .mapToObj(decisions::get)
+                .filter(decision -> decision.offer().kind() == EpPath.Kind.MAPPED)
+                .map(Decision::backend)
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    /**
+     * One example path for each {@linkplain #kind kind} of rank pair: the path of its first pair, in the order of the writing
+     * rank, then of the peer.
+     */
+    public List<EpPath> examples() {
+        return kindsInOrder().stream()
+                .map(kind -> kinds.kinds().get(kind))
+                .map(pairs -> path(pairs.from(), pairs.to()))
+                .toList();
+    }
+
+    /**
+     * Index of the kind of a pair of different ranks; pairs of the same kind share backend, offer and rejection
+     * reasons, and may differ in NICs.
+     */
+    public int kind(int from, int to) {
+        return kinds.index(from, to);
+    }
+
+    /** Path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; each path is created on access. */
+    public List<EpPath> paths() {
+        return new Paths(this);
+    }
+
+    @Override
+    public List<String> nics(int rank) {
+        return shares.get(rank).entrySet().stream()
+                .sorted(Map.Entry.comparingByKey())
+                .flatMap(share -> share.getValue().ports().stream())
+                .distinct()
+                .toList();
+    }
+
+    /** Why a rank was assigned its {@link #nics}; empty when it has none. */
+    public String nicReason(int rank) {
+        return String.join(
+                "; ",
+                shares.get(rank).entrySet().stream()
+                        .sorted(Map.Entry.comparingByKey())
+                        .map(share -> share.getValue().reason())
+                        .distinct()
+                        .toList());
+    }
+
+    /**
+     * Number of proxy threads that post for a GPU rank; 0 if none of its paths is {@link EpPath.Kind#HOST_POSTED}, and 0
+     * for a rank on the host device, which posts from its own threads.
+     */
+    public int proxies(int rank) {
+        RankProfile profile = profiles.get(rank);
+        boolean posted = Arrays.stream(kinds.place(rank).from())
+                .anyMatch(kind -> decisions.get(kind).offer().kind() == EpPath.Kind.HOST_POSTED);
+        return posted && profile.device().isGpu()
+                ? PostingCounts.proxies(
+                        options.proxies(),
+                        profile.locality().architecture(),
+                        profile.locality().processors())
+                : 0;
+    }
+
+    /** Ranks that share the operating system of {@code rank}, including {@code rank}, ascending. */
+    public List<Integer> hostRanks(int rank) {
+        return IntStream.range(0, ranks())
+                .filter(other -> hosts[other] == hosts[rank])
+                .boxed()
+                .toList();
+    }
+
+    @Override
+    public int host(int rank) {
+        return hosts[rank];
+    }
+
+    @Override
+    public List<Integer> ranksUsing(String backend) {
+        Set<PairKinds.Place> users = kinds.places().stream()
+                .filter(place -> uses(place.from(), backend) || uses(place.to(), backend))
+                .collect(Collectors.toSet());
+        return IntStream.range(0, ranks())
+                .filter(rank -> users.contains(kinds.place(rank)))
+                .boxed()
+                .toList();
+    }
+
+    private boolean uses(int[] kindsOfPlace, String backend) {
+        return Arrays.stream(kindsOfPlace)
+                .anyMatch(kind -> decisions.get(kind).backend().equals(backend));
+    }
+
+    @Override
+    public List<String> backends() {
+        TreeSet<String> ids = new TreeSet<>();
+        decisions.forEach(decision -> ids.add(decision.backend()));
+        return List.copyOf(ids);
+    }
+
+    /** Pairs of different ranks, grouped by equal paths; groups are in the order of their first pairs. */
+    public List<PairGroup> groups() {
+        Map<Decision, PairGroup> groups = new LinkedHashMap<>();
+        for (int kind : kindsInOrder()) {
+            Kind pairs = kinds.kinds().get(kind);
+            PairGroup group = new PairGroup(path(pairs.from(), pairs.to()), pairs.pairs());
+            groups.merge(
+                    decisions.get(kind).withoutNics(),
+                    group,
+                    (a, b) -> new PairGroup(a.example(), a.pairs() + b.pairs()));
+        }
+        return List.copyOf(groups.values());
+    }
+
+    /** Returns true if some rank reaches some peers by loads and stores, and other peers over NICs. */
+    public boolean hybrid() {
+        for (int rank = 0; rank < ranks(); rank++) {
+            int[] from = kinds.place(rank).from();
+            if (Arrays.stream(from).anyMatch(kind -> decisions.get(kind).posted())
+                    && Arrays.stream(from)
+                            .anyMatch(kind -> decisions.get(kind).offer().kind() == EpPath.Kind.MAPPED)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public String explain() {
+        return new PlanText(this, true).text();
+    }
+
+    /** Returns the plan as {@link #explain} does, but leaves out backends whose hardware no rank has, unless the settings name them. */
+    public String summary() {
+        return new PlanText(this, false).text();
+    }
+
+    Decision decision(int from, int to) {
+        return from == to ? Decision.LOCAL : decisions.get(kinds.index(from, to));
+    }
+
+    List<Decision> decisions() {
+        return decisions;
+    }
+
+    PairKinds kinds() {
+        return kinds;
+    }
+
+    /** Kinds of pairs, in the order of their first pairs. */
+    List<Integer> kindsInOrder() {
+        List<Integer> order = new ArrayList<>();
+        for (int kind = 0; kind < decisions.size(); kind++) {
+            order.add(kind);
+        }
+        order.sort(Comparator.comparingInt(
+                        (Integer kind) -> kinds.kinds().get(kind).from())
+                .thenComparingInt(kind -> kinds.kinds().get(kind).to()));
+        return order;
+    }
+
+    private List<String> nics(int rank, Decision decision) {
+        List<String> offered = decision.offer().nics();
+        Share share = shares.get(rank).getOrDefault(decision.backend(), Share.NONE);
+        if (offered.containsAll(share.ports())) {
+            return share.ports();
+        }
+        // Where paths of one backend have no port in common, each takes what it has of the assigned ones.
+        List<String> common = share.ports().stream().filter(offered::contains).toList();
+        return common.isEmpty() && !offered.isEmpty() ? offered.subList(0, 1) : common;
+    }
+
+    private int lanes(Decision decision, List<String> nics, int from, int to) {
+        if (decision.lanes() > 0 || !decision.posted()) {
+            return Math.max(1, decision.lanes());
+        }
+        int back = nics(to, decision(to, from)).size();
+        int ports = Math.max(1, Math.max(nics.size(), back));
+        return PostingCounts.lanes(options.lanes(), options.objective(), ports, ranks());
+    }
+
+    /**
+     * Returns true for a plan of the same ranks with the same options, paths and NICs, if both plans were computed or
+     * both were created from given paths.
+     */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof GroupPlan plan
+                && given == plan.given
+                && profiles.equals(plan.profiles)
+                && options.equals(plan.options)
+                && decisions.equals(plan.decisions)
+                && shares.equals(plan.shares);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * profiles.hashCode() + decisions.hashCode();
+    }
+
+    /** A short text; {@link #explain} says more. */
+    @Override
+    public String toString() {
+        return "plan of " + ranks() + " ranks over "
+                + (backends().isEmpty() ? "nothing" : String.join(", ", backends()));
+    }
+
+    private static final class Paths extends AbstractList<EpPath> implements RandomAccess {
+        private final GroupPlan plan;
+
+        Paths(GroupPlan plan) {
+            this.plan = plan;
+        }
+
+        @Override
+        public EpPath get(int index) {
+            return plan.path(index / plan.ranks(), index % plan.ranks());
+        }
+
+        @Override
+        public int size() {
+            return Math.multiplyExact(plan.ranks(), plan.ranks());
+        }
+    }
+}

@@ -1,0 +1,134 @@
+package org.ep4j.plan;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.ep4j.plan.NicAssignment.Request;
+import org.ep4j.plan.NicAssignment.Share;
+import org.ep4j.plan.PairKinds.Place;
+import org.ep4j.spi.RankProfile;
+
+/** NIC ports of every rank for every backend that needs some: host by host, like hosts once. */
+final class NicPlan {
+    private final List<RankProfile> profiles;
+    private final List<NicSelection> selections;
+    private final PairKinds kinds;
+    private final List<Decision> decisions;
+    private final Map<Place, Map<String, List<String>>> candidates = new HashMap<>();
+    private final Map<List<Object>, List<Share>> like = new HashMap<>();
+    private final Map<String, NicNetwork> networks = new HashMap<>();
+
+    private NicPlan(
+            List<RankProfile> profiles, List<NicSelection> selections, PairKinds kinds, List<Decision> decisions) {
+        this.profiles = profiles;
+        this.selections = selections;
+        this.kinds = kinds;
+        this.decisions = decisions;
+    }
+
+    /**
+     * Assigns.
+     *
+     * @param selections ports that each rank may use
+     * @param decisions by kind of pair
+     * @return shares by backend, for each rank
+     */
+    static List<Map<String, Share>> of(
+            List<RankProfile> profiles, List<NicSelection> selections, PairKinds kinds, List<Decision> decisions) {
+        return new NicPlan(profiles, selections, kinds, decisions).assign();
+    }
+
+    private List<Map<String, Share>> assign() {
+        Map<String, List<Integer>> hosts = new LinkedHashMap<>();
+        for (RankProfile profile : profiles) {
+            hosts.computeIfAbsent(profile.hostId(), k -> new ArrayList<>()).add(profile.rank());
+        }
+        findNetworks();
+        List<Map<String, Share>> shares = new ArrayList<>();
+        profiles.forEach(profile -> shares.add(new TreeMap<>()));
+        for (List<Integer> ranks : hosts.values()) {
+            ranks.sort(Comparator.comparingInt((Integer rank) -> NicSelection.gpu(profiles.get(rank)))
+                    .thenComparing(Comparator.naturalOrder()));
+            Map<String, List<Integer>> users = new TreeMap<>();
+            for (int rank : ranks) {
+                candidates(kinds.place(rank))
+                        .keySet()
+                        .forEach(id -> users.computeIfAbsent(id, k -> new ArrayList<>())
+                                .add(rank));
+            }
+            users.forEach((id, using) -> assign(id, using, shares));
+        }
+        Map<Map<String, Share>, Map<String, Share>> once = new HashMap<>();
+        return shares.stream()
+                .map(share -> once.computeIfAbsent(share, Map::copyOf))
+                .toList();
+    }
+
+    /** Ranks of one place see the same, so each place votes once for every rank there. */
+    private void findNetworks() {
+        Map<Place, List<Integer>> places = new LinkedHashMap<>();
+        profiles.forEach(profile -> places.computeIfAbsent(kinds.place(profile.rank()), k -> new ArrayList<>())
+                .add(profile.rank()));
+        places.forEach((place, ranks) -> candidates(place)
+                .forEach((id, nics) -> networks.computeIfAbsent(id, k -> new NicNetwork())
+                        .add(nics, selections.get(ranks.get(0)).locality(), ranks.size())));
+    }
+
+    /** Candidates on the network of the group; what the user fixed stays as it is. */
+    private List<String> onNetwork(String backend, int rank) {
+        List<String> nics = candidates(kinds.place(rank)).getOrDefault(backend, List.of());
+        NicNetwork network = networks.get(backend);
+        return network == null || selections.get(rank).fixed()
+                ? nics
+                : network.narrow(nics, selections.get(rank).locality());
+    }
+
+    private void assign(String backend, List<Integer> ranks, List<Map<String, Share>> shares) {
+        List<Object> shape = new ArrayList<>(List.of(backend));
+        // Ranks of one place have the same machine around them, the same choices and the same offers.
+        ranks.forEach(rank -> shape.add(kinds.place(rank)));
+        List<Share> assigned = like.computeIfAbsent(
+                shape,
+                k -> NicAssignment.assign(ranks.stream()
+                        .map(rank -> new Request(
+                                selections.get(rank).locality(),
+                                onNetwork(backend, rank),
+                                selections.get(rank).fixed()))
+                        .toList()));
+        for (int i = 0; i < assigned.size(); i++) {
+            Share share = assigned.get(i);
+            boolean limited =
+                    selections.get(ranks.get(i)).limits() && !share.reason().isEmpty();
+            String reason = share.reason() + (limited ? "; chosen among the ports that the settings allow" : "");
+            shares.get(ranks.get(i)).put(backend, new Share(share.ports(), reason));
+        }
+    }
+
+    /** Ports that every path of a rank over a backend could use; all ports of them when no port is common to all. */
+    private Map<String, List<String>> candidates(Place place) {
+        return candidates.computeIfAbsent(place, k -> {
+            Map<String, Set<String>> common = new TreeMap<>();
+            Map<String, Set<String>> all = new TreeMap<>();
+            for (int kind : place.from()) {
+                Decision decision = decisions.get(kind);
+                List<String> nics = decision.offer().nics();
+                if (!nics.isEmpty()) {
+                    common.computeIfAbsent(decision.backend(), id -> new LinkedHashSet<>(nics))
+                            .retainAll(nics);
+                    all.computeIfAbsent(decision.backend(), id -> new LinkedHashSet<>())
+                            .addAll(nics);
+                }
+            }
+            Map<String, List<String>> result = new TreeMap<>();
+            common.forEach((id, nics) ->
+                    result.put(id, List.copyOf(nics.isEmpty() ? all.getOrDefault(id, Set.of()) : nics)));
+            return result;
+        });
+    }
+}

@@ -1,0 +1,54 @@
+package org.ep4j.plan;
+
+import java.util.Locale;
+import org.ep4j.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.PathOffer;
+
+/**
+ * The message size that paths are chosen for. The cost of an offer is the time of one message: its latency, and its
+ * bytes over {@link PathOffer#sharedGigabytesPerSecond}. Offers that take a detour through host memory are compared
+ * with each other alone, and taken where there is no other: the detour costs memory and threads that no time of a
+ * message shows.
+ */
+public enum Objective {
+    /** One BF16 row of hidden size 7168. */
+    BALANCED("balanced", "a row", 2 * 7168),
+    /** One FP8 row of hidden size 7168 with a scale of 4 bytes for every 128 elements, as decoding sends them. */
+    LOW_LATENCY("low-latency", "an FP8 row", 7168 + 224),
+    /**
+     * 512 such FP8 rows: what each of 64 ranks sends to one peer when 4096 tokens go to 8 experts each. Latency counts for
+     * little there, bandwidth decides.
+     */
+    HIGH_THROUGHPUT("high-throughput", "a batch", 512 * (7168 + 224));
+
+    private final String text;
+    private final String unit;
+    private final double bytes;
+
+    Objective(String text, String unit, double bytes) {
+        this.text = text;
+        this.unit = unit;
+        this.bytes = bytes;
+    }
+
+    /** Name in settings, for example {@code low-latency}. */
+    public String text() {
+        return text;
+    }
+
+    /** The message, for people: {@code a row}. */
+    String unit() {
+        return unit;
+    }
+
+    /** Estimated time in microseconds that a message of this objective's size takes over a path. */
+    public double micros(PathOffer offer) {
+        return offer.latencyMicros() + bytes / (offer.sharedGigabytesPerSecond() * 1e3);
+    }
+
+    /** Reads {@link EpKeys#OBJECTIVE}. */
+    public static Objective from(EpConfig config) {
+        return valueOf(EpKeys.OBJECTIVE.get(config).toUpperCase(Locale.ROOT).replace('-', '_'));
+    }
+}

@@ -1,0 +1,89 @@
+package org.ep4j.plan;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * The peers of each rank, in groups that the plan treats alike. The pairs of the rank with all peers of a group are of
+ * the same kind ({@link GroupPlan#kind}) in each direction, and the peers of a group have the same label. What is added up
+ * over all pairs of thousands of ranks takes as many steps as there are such groups. Immutable.
+ */
+public final class PeerGroups {
+    private final RankClasses classes;
+    private final int[] labels;
+    private final GroupMeetings meetings;
+    private final GroupPatterns patterns;
+    /** By group of ranks. */
+    private final List<List<Alike>> members = new ArrayList<>();
+
+    /** Receives the peers of a rank, group by group. */
+    @FunctionalInterface
+    public interface Visitor {
+        /**
+         * Receives one group: {@code count} peers that are alike, of which {@code example} is one.
+         *
+         * @param example one of them
+         * @param count how many there are
+         */
+        void visit(int example, long count);
+    }
+
+    /** Ranks of a group that are alike. */
+    private record Alike(int example, long count) {}
+
+    /** What groups are compared by: how many ranks of a class have a label. */
+    private record Member(int ofClass, int label) {}
+
+    PeerGroups(RankClasses classes, GroupMeetings meetings, int[] labels) {
+        this.classes = classes;
+        this.labels = labels.clone();
+        this.meetings = meetings;
+        int[] types = new int[meetings.groups()];
+        Map<Map<Member, Long>, Integer> known = new HashMap<>();
+        for (int group = 0; group < types.length; group++) {
+            Map<Member, Long> counts = new HashMap<>();
+            Map<Member, Integer> examples = new LinkedHashMap<>();
+            for (Map.Entry<Integer, List<Integer>> of : meetings.members(group).entrySet()) {
+                for (int rank : of.getValue()) {
+                    Member member = new Member(of.getKey(), labels[rank]);
+                    counts.merge(member, 1L, Long::sum);
+                    examples.putIfAbsent(member, rank);
+                }
+            }
+            members.add(examples.entrySet().stream()
+                    .map(one -> new Alike(one.getValue(), counts.getOrDefault(one.getKey(), 0L)))
+                    .toList());
+            Integer type = known.putIfAbsent(counts, known.size());
+            types[group] = type == null ? known.size() - 1 : type;
+        }
+        this.patterns = new GroupPatterns(classes, types);
+    }
+
+    /** Visits the groups of a rank's peers; every peer is in exactly one group. */
+    public void forEach(int rank, Visitor visitor) {
+        int group = classes.groupOf(rank);
+        Map<Member, Integer> examples =
+                new TreeMap<>(Comparator.comparingInt(Member::ofClass).thenComparingInt(Member::label));
+        Map<Member, Long> counts = new HashMap<>();
+        meetings.members(group).forEach((of, ranks) -> {
+            for (int peer : ranks) {
+                if (peer != rank) {
+                    Member member = new Member(of, labels[peer]);
+                    examples.putIfAbsent(member, peer);
+                    counts.merge(member, 1L, Long::sum);
+                }
+            }
+        });
+        examples.forEach((member, example) -> visitor.visit(example, counts.getOrDefault(member, 0L)));
+        for (GroupPatterns.Met others : patterns.met(group)) {
+            for (Alike alike : members.get(others.example())) {
+                visitor.visit(alike.example(), alike.count() * others.count());
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+package org.ep4j.plan.forecast;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.IntFunction;
+import java.util.function.Predicate;
+import org.ep4j.EpArgumentException;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.plan.PeerGroups;
+import org.ep4j.plan.forecast.Exchange.Messages;
+import org.ep4j.plan.forecast.Forecast.Operation;
+import org.ep4j.plan.offer.Estimates;
+
+/** Computes {@link Forecast}s of one exchange. */
+final class Forecaster {
+    private final GroupPlan plan;
+    private final Exchange exchange;
+    private final PathTable paths;
+    private final MappedDomains domains;
+    private final double[] perRank;
+    private final double[] perSelection;
+    private final double[] perDomain;
+
+    Forecaster(GroupPlan plan, Exchange exchange, ExpertPlacement placement) {
+        if (placement.ranks() != plan.ranks() || placement.experts() != exchange.experts()) {
+            throw new EpArgumentException(
+                    "placement",
+                    placement.experts() + " experts on " + placement.ranks() + " ranks",
+                    exchange.experts() + " experts on " + plan.ranks() + " ranks",
+                    "place the experts of the exchange on the ranks of the plan");
+        }
+        this.plan = plan;
+        this.exchange = exchange;
+        this.paths = new PathTable(plan);
+        this.domains = new MappedDomains(plan);
+        Routing routing = new Routing(exchange, placement);
+        this.perRank = new double[plan.ranks()];
+        this.perSelection = new double[plan.ranks()];
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            perRank[rank] = routing.messages(rank, Messages.PER_RANK);
+            perSelection[rank] = routing.messages(rank, Messages.PER_SELECTION);
+        }
+        this.perDomain = new double[domains.count()];
+        for (int domain = 0; domain < perDomain.length; domain++) {
+            perDomain[domain] = routing.reaches(domains.members(domain));
+        }
+    }
+
+    Forecast forecast(Operation operation) {
+        boolean dispatch = operation == Operation.DISPATCH;
+        Messages messages = dispatch ? exchange.dispatchMessages() : exchange.combineMessages();
+        double row = dispatch ? exchange.dispatchRow() : exchange.combineRow();
+        double[] perPeer = messages == Messages.PER_RANK ? perRank : perSelection;
+        double each = exchange.tokens() * row;
+        Traffic traffic;
+        if (forwards(messages)) {
+            traffic = traffic(railLabels(), railed(row), dispatch, PathTraits::mapped);
+        } else {
+            traffic = traffic(labels(perPeer), (from, to) -> each * perPeer[to], dispatch, PathTraits::ownLink);
+        }
+        double efficiency = exchange.mode() == Exchange.Mode.LOW_LATENCY
+                ? Estimates.NIC_EFFICIENCY_MESSAGES
+                : Estimates.NIC_EFFICIENCY;
+        List<ResourceLoad> loads = ResourceLoads.of(plan, paths, traffic, efficiency);
+        double latency = latency(forwards(messages));
+        double busy = loads.isEmpty() ? 0 : loads.get(0).micros();
+        double tokens = exchange.tokens();
+        return new Forecast(
+                latency + busy,
+                latency,
+                tokens * row * sum(perPeer),
+                tokens * row * sum(perDomain),
+                traffic.wirePerRank(),
+                loads);
+    }
+
+    /** Bytes of a dispatch. */
+    @FunctionalInterface
+    private interface Flow {
+        /** Gives the bytes from one rank to another: equal for ranks with equal labels, unless their paths are added singly. */
+        double bytes(int from, int to);
+    }
+
+    private boolean forwards(Messages messages) {
+        return exchange.mode() == Exchange.Mode.HIGH_THROUGHPUT && messages == Messages.PER_RANK && domains.count() > 1;
+    }
+
+    /**
+     * Adds up the bytes of all pairs of ranks.
+     *
+     * @param dispatch false for a combine, whose bytes go the other way
+     * @param singly paths whose pairs are added one at a time, since ranks with equal labels differ there; they map memory
+     */
+    private Traffic traffic(int[] labels, Flow flow, boolean dispatch, Predicate<PathTraits> singly) {
+        Traffic traffic = new Traffic(paths, plan.ranks());
+        Flow sent = dispatch ? flow : (from, to) -> flow.bytes(to, from);
+        PeerGroups peers = plan.peerGroups(labels);
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            int own = rank;
+            boolean[] hasSingle = {false};
+            peers.forEach(rank, (peer, count) -> {
+                if (singly.test(paths.traits(own, peer))) {
+                    hasSingle[0] = true;
+                } else {
+                    traffic.addOut(own, peer, count * sent.bytes(own, peer));
+                }
+                if (!singly.test(paths.traits(peer, own))) {
+                    traffic.addIn(own, peer, count * sent.bytes(peer, own));
+                }
+            });
+            if (hasSingle[0]) {
+                plan.mappedPeers(rank).stream()
+                        .filter(peer -> singly.test(paths.traits(own, peer)))
+                        .forEach(peer -> traffic.add(own, peer, sent.bytes(own, peer)));
+            }
+        }
+        return traffic;
+    }
+
+    /** By rank, a number for its NICs and for what it gets. */
+    private int[] labels(double[] perPeer) {
+        return numbers(rank -> List.of(paths.nics()[rank], perPeer[rank]));
+    }
+
+    /** By rank, a number for its NICs, and for its domain and its place there. */
+    private int[] railLabels() {
+        return numbers(rank -> {
+            int domain = domains.of(rank);
+            return List.of(
+                    paths.nics()[rank],
+                    perDomain[domain],
+                    domains.members(domain).size(),
+                    domains.place(rank));
+        });
+    }
+
+    private int[] numbers(IntFunction<List<Number>> facts) {
+        Map<List<Number>, Integer> known = new HashMap<>();
+        int[] numbers = new int[plan.ranks()];
+        for (int rank = 0; rank < numbers.length; rank++) {
+            Integer old = known.putIfAbsent(facts.apply(rank), known.size());
+            numbers[rank] = old == null ? known.size() - 1 : old;
+        }
+        return numbers;
+    }
+
+    /** Once to each domain, to the rank at the sender's own place, and on from there. */
+    private Flow railed(double row) {
+        int[] atPlace = new int[domains.largest()];
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            atPlace[domains.place(rank)]++;
+        }
+        double[] passed = new double[plan.ranks()];
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            // All whose rail this rank is, but for itself.
+            long senders = -1;
+            int ranks = domains.members(domains.of(rank)).size();
+            for (int place = domains.place(rank); place < atPlace.length; place += ranks) {
+                senders += atPlace[place];
+            }
+            passed[rank] = exchange.tokens() + (double) exchange.tokens() * senders;
+        }
+        return (from, to) -> {
+            if (domains.of(from) == domains.of(to)) {
+                return passed[from] * perRank[to] * row;
+            }
+            return domains.isRail(from, to) ? exchange.tokens() * perDomain[domains.of(to)] * row : 0;
+        };
+    }
+
+    /** High throughput exchanges counts before rows, and crosses a domain after the network. */
+    private double latency(boolean forwards) {
+        double widest = 0;
+        double mapped = 0;
+        for (int to = 1; to < plan.ranks(); to++) {
+            PathTraits path = paths.traits(0, to);
+            widest = Math.max(widest, path.offer().latencyMicros());
+            mapped = path.mapped() ? Math.max(mapped, path.offer().latencyMicros()) : mapped;
+        }
+        return Estimates.OPERATION_MICROS
+                + (exchange.mode() == Exchange.Mode.HIGH_THROUGHPUT ? 2 * widest : widest)
+                + (forwards ? mapped : 0);
+    }
+
+    private static double sum(double[] values) {
+        double sum = 0;
+        for (double value : values) {
+            sum += value;
+        }
+        return sum;
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * For tools and engines: computes the path of every pair of ranks from their profiles, by a pure function ({@link
+ * Planner}); the plan with all that planning knows ({@link GroupPlan}); and checks of settings.
+ */
+@NullMarked
+package org.ep4j.plan;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,333 @@
+package org.ep4j.topology.model;
+
+import com.google.common.graph.ImmutableValueGraph;
+import com.google.common.graph.MutableValueGraph;
+import com.google.common.graph.ValueGraphBuilder;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.NicReach.PortObstacle;
+
+/**
+ * A machine, or the machines of one NVLink domain: hosts, NUMA nodes, PCIe switches, GPUs, NICs and the links between them.
+ * Immutable; safe for use from several threads.
+ *
+ * <p>Most sources give the links, and distances are searched in them by {@link DistanceSearch}. Matrices as text give
+ * distances and no links.
+ */
+public final class Topology {
+    private final String source;
+    private final List<Host> hosts;
+    private final ImmutableValueGraph<Part, List<Link>> graph;
+    private final List<Part> parts;
+    private final List<Gpu> gpus;
+    private final List<Nic> nics;
+    private final Map<Part, Map<Part, Distance>> stated;
+    private final List<String> warnings;
+    private final List<String> assumptions;
+
+    private Topology(Builder builder) {
+        source = builder.source;
+        hosts = List.copyOf(builder.hosts);
+        graph = ImmutableValueGraph.copyOf(builder.graph);
+        parts = List.copyOf(builder.parts);
+        gpus = only(Gpu.class).stream()
+                .sorted(Comparator.comparingInt(Gpu::host).thenComparingInt(Gpu::index))
+                .toList();
+        nics = only(Nic.class);
+        Map<Part, Map<Part, Distance>> distances = new HashMap<>();
+        builder.stated.forEach((from, others) -> distances.put(from, Map.copyOf(others)));
+        stated = Map.copyOf(distances);
+        warnings = List.copyOf(builder.warnings);
+        assumptions = List.copyOf(builder.assumptions);
+    }
+
+    /** Starts a topology that was read from {@code source}, a name for messages. */
+    public static Builder builder(String source) {
+        return new Builder(source);
+    }
+
+    /** Name of the source, for messages. */
+    public String source() {
+        return source;
+    }
+
+    /** Hosts in the order of their index. */
+    public List<Host> hosts() {
+        return hosts;
+    }
+
+    /** Every part, in the order of the source. */
+    public List<Part> parts() {
+        return parts;
+    }
+
+    /** GPUs, by host and index. */
+    public List<Gpu> gpus() {
+        return gpus;
+    }
+
+    /** NICs in the order of the source, also those that carry no traffic of applications. */
+    public List<Nic> nics() {
+        return nics;
+    }
+
+    /** NUMA nodes. */
+    public List<NumaNode> numaNodes() {
+        return only(NumaNode.class);
+    }
+
+    /** Warnings for people: what was odd in the source, and how it was interpreted. */
+    public List<String> warnings() {
+        return warnings;
+    }
+
+    /** Assumptions for people: what the source does not say and was assumed. */
+    public List<String> assumptions() {
+        return assumptions;
+    }
+
+    /** Returns true if the source gives distances and no links. */
+    public boolean stated() {
+        return !stated.isEmpty();
+    }
+
+    /** Parts that a link connects with this one, in no particular order. */
+    public Set<Part> neighbours(Part part) {
+        return graph.adjacentNodes(part);
+    }
+
+    /** Links between two neighbours, one of each type; empty if they are not neighbours. */
+    public List<Link> links(Part a, Part b) {
+        return graph.edgeValue(a, b).orElse(List.of());
+    }
+
+    /** Best way between two devices, the same in both directions; empty when there is none. */
+    public Optional<Distance> distance(Part from, Part to) {
+        if (from.equals(to)) {
+            return Optional.of(DistanceSearch.SELF);
+        }
+        if (to instanceof Gpu && !(from instanceof Gpu)) {
+            return distance(to, from);
+        }
+        Distance known = stated.getOrDefault(from, Map.of()).get(to);
+        if (known != null) {
+            return Optional.of(known);
+        }
+        return Optional.ofNullable(distances(from).get(to));
+    }
+
+    /** Best ways from one device to all others that it can reach, by the links alone. */
+    public Map<Part, Distance> distances(Part from) {
+        if (stated()) {
+            return stated.getOrDefault(from, Map.of());
+        }
+        return DistanceSearch.from(this, from);
+    }
+
+    /**
+     * NICs of the same host that are nearest to a device, in the order of the source: several if they are equally near
+     * and have the same bandwidth. NICs that carry no traffic of applications or cannot be opened do not count, nor do
+     * interfaces of containers and virtual machines, and NICs without RDMA only where the host has no other.
+     */
+    public List<Nic> nearestNics(Part from) {
+        Map<Part, Distance> reach = distances(from);
+        Comparator<Nic> order = Comparator.comparing(
+                        (Nic nic) -> reach(reach, nic).type())
+                .thenComparing(nic -> -reach(reach, nic).gigabytesPerSecond());
+        List<Nic> all = nics().stream()
+                .filter(nic -> nic.leavesHost()
+                        && nic.listed()
+                        && !isForeign(nic, -1)
+                        && nic.host() == from.host()
+                        && reach.containsKey(nic))
+                .toList();
+        boolean rdma = all.stream().anyMatch(nic -> nic.family().rdma());
+        List<Nic> near =
+                all.stream().filter(nic -> !rdma || nic.family().rdma()).toList();
+        Optional<Nic> nearest = near.stream().min(order);
+        return near.stream()
+                .filter(nic ->
+                        nearest.filter(best -> order.compare(best, nic) == 0).isPresent())
+                .toList();
+    }
+
+    /**
+     * What keeps a process from sending from a port.
+     *
+     * @param gidIndex entry of the tables of GIDs that a setting names, for all ports; -1 for each port's own
+     * @return empty when nothing is known against it
+     */
+    public Optional<PortObstacle> obstacle(Nic nic, NicPort port, int gidIndex) {
+        if (!nic.listed()) {
+            return Optional.of(PortObstacle.NOT_LISTED);
+        }
+        Optional<PortObstacle> found = port.obstacle(gidIndex);
+        boolean foreign = found.filter(PortObstacle.OTHER_NAMESPACE::equals).isPresent();
+        // A container without any interface of a NIC can send from its host's where a setting names the entry.
+        return foreign && gidIndex >= 0 && !hasOwnPort(nic.host()) ? Optional.empty() : found;
+    }
+
+    private boolean hasOwnPort(int host) {
+        return nics().stream()
+                .filter(nic -> nic.host() == host && nic.family().rdma() && nic.listed())
+                .flatMap(nic -> nic.ports().stream())
+                .anyMatch(port -> port.linkLayer() == NicReach.LinkLayer.ETHERNET
+                        && port.obstacle(-1).isEmpty());
+    }
+
+    /** Returns true for a NIC with ports, all of which belong to other network namespaces. */
+    public boolean isForeign(Nic nic, int gidIndex) {
+        return !nic.ports().isEmpty()
+                && nic.ports().stream()
+                        .allMatch(port -> obstacle(nic, port, gidIndex)
+                                .filter(PortObstacle.OTHER_NAMESPACE::equals)
+                                .isPresent());
+    }
+
+    private static Distance reach(Map<Part, Distance> reach, Nic nic) {
+        return reach.getOrDefault(nic, DistanceSearch.SELF);
+    }
+
+    /** All parts of one kind, in the order of the source. */
+    public <T extends Part> List<T> only(Class<T> kind) {
+        return parts.stream().filter(kind::isInstance).map(kind::cast).toList();
+    }
+
+    /** Gathers parts and links. Not safe for use from several threads. */
+    public static final class Builder {
+        /** A broken file can be odd on every line; nobody reads more. */
+        private static final int WARNINGS = 100;
+
+        private static final int WARNING = 1000;
+
+        /** Characters that are kept free for the place of names among all of them. */
+        private static final int PLACE = 50;
+
+        private final String source;
+        private final List<Host> hosts = new ArrayList<>();
+        private final MutableValueGraph<Part, List<Link>> graph =
+                ValueGraphBuilder.undirected().build();
+        private final Set<Part> parts = new LinkedHashSet<>();
+        private final Map<Part, Map<Part, Distance>> stated = new HashMap<>();
+        private final List<String> warnings = new ArrayList<>();
+        private final List<String> assumptions = new ArrayList<>();
+        private boolean merged;
+
+        private Builder(String source) {
+            this.source = source;
+        }
+
+        /** Adds the next host and returns its index. */
+        public int host(String name) {
+            hosts.add(new Host(hosts.size(), name));
+            return hosts.size() - 1;
+        }
+
+        /** Adds a part. */
+        public Builder add(Part part) {
+            parts.add(part);
+            graph.addNode(part);
+            return this;
+        }
+
+        /** Adds a link; links of one type between the same parts are summed. */
+        public Builder link(Part a, Part b, Link link) {
+            List<Link> links = new ArrayList<>(graph.edgeValue(a, b).orElse(List.of()));
+            int same = -1;
+            for (int i = 0; i < links.size(); i++) {
+                same = links.get(i).type() == link.type() ? i : same;
+            }
+            if (same < 0) {
+                links.add(link);
+            } else {
+                Link old = links.get(same);
+                links.set(
+                        same,
+                        new Link(
+                                link.type(),
+                                old.gigabytesPerSecond() + link.gigabytesPerSecond(),
+                                old.count() + link.count()));
+            }
+            graph.putEdgeValue(a, b, List.copyOf(links));
+            return this;
+        }
+
+        /** Sets the distance between two devices, for both directions. */
+        public Builder state(Part a, Part b, Distance distance) {
+            stated.computeIfAbsent(a, from -> new HashMap<>()).put(b, distance);
+            stated.computeIfAbsent(b, from -> new HashMap<>()).put(a, distance);
+            return this;
+        }
+
+        /**
+         * Adds a warning, with unprintable characters escaped. Only the first hundred are kept, and 1,000 characters of
+         * each.
+         */
+        public Builder warn(String warning) {
+            if (warnings.size() < WARNINGS) {
+                warnings.add(Printable.line(warning, WARNING));
+            }
+            return this;
+        }
+
+        /**
+         * Adds a warning about all {@code names}. A warning that would be too long is divided into several, each of
+         * which gives the positions of its names and the number of all names.
+         *
+         * @param beginning what comes before the names
+         * @param names no warning is added where there are none
+         */
+        public Builder warn(String beginning, List<String> names) {
+            int from = 0;
+            while (from < names.size()) {
+                int to = from;
+                int length = beginning.length() + PLACE;
+                do {
+                    length += names.get(to).length() + 2;
+                    to++;
+                } while (to < names.size() && length + names.get(to).length() <= WARNING);
+                String place = to - from == names.size() ? "" : from + 1 + " to " + to + " of " + names.size() + ": ";
+                warn(beginning + place + String.join(", ", names.subList(from, to)));
+                from = to;
+            }
+            return this;
+        }
+
+        /** Adds an assumption: something that the source does not say. */
+        public Builder assume(String assumption) {
+            assumptions.add(assumption);
+            return this;
+        }
+
+        /** Drops the assumptions whose text ends with {@code ending}, for use when another source has the facts. */
+        public Builder withoutAssumptions(String ending) {
+            assumptions.removeIf(text -> text.endsWith(ending));
+            return this;
+        }
+
+        /** For copies: levels of switches are merged already, and merging once more would join different switches. */
+        Builder merged() {
+            merged = true;
+            return this;
+        }
+
+        /** The topology. Levels of one Broadcom switch are merged, as NCCL does. */
+        public Topology build() {
+            if (hosts.isEmpty()) {
+                host("");
+            }
+            if (!merged) {
+                BroadcomSwitches.flatten(graph, parts);
+            }
+            return new Topology(this);
+        }
+    }
+}
