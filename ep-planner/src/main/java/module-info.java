@@ -1,6 +1,6 @@
 /**
- * Plans, forecasts, topology readers and the doctor. Read by tools that examine machines, with or without an engine,
- * and by backends for their offers; programs that run a model do not need it.
+ * Plans, forecasts, topology readers and the doctor. For tools that examine machines, with or without an engine,
+ * and for the offers of backends; programs that run a model do not need it.
  */
 module org.ep4j.planner {
     requires static transitive org.jspecify;

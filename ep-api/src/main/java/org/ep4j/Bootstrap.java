@@ -48,7 +48,8 @@ public interface Bootstrap extends AutoCloseable {
      *     or {@code localhost}; if it is another name, on all addresses, or on an address of {@code
      *     ep.bootstrap.interface}
      * @param config {@code ep.setup-timeout} and the settings {@code ep.bootstrap.*}, except address and port, are used
-     * @throws EpConfigException when rank or size is out of range, the port is 0, or the host is empty
+     * @throws EpConfigException when rank or size is out of range, the port is 0, or the host is empty; or when a setting
+     *     {@code ep.bootstrap.*} is malformed, or names no interface of this machine
      * @throws EpTimeoutException naming the ranks that did not come, or why rank 0 was not reached; with {@link
      *     EpException.Recourse#REJOIN}
      * @throws EpPeerLostException when rank 0 is lost meanwhile, with {@link EpException.Recourse#REJOIN}
@@ -62,7 +63,7 @@ public interface Bootstrap extends AutoCloseable {
     /**
      * Joins over TCP if the ranks know their rank numbers but not the address of rank 0, and {@code launcher} can carry a
      * few bytes from rank 0 to the others. Rank 0 listens on a port that the system chooses ({@code ep.bootstrap.port}
-     * where it is set), on all addresses of its machine, and sends these addresses, the port and a random secret to the other
+     * where it is set), on all addresses of its machine or on one of {@code ep.bootstrap.interface}, and sends these addresses, the port and a random secret to the other
      * ranks through {@code launcher}. That secret counts, and {@code ep.bootstrap.secret} does not. Everything else is as
      * with {@link #tcp}. Collective over all ranks.
      *
@@ -71,7 +72,7 @@ public interface Bootstrap extends AutoCloseable {
      * @param launcher carries a secret, so only the ranks may be able to read the bytes
      * @param config {@code ep.setup-timeout} and the settings {@code ep.bootstrap.*}, except address and secret, are
      *     used
-     * @throws EpConfigException when rank or size is out of range
+     * @throws EpConfigException when rank or size is out of range, and for settings as with {@link #tcp}
      * @throws EpTimeoutException naming the ranks that did not come, or why rank 0 was not reached; with {@link
      *     EpException.Recourse#REJOIN}
      * @throws EpPeerLostException when rank 0 is lost meanwhile, with {@link EpException.Recourse#REJOIN}

@@ -11,12 +11,13 @@ import java.util.Set;
  * {@link OpOptions#async()} asks for an event. Arguments are checked before anything is sent. Safe for use from several
  * threads, but the order of calls must still be the same on all ranks.
  *
- * <p>An operation waits at most {@link OpOptions#timeout()}, else {@code ep.timeout}; on a GPU the call may take twice
- * that and 5 s. It throws {@link EpArgumentException} (nothing was sent), {@link EpStateException} (the mode was left
+ * <p>An operation waits for other ranks at most {@link OpOptions#timeout()}, else {@code ep.timeout}. On a GPU the call
+ * may take longer: it waits as long for earlier calls, and for what it queued up to twice that and 5 s. It throws {@link EpArgumentException} (nothing was sent), {@link EpStateException} (the mode was left
  * out, buffer or handle is closed, or the thread was interrupted), {@link EpMismatchException}, {@link
  * EpTimeoutException} and {@link EpPeerLostException}; a high-throughput dispatch also {@link EpOverflowException}.
- * An asynchronous operation throws these from {@link EpEvent#await} of its event and from the accessors of its
- * result, and on a GPU from the buffer's next operation if nobody awaited it.
+ * What is known before anything is sent, such as a wrong shape or a closed buffer, the call itself throws, also an
+ * asynchronous one. What fails later, wrong expert ids on a GPU among it, comes from {@link EpEvent#await} of the event
+ * and from accessors that wait for it, and on a GPU from the buffer's next operation if nobody awaited it.
  *
  * <p>Other ranks read and write part of a buffer's memory. No tensor of a request may lie there, except the {@code x} of a combine, see
  * {@link #combineInput()}. A tensor that an operation writes may not overlap another one of the same request, except the {@code out} of a
@@ -88,7 +89,7 @@ public interface EpBuffer extends AutoCloseable {
      * next operation.
      *
      * <p>If an operation that this rank began did not complete and the buffer can recover, this call is a {@link
-     * #recover} without {@code rank}: collective over the other ranks, at most {@code ep.timeout}, and {@link
+     * #recover} without {@code rank}: collective over the other ranks, with {@code ep.timeout}, and {@link
      * #clearMask} cannot undo it. Otherwise the call is local, and the masked rank must begin no operation.
      *
      * @throws EpArgumentException when {@code rank} is this one or not a rank
@@ -97,6 +98,7 @@ public interface EpBuffer extends AutoCloseable {
      * @throws EpPeerLostException naming this rank when the others go on without it
      * @throws EpStateException when the rank may still write to this rank's memory, and the buffer cannot move into
      *     other memory
+     * @throws EpUnavailableException with {@link EpException.Recourse#RECOVER} when another rank failed meanwhile
      */
     void mask(int rank);
 
@@ -105,7 +107,7 @@ public interface EpBuffer extends AutoCloseable {
      * needs rank 0. If it fails, the masks of this rank stay, unless its last step fails, a barrier after all ranks
      * have agreed: then they are cleared.
      *
-     * @param timeout longest time that the call may take
+     * @param timeout longest wait in each step; on a GPU, queued operations are awaited first, for up to twice that and 5 s
      * @throws EpPeerLostException with {@link EpException.Recourse#FIX_CALL} when a masked rank is dead, cannot be
      *     reached, or has no part in the buffer's memory since a recovery: operations go on with the mask; with {@link
      *     EpException.Recourse#REJOIN} when another rank, such as rank 0, is lost or leaves
@@ -128,11 +130,12 @@ public interface EpBuffer extends AutoCloseable {
      * {@link #lowLatencyCombineInput} again afterwards, and record graphs again. Results of operations before can be read until the
      * next recovery.
      *
-     * @param timeout longest time that the call may take
+     * @param timeout longest wait in each step; on a GPU, queued operations are awaited first, for up to twice that and 5 s
      * @throws EpPeerLostException naming this rank when the others go on without it
      * @throws EpNoMajorityException when too few ranks would continue; this call may be repeated
      * @throws EpTimeoutException when a rank that is alive does not take part; this call may be repeated
-     * @throws EpUnavailableException when the buffer cannot move
+     * @throws EpUnavailableException with {@link EpException.Recourse#REJOIN} when the buffer cannot move, with {@link
+     *     EpException.Recourse#RECOVER} when another rank failed meanwhile
      */
     Recovery recover(Duration timeout);
 

@@ -18,7 +18,7 @@ public interface EpEvent {
     /**
      * Blocks the calling thread until the event has completed. A timeout does not stop the work; await again.
      *
-     * @param timeout longest time that the call may take
+     * @param timeout longest wait
      * @throws EpTimeoutException when {@code timeout} ends first
      * @throws EpException what the work behind the event failed with; on the host also when the thread is
      *     interrupted, and the interrupt flag stays set

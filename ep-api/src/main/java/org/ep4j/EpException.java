@@ -10,7 +10,7 @@ public class EpException extends RuntimeException {
 
     /** What the caller can do about a failure. Later versions may add constants. */
     public enum Recourse {
-        /** Correct the call, its arguments or the settings. */
+        /** Correct the call, its arguments or the settings; or repeat a wait that was too short. */
         FIX_CALL,
         /** Call {@link EpBuffer#recover} on all ranks that still answer, then repeat what failed. */
         RECOVER,

@@ -87,7 +87,7 @@ public interface EpGroup extends AutoCloseable {
     /**
      * Waits until all ranks that are not lost have called this method.
      *
-     * @param timeout longest time that the call may take
+     * @param timeout longest wait; it begins again when a rank is lost meanwhile
      * @throws EpTimeoutException when a rank does not come, with {@link EpException.Recourse#REJOIN}: later barriers would
      *     not be the same call on all ranks
      * @throws EpPeerLostException when a rank has left, or the rank is lost that carries the bootstrap (rank 0 of the TCP

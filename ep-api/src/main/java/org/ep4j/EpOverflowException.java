@@ -3,7 +3,7 @@ package org.ep4j;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Failure of an operation that would deliver more rows to a rank than its buffer holds; every rank reports it, before
+ * Failure of an operation that would deliver more tokens to a rank than its buffer holds; every rank reports it, before
  * any row has moved. Also thrown if more rows have arrived than the caller's own output holds; then that rank alone
  * reports it, after the exchange.
  */

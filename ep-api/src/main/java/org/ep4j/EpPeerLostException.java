@@ -1,8 +1,9 @@
 package org.ep4j;
 
 /**
- * Failure because a rank died or left the group while other ranks still needed it. {@link EpBuffer#recover} masks it
- * and aligns the survivors, which then go on. If {@link EpFailure#peer} is this rank itself, the others go on without it.
+ * Failure because a rank died or left the group while other ranks still needed it. With {@link
+ * EpException.Recourse#RECOVER}, {@link EpBuffer#recover} masks it and aligns the survivors, which then go on; otherwise
+ * follow {@link #recourse()}. If {@link EpFailure#peer} is this rank itself, the others go on without it.
  */
 public final class EpPeerLostException extends EpException {
     private static final long serialVersionUID = 1L;

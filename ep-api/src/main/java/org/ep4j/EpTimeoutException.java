@@ -1,10 +1,10 @@
 package org.ep4j;
 
 /**
- * A wait ended at its timeout. If {@link EpFailure#phase()} is {@code event} or {@code queue}, work of this process had
- * not ended yet: repeat the call first. Otherwise follow {@link #recourse()}. With {@link EpException.Recourse#RECOVER}
- * the buffer stays usable: {@link EpBuffer#recover} aligns the ranks that still answer, then the operation can be
- * called again.
+ * A wait ended at its timeout. With {@link EpException.Recourse#RECOVER} the buffer stays usable: {@link
+ * EpBuffer#recover} aligns the ranks that still answer, then the operation can be called again. With {@link
+ * EpException.Recourse#FIX_CALL} work of this process had not ended yet: repeat the {@link EpEvent#await}, or the call
+ * if {@link EpFailure#phase()} is {@code queue}.
  */
 public final class EpTimeoutException extends EpException {
     private static final long serialVersionUID = 1L;

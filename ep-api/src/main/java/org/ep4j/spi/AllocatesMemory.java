@@ -9,9 +9,9 @@ import java.util.Set;
  * On each rank, at most one backend of a plan allocates {@link Purpose#MAPPED} memory; it {@linkplain RegistersMemory
  * registers} none.
  *
- * <p>A backend that allocates memory, for whatever purpose, is given none to register. The engine refuses to open a
- * backend that allocates {@link Purpose#MAPPED} memory and also has {@link RegistersMemory}: a backend that does one or
- * the other, depending on its settings, returns only that one from {@link EpBackend#as}.
+ * <p>The engine never calls {@link RegistersMemory#register} of a backend whose {@link #purposes} are not empty. Joining
+ * fails if an open backend allocates {@link Purpose#MAPPED} memory and also has {@link RegistersMemory}: a backend that
+ * does one or the other, depending on its settings, returns only that one from {@link EpBackend#as}.
  */
 public interface AllocatesMemory {
     /** What the memory is for. */

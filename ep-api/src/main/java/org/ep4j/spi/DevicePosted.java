@@ -12,7 +12,7 @@ import org.ep4j.DeviceMemory;
  * two go to one peer, by its {@link #peerNumber}. {@code to} and {@code counter} are addresses in this rank's memory that stand
  * for the same places of the peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it or {@code
  * ep_posted_quiet} has returned, and addresses and sizes are multiples of 16 bytes, counters of 8. The functions
- * report no errors: they wait while a queue or an in-flight limit is full.
+ * report no errors: they wait while a queue is full or an in-flight limit is reached.
  *
  * <ul>
  *   <li>{@code void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer)}: begins to write, by one

@@ -2,8 +2,7 @@ package org.ep4j.topology;
 
 /**
  * How near two devices are, nearest first: names of NCCL and {@code nvidia-smi topo} in the order of NCCL ({@code
- * graph.h}), with {@link #NODE} of nvidia-smi, and without NCCL's PXN (a path through the NIC of another GPU), NET
- * and DIS.
+ * graph.h}), with {@link #NODE} of nvidia-smi, and without NCCL's PXN (to a NIC through another GPU), NET and DIS.
  */
 public enum PathType {
     /** The same device. */

@@ -184,7 +184,11 @@ final class UsablePaths {
     private <C> C as(Class<C> capability, int from, int to, Map<String, SymmetricBuffer> byBackend) {
         SymmetricBuffer buffer = byBackend.get(plan.backend(from, to));
         if (buffer == null) {
-            throw unusable(plan, from, to, "the backend is not open on this rank");
+            throw unusable(
+                    plan,
+                    from,
+                    to,
+                    "the backend made no buffer for it: it is not open on this rank, or allocates memory for other paths");
         }
         return buffer.as(capability)
                 .orElseThrow(() -> unusable(

@@ -137,7 +137,8 @@ final class SharedFile {
                         EpFailure.builder("allocating shared memory", -1)
                                 .expected(bytes)
                                 .seen(done)
-                                .build());
+                                .build(),
+                        EpException.Recourse.INSTALL);
             }
             long part = Math.min(PART, bytes - done);
             if (libc.allocate(descriptor, done, part, path)) {

@@ -105,7 +105,7 @@ class LinkTest {
             Guard.until("the deadline has passed", () -> deadline.get().passed());
         };
         FutureTask<Boolean> drain = new FutureTask<>(() -> {
-            deadline.set(Deadline.in(Duration.ofSeconds(2)));
+            deadline.set(Deadline.in(Guard.minute().dividedBy(30)));
             link.drain(deadline.get(), Link.NO_CHECK);
             return true;
         });

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
@@ -37,6 +38,8 @@ public final class Collective {
     private final List<Integer> ranks;
     /** Ranks that opened the backend. */
     private final List<Integer> all;
+    /** What a rank can do that did its part of a step, when another one could not do its own; empty for the usual. */
+    private final Optional<EpException.Recourse> stopped;
 
     /**
      * Over the ranks that open a backend.
@@ -44,7 +47,14 @@ public final class Collective {
      * @param backend its id, for messages and tags
      */
     public Collective(String backend, OpenContext context) {
-        this(backend, context.bootstrap(), context.plan(), context.profiles(), context.ranks(), context.ranks());
+        this(
+                backend,
+                context.bootstrap(),
+                context.plan(),
+                context.profiles(),
+                context.ranks(),
+                context.ranks(),
+                Optional.empty());
     }
 
     private Collective(
@@ -53,23 +63,25 @@ public final class Collective {
             EpPlan plan,
             List<RankProfile> profiles,
             List<Integer> ranks,
-            List<Integer> all) {
+            List<Integer> all,
+            Optional<EpException.Recourse> stopped) {
         this.backend = backend;
         this.bootstrap = bootstrap;
         this.plan = plan;
         this.profiles = profiles;
         this.ranks = List.copyOf(ranks);
         this.all = List.copyOf(all);
+        this.stopped = stopped;
     }
 
     /**
-     * Steps of some of the ranks only.
+     * Steps of the ranks that recover. If one of them fails, the others may recover again, without it if it has ended.
      *
      * @param members bootstrap over these ranks
      * @param some ascending
      */
     public Collective among(Bootstrap members, List<Integer> some) {
-        return new Collective(backend, members, plan, profiles, some, all);
+        return new Collective(backend, members, plan, profiles, some, all, Optional.of(EpException.Recourse.RECOVER));
     }
 
     /** Number of ranks that opened the backend, whether they take part or not. */
@@ -222,7 +234,9 @@ public final class Collective {
             String message = backend + " failed in step \"" + step + "\" on "
                     + String.join("; ", reasons.subList(0, Math.min(SHOWN, reasons.size())))
                     + (more > 0 ? "; and on " + more + " more ranks" : "");
-            throw resource ? new EpResourceException(message) : new EpException(message);
+            throw resource
+                    ? new EpResourceException(message, stopped.orElse(EpException.Recourse.INSTALL))
+                    : new EpException(message, stopped.orElse(EpException.Recourse.FIX_CALL));
         }
         return payloads;
     }

@@ -14,6 +14,7 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
+import org.ep4j.engine.collective.Failures;
 import org.ep4j.engine.gpu.GraphRecording.Replays;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.sync.Mask;
@@ -131,6 +132,10 @@ final class Operations {
                 event.await(timeout.plus(timeout).plus(GRACE));
             }
             return result;
+        } catch (EpTimeoutException e) {
+            // The caller has no event to await again, and to repeat the call would be an operation more than on other
+            // ranks.
+            throw Failures.with(e, e.failure(), EpException.Recourse.RECOVER);
         } finally {
             Reference.reachabilityFence(request);
         }

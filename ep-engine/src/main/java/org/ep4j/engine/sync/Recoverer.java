@@ -28,9 +28,6 @@ import org.ep4j.engine.membership.BufferMembership;
  * memory among these. A rank that is left out but runs can only reach the memory before, which no member uses any more.
  */
 public final class Recoverer {
-    /** The group goes on with the mask, so the call has to change. */
-    private static final EpException.Recourse NOT_UNMASKED = EpException.Recourse.FIX_CALL;
-
     private final Numbers numbers;
     private final Peers<?> peers;
     private final Waits waits;
@@ -273,7 +270,7 @@ public final class Recoverer {
         List<byte[]> all = bootstrap.allGather(name + "-clear-mask-" + maskClears, mine.array(), longest);
         if (unreachable.isPresent()) {
             EpPeerLostException lost = unreachable.get();
-            throw Failures.with(lost, lost.failure(), NOT_UNMASKED);
+            throw Failures.with(lost, lost.failure(), notUnmasked(lost.failure().peer()));
         }
         for (int r = 0; r < all.size(); r++) {
             var words = ByteBuffer.wrap(all.get(r));
@@ -311,8 +308,14 @@ public final class Recoverer {
 
     private EpPeerLostException notTakenBack(int rank, String why) {
         return new EpPeerLostException(
-                "rank " + rank + " cannot be unmasked: " + why + "; leave it masked, or join a new group",
+                "rank " + rank + " cannot be unmasked: " + why + "; "
+                        + (waits.mask().has(rank) ? "leave it masked, or join a new group" : "join a new group"),
                 peers.about("clear mask", rank).build(),
-                NOT_UNMASKED);
+                notUnmasked(rank));
+    }
+
+    /** Ranks that masked the lost one go on with the mask; neither that rank nor one that did not mask it can. */
+    private EpException.Recourse notUnmasked(int rank) {
+        return waits.mask().has(rank) ? EpException.Recourse.FIX_CALL : EpException.Recourse.REJOIN;
     }
 }

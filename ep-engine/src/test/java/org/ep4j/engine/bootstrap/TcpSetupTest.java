@@ -255,7 +255,8 @@ class TcpSetupTest {
                     throw new UnknownHostException(name);
                 })
                 .close();
-        try (ServerSocket agent = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+        // The rendezvous takes the port after it, which a port that Linux chose might share with another socket.
+        try (ServerSocket agent = new ServerSocket(TcpGroup.freePort(), 10, InetAddress.getLoopbackAddress())) {
             TcpSettings withStore = TcpSettings.fromEnvironment(torchrun("node-a", agent.getLocalPort()), PLAIN);
             Listener.open(withStore, meaning("192.0.2.1")).close();
         }

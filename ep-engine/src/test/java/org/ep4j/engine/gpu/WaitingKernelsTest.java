@@ -38,17 +38,21 @@ final class WaitingKernelsTest {
     private static final Duration WHILE = Duration.ofMillis(300);
 
     private static LowLatencyDispatchResult dispatch(Rank rank, boolean hook) {
+        return rank.buffer()
+                .dispatch((hook ? request(rank).hook() : request(rank).options(OpOptions.DEFAULT.asynchronous()))
+                        .build());
+    }
+
+    private static LowLatencyDispatchRequest.Builder request(Rank rank) {
         int[] ids = new int[TOKENS * SHAPE.topK()];
         for (int i = 0; i < ids.length; i++) {
             ids[i] = i % SHAPE.experts();
         }
         Tensor weights = rank.floats(new float[ids.length], TOKENS, SHAPE.topK());
-        LowLatencyDispatchRequest.Builder request = LowLatencyDispatchRequest.of(
+        return LowLatencyDispatchRequest.of(
                         rank.tensor(DataType.BF16, new byte[0], TOKENS, SHAPE.hidden()),
                         rank.ints(ids, TOKENS, SHAPE.topK()))
                 .topkWeights(weights);
-        return rank.buffer()
-                .dispatch((hook ? request.hook() : request.options(OpOptions.DEFAULT.asynchronous())).build());
     }
 
     private static void waits(EpEvent event) {
@@ -131,6 +135,30 @@ final class WaitingKernelsTest {
                             .as("after the next dispatch")
                             .isOne();
                 }
+            });
+        }
+    }
+
+    /** The caller has no event to await again, and a second call would be an operation more than on other ranks. */
+    @Test
+    void aSynchronousCallBehindWorkThatDoesNotEndInTimeNeedsRecovery() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.onGpu(rank -> {
+                LowLatencyDispatchRequest second = request(rank)
+                        .options(OpOptions.DEFAULT.timeout(Duration.ofMillis(1)))
+                        .build();
+                EpEvent first = null;
+                if (rank.number() == 0) {
+                    first = dispatch(rank, false).event();
+                    assertThatThrownBy(() -> rank.buffer().dispatch(second))
+                            .isInstanceOfSatisfying(EpTimeoutException.class, e -> {
+                                assertThat(e.failure().phase()).isEqualTo("event");
+                                assertThat(e.recourse()).isEqualTo(EpException.Recourse.RECOVER);
+                            });
+                }
+                rank.group().barrier(Guard.minute());
+                first = first == null ? dispatch(rank, false).event() : first;
+                first.await(Guard.minute());
             });
         }
     }

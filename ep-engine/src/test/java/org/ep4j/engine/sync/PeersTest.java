@@ -186,7 +186,7 @@ class PeersTest {
                     .havingCause()
                     .isInstanceOfSatisfying(
                             EpPeerLostException.class,
-                            e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.FIX_CALL));
+                            e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.REJOIN));
         }
         assertThat(waits.mask().has(1)).isTrue();
     }
