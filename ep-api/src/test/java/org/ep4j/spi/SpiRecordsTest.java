@@ -34,7 +34,7 @@ class SpiRecordsTest {
         ProbeReport fine = ProbeReport.builder()
                 .check(Check.pass("EP-X-001", "all well"))
                 .check(Check.warn("EP-X-002", "slow", "buy more"))
-                .check(Check.notRun("EP-X-003", "not looked at"))
+                .check(Check.notRun("EP-X-003", "not examined"))
                 .build();
         assertThat(fine.usable()).isTrue();
         Check failed = Check.fail("EP-X-004", "no NIC", "plug one in");
@@ -58,8 +58,8 @@ class SpiRecordsTest {
                 .isEqualTo(Check.fail("EP-X-004", "no NIC", "plug one in"))
                 .hasSameHashCodeAs(Check.fail("EP-X-004", "no NIC", "plug one in"))
                 .isNotEqualTo(Check.warn("EP-X-004", "no NIC", "plug one in"));
-        assertThat(Check.notRun("EP-X-003", "not looked at", "run it as root"))
-                .hasToString("EP-X-003 NOT_RUN: not looked at (run it as root)");
+        assertThat(Check.notRun("EP-X-003", "not examined", "run it as root"))
+                .hasToString("EP-X-003 NOT_RUN: not examined (run it as root)");
         assertThat(Check.notApplicable("EP-X-005", "no GPU", "")).hasToString("EP-X-005 NOT_APPLICABLE: no GPU");
         assertThat(failed).hasToString("EP-X-004 FAIL: no NIC (plug one in)");
         assertThat(Check.pass("EP-X-001", "all well")).hasToString("EP-X-001 PASS: all well");
@@ -146,10 +146,10 @@ class SpiRecordsTest {
                 .hasToString("probe of host:0 within PT20S");
     }
 
-    /** Answers every call with 2. */
+    /** A stub whose methods all return 2. */
     private static <T> T two(Class<T> type) {
         return type.cast(
-                Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> 2));
+                Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (stub, method, arguments) -> 2));
     }
 
     @Test

@@ -30,8 +30,8 @@ final class PostingCounts {
     /**
      * Number of lanes between two ranks. Over NICs, a pair with P ports has P x Q queue pairs; lane {@code c} uses
      * port {@code c % P} and queue pair {@code (c / P) % Q} of it, as in the multi-queue patch of NVSHMEM's host
-     * transport by Infrawaves. Loads and stores need no queue: a MAPPED path has one lane, and channels are told apart
-     * by their counters.
+     * transport by Infrawaves. Loads and stores need no queue: a MAPPED path has one lane, and its channels differ
+     * in their counters.
      *
      * @param wanted what the user asked for; 0 for a number that suits the objective
      * @param ports the larger number of ports of the two ranks; at least 1

@@ -257,7 +257,7 @@ final class Hub {
         }
     }
 
-    /** Ends the start because rank 0 gave up: who waits is told which ranks never came. */
+    /** Ends the start because rank 0 gave up; members that wait learn which ranks never connected. */
     synchronized void abandonSetup() {
         ScopeState setup = setup();
         List<Integer> absent = setup.ranks.stream()

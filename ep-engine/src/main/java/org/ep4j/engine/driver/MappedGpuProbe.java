@@ -101,7 +101,7 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
                 texts.update());
     }
 
-    /** Makes the checks after that of processes, and reports the facts that only this backend has. */
+    /** Makes the checks that follow the check of processes, and reports the facts that only this backend has. */
     protected abstract List<Check> further(VisibleGpu mine, P places, int gpus);
 
     /** Reports a fact for the other ranks. */

@@ -24,7 +24,7 @@ import org.ep4j.topology.Locality;
 
 /**
  * A backend that maps the memory of GPUs into each other; subclasses probe, and know the links. What stands against a path on
- * either side refuses both directions: HIP was seen to allow peer access one way only.
+ * either side refuses both directions: HIP may allow peer access in one direction only.
  */
 public abstract class MappedGpuProvider implements EpBackendProvider {
     private final PeerFacts facts;

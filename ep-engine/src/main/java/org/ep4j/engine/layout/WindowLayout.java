@@ -4,7 +4,7 @@ import org.ep4j.EpShape;
 
 /**
  * Where everything lies in the window of a GPU: memory that NICs reach, by which it exchanges with peers that do not map its
- * symmetric memory. In bytes from its start, or from that of a channel; the same on all ranks.
+ * symmetric memory. In bytes from the start of the memory or of a channel; the same on all ranks.
  *
  * <p>First blocks where {@link BufferLayout} has them, then a place for each rank where the host puts what it posts itself, then
  * a channel to each remote peer, then one from each. What is put into a channel is posted to the same place of the receiver's

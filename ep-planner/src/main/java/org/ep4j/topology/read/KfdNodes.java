@@ -14,7 +14,7 @@ public final class KfdNodes {
 
     private static final String DIRECT = "/io_links";
 
-    /** The places that RCCL looks at (net_ib.cc): the folder moved with kernels. */
+    /** The places where RCCL searches (net_ib.cc): the folder moved with kernels. */
     private static final List<String> PEER_CLIENTS = List.of(
             "/sys/kernel/mm/memory_peers/amdkfd", "/sys/kernel/memory_peers/amdkfd", "/sys/memory_peers/amdkfd");
 

@@ -18,7 +18,7 @@ import org.ep4j.topology.model.TopologyException;
 /**
  * Reads what NCCL and RCCL write with {@code NCCL_TOPO_DUMP_FILE} and take with {@code NCCL_TOPO_FILE}: the syntax of
  * {@code graph/xml.cc}. Templates of cloud providers hold PCI devices and neither {@code gpu} nor {@code net} elements; their
- * GPUs and NICs are told by class code.
+ * GPUs and NICs are recognised by their class code.
  */
 final class NcclTopology {
     /** Base classes of PCI devices. Instinct modules are processing accelerators (12). */
