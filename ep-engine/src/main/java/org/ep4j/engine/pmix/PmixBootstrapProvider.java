@@ -12,7 +12,8 @@ import org.ep4j.spi.BootstrapProvider;
 /**
  * Starts under launchers that speak PMIx, such as {@code mpirun} of Open MPI and {@code srun --mpi=pmix}, seen by {@code
  * PMIX_RANK} and {@code PMIX_NAMESPACE}. PMIx gives rank and size, and carries the address of rank 0; the group
- * itself is made by {@link Bootstrap#over}. PMIx is left before the group is used, so MPI may use it as well.
+ * itself is made by {@link Bootstrap#over}. The process stays a member of its PMIx job until it ends; PMIx counts its users,
+ * so MPI may use it as well.
  *
  * <p>Where one of torchrun's {@code RANK} and {@code WORLD_SIZE} is set, it is not meant. {@code MASTER_ADDR} and {@code MASTER_PORT} say
  * nothing about a process, so jobs hand them to all of them under any launcher; they are not read here.
@@ -20,9 +21,6 @@ import org.ep4j.spi.BootstrapProvider;
 public final class PmixBootstrapProvider implements BootstrapProvider {
     private static final List<String> OWN = List.of("PMIX_RANK", "PMIX_NAMESPACE");
     private static final List<String> OTHERS = List.of("RANK", "WORLD_SIZE");
-
-    /** Counts the joins of this process: PMIx is of the process, however often and by whomever this class was loaded. */
-    private static final String JOINS = "org.ep4j.pmix.joins";
 
     /** For {@link java.util.ServiceLoader}. */
     public PmixBootstrapProvider() {}
@@ -47,19 +45,9 @@ public final class PmixBootstrapProvider implements BootstrapProvider {
     @Override
     public Bootstrap join(Map<String, String> environment, EpConfig config) {
         Duration deadline = EpKeys.SETUP_TIMEOUT.get(config);
-        PmixLibrary library = PmixLibrary.load();
-        try (PmixSession session = new PmixSession(library, number(), deadline)) {
-            int rank = session.ask(PmixJob::rank, deadline);
-            int size = session.ask(PmixJob::size, deadline);
-            return EngineBootstraps.over(rank, size, session, config);
-        }
-    }
-
-    private static int number() {
-        Object joins = System.getProperties()
-                .compute(
-                        JOINS,
-                        (key, seen) -> Integer.toString(seen == null ? 1 : Integer.parseInt(seen.toString()) + 1));
-        return Integer.parseInt(String.valueOf(joins)) - 1;
+        PmixSession session = PmixSession.open(PmixLibrary.load(), deadline);
+        int rank = session.ask(PmixJob::rank, deadline);
+        int size = session.ask(PmixJob::size, deadline);
+        return EngineBootstraps.over(rank, size, session, config);
     }
 }

@@ -3,6 +3,8 @@ package org.ep4j.engine.pmix;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -16,14 +18,28 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 
 /**
- * A membership for the time of a wire-up. Calls are made by a daemon thread, since they end when the launcher wants: one that
- * takes too long is left behind, and nothing is called after it.
+ * The membership of this process in its PMIx job, from the first rendezvous until the process ends. The server of Open MPI
+ * 4.1 (PMIx 4.2) forgets a client that leaves only some time after it answered the client: a fence of the next membership
+ * can then end without the data of another process, or never (1 of 80 with two processes). So the process leaves once, at
+ * its end.
+ *
+ * <p>Calls are made by one daemon thread, since they end when the launcher wants. A call that takes too long is left to that
+ * thread, and the calls of later rendezvous are made after it: the processes of a job so make equal numbers of fences.
+ * For use from any thread.
  */
-final class PmixSession implements Bootstrap.Broadcast, AutoCloseable {
+final class PmixSession implements Bootstrap.Broadcast {
     private static final Logger LOG = System.getLogger(PmixSession.class.getName());
+
+    private static final String CHECK_LAUNCHER = "check that the launcher is still running";
 
     /** Launchers answer this at once or never. */
     private static final Duration LEAVING = Duration.ofSeconds(5);
+
+    /** The count is kept where all class loaders that loaded this class find it: PMIx belongs to the process. */
+    private static final String FENCES = "org.ep4j.pmix.fences";
+
+    private static final Object LOCK = new Object();
+    private static Optional<PmixSession> current = Optional.empty();
 
     private final ExecutorService thread = Executors.newSingleThreadExecutor(work -> {
         Thread daemon = new Thread(work, "ep4j-pmix");
@@ -31,19 +47,14 @@ final class PmixSession implements Bootstrap.Broadcast, AutoCloseable {
         return daemon;
     });
     private final PmixJob job;
-    private final int number;
-    private boolean stuck;
 
-    /**
-     * Becomes a member.
-     *
-     * @param number of the session in this process, from 0: a key keeps the value that it has
-     */
-    PmixSession(PmixLibrary library, int number, Duration deadline) {
-        this.number = number;
+    /** The last call: while it is in flight, nobody leaves. */
+    private volatile Future<?> last = CompletableFuture.completedFuture(true);
+
+    private PmixSession(PmixLibrary library, Duration deadline) {
         boolean open = false;
         try {
-            job = timed("PMIx_Init", deadline, "check that the launcher is still running", () -> new PmixJob(library));
+            job = timed("PMIx_Init", deadline, CHECK_LAUNCHER, () -> new PmixJob(library));
             open = true;
         } finally {
             if (!open) {
@@ -52,17 +63,30 @@ final class PmixSession implements Bootstrap.Broadcast, AutoCloseable {
         }
     }
 
+    /** Returns the membership of this process; the first call makes the process a member. */
+    static PmixSession open(PmixLibrary library, Duration deadline) {
+        synchronized (LOCK) {
+            if (current.isEmpty()) {
+                PmixSession member = new PmixSession(library, deadline);
+                Runtime.getRuntime().addShutdownHook(new Thread(member::leave, "ep4j-pmix-leave"));
+                current = Optional.of(member);
+            }
+            return current.get();
+        }
+    }
+
     <T> T ask(Function<PmixJob, T> question, Duration deadline) {
-        return timed("a PMIx query", deadline, "check that the launcher is still running", () -> question.apply(job));
+        return timed("a PMIx query", deadline, CHECK_LAUNCHER, () -> question.apply(job));
     }
 
     @Override
     public byte[] fromRankZero(byte[] mine, Duration timeout) {
-        String key = "ep4j.rendezvous." + number;
         String remedy =
                 "every process that mpirun or srun started must join the same number of times; check the output of the"
                         + " other processes to see what delays them";
         return timed("PMIx_Fence", timeout, remedy, () -> {
+            // A key keeps the value that it has, so each fence has a key of its own.
+            String key = "ep4j.rendezvous." + fences();
             if (mine.length > 0) {
                 job.put(key, mine);
             }
@@ -71,16 +95,25 @@ final class PmixSession implements Bootstrap.Broadcast, AutoCloseable {
         });
     }
 
+    /** Returns how many fences this process has made, and counts one more. */
+    private static int fences() {
+        Object now = System.getProperties()
+                .compute(
+                        FENCES,
+                        (key, seen) -> Integer.toString(seen == null ? 1 : Integer.parseInt(seen.toString()) + 1));
+        return Integer.parseInt(String.valueOf(now)) - 1;
+    }
+
     private interface Call<T> {
         T make();
     }
 
     private <T> T timed(String what, Duration deadline, String remedy, Call<T> call) {
         Future<T> end = thread.submit(call::make);
+        last = end;
         try {
             return end.get(deadline.toNanos(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
-            stuck = true;
             throw new EpTimeoutException(
                     what + " did not end within " + deadline.toMillis() + "ms; " + remedy,
                     EpFailure.builder("PMIx wire-up", -1).expected(1).build(),
@@ -91,17 +124,15 @@ final class PmixSession implements Bootstrap.Broadcast, AutoCloseable {
             }
             throw new EpException(what + " failed: " + e.getCause(), e);
         } catch (InterruptedException e) {
-            stuck = true;
             Thread.currentThread().interrupt();
             throw new EpException("interrupted during " + what, e);
         }
     }
 
-    /** Leaves, where nothing hangs. */
-    @Override
-    public void close() {
+    /** Leaves the job, unless a call hangs. */
+    private void leave() {
         try {
-            if (!stuck) {
+            if (last.isDone()) {
                 timed("PMIx_Finalize", LEAVING, "the launcher did not answer", () -> {
                     job.leave();
                     return true;
@@ -109,8 +140,6 @@ final class PmixSession implements Bootstrap.Broadcast, AutoCloseable {
             }
         } catch (EpException e) {
             LOG.log(Level.WARNING, "leaving PMIx: {0}", e.getMessage());
-        } finally {
-            thread.shutdown();
         }
     }
 }

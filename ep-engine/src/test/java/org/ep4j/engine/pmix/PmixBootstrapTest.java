@@ -47,14 +47,16 @@ final class PmixBootstrapTest {
         assertThat(ran.said()).containsExactly("0 of 2: " + names(2, 0), "1 of 2: " + names(2, 0));
     }
 
+    /** 300 times: with a membership for each join, one join in 80 failed. */
     @Test
     void aJobCanJoinAgain() {
-        Mpirun.Ran ran = Mpirun.run(2, Map.of(), List.of(), "gather", "3");
+        int times = 300;
+        Mpirun.Ran ran = Mpirun.run(2, Map.of(), List.of(), "gather", Integer.toString(times));
 
         assertThat(ran.code()).as(ran.all()).isZero();
         assertThat(ran.said())
-                .containsExactlyElementsOf(IntStream.range(0, 6)
-                        .mapToObj(i -> i / 3 + " of 2: " + names(2, i % 3))
+                .containsExactlyInAnyOrderElementsOf(IntStream.range(0, 2 * times)
+                        .mapToObj(i -> i / times + " of 2: " + names(2, i % times))
                         .toList());
     }
 

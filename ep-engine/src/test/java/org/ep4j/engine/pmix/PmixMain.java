@@ -67,7 +67,8 @@ final class PmixMain {
             Guard.until("the other has given up", () -> Files.exists(ended));
             return;
         }
-        try (PmixSession session = new PmixSession(PmixLibrary.load(), 0, LONG)) {
+        try {
+            PmixSession session = PmixSession.open(PmixLibrary.load(), LONG);
             int rank = session.ask(PmixJob::rank, LONG);
             int size = session.ask(PmixJob::size, LONG);
             Bootstrap.over(rank, size, session, EpConfig.load()).close();
