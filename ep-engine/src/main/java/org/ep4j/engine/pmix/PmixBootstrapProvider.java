@@ -12,8 +12,8 @@ import org.ep4j.spi.BootstrapProvider;
 /**
  * Starts under launchers that speak PMIx, such as {@code mpirun} of Open MPI and {@code srun --mpi=pmix}, seen by {@code
  * PMIX_RANK} and {@code PMIX_NAMESPACE}. PMIx gives rank and size, and carries the address of rank 0; the group
- * itself is made by {@link Bootstrap#over}. The process stays a member of its PMIx job until it ends; PMIx counts its users,
- * so MPI may use it as well.
+ * itself is made by {@link Bootstrap#over}. The process stays a member of its PMIx job until it ends; a PMIx library counts
+ * its users, so MPI may use it as well.
  *
  * <p>Where one of torchrun's {@code RANK} and {@code WORLD_SIZE} is set, it is not meant. {@code MASTER_ADDR} and {@code MASTER_PORT} say
  * nothing about a process, so jobs hand them to all of them under any launcher; they are not read here.
@@ -46,8 +46,6 @@ public final class PmixBootstrapProvider implements BootstrapProvider {
     public Bootstrap join(Map<String, String> environment, EpConfig config) {
         Duration deadline = EpKeys.SETUP_TIMEOUT.get(config);
         PmixSession session = PmixSession.open(PmixLibrary.load(), deadline);
-        int rank = session.ask(PmixJob::rank, deadline);
-        int size = session.ask(PmixJob::size, deadline);
-        return EngineBootstraps.over(rank, size, session, config);
+        return EngineBootstraps.over(session.rank(), session.size(), session, config);
     }
 }

@@ -19,6 +19,7 @@ final class PmixJob {
 
     private final PmixLibrary library;
     private final Memory own = PmixStructures.proc();
+    private final int size;
 
     /** Becomes a member. */
     PmixJob(PmixLibrary library) {
@@ -32,6 +33,8 @@ final class PmixJob {
                     + " launcher's PMIx library first in LD_LIBRARY_PATH, and unset PMIX_PREFIX or set it to the installation"
                     + " of that library; or start the ranks with torchrun's variables");
         }
+        size = get(PmixStructures.ANY_RANK, PmixStructures.JOB_SIZE, PmixStructures.UINT32)
+                .getInt(PmixStructures.VALUE_DATA);
     }
 
     int rank() {
@@ -40,8 +43,7 @@ final class PmixJob {
 
     /** Processes of the job. */
     int size() {
-        Pointer value = get(PmixStructures.ANY_RANK, PmixStructures.JOB_SIZE, PmixStructures.UINT32);
-        return value.getInt(PmixStructures.VALUE_DATA);
+        return size;
     }
 
     /** Lets the others have bytes, from their next {@link #fence} on. */

@@ -11,7 +11,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.function.Function;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
@@ -30,8 +29,6 @@ import org.ep4j.EpTimeoutException;
 final class PmixSession implements Bootstrap.Broadcast {
     private static final Logger LOG = System.getLogger(PmixSession.class.getName());
 
-    private static final String CHECK_LAUNCHER = "check that the launcher is still running";
-
     /** Launchers answer this at once or never. */
     private static final Duration LEAVING = Duration.ofSeconds(5);
 
@@ -44,6 +41,7 @@ final class PmixSession implements Bootstrap.Broadcast {
     private final ExecutorService thread = Executors.newSingleThreadExecutor(work -> {
         Thread daemon = new Thread(work, "ep4j-pmix");
         daemon.setDaemon(true);
+        daemon.setContextClassLoader(null);
         return daemon;
     });
     private final PmixJob job;
@@ -54,7 +52,7 @@ final class PmixSession implements Bootstrap.Broadcast {
     private PmixSession(PmixLibrary library, Duration deadline) {
         boolean open = false;
         try {
-            job = timed("PMIx_Init", deadline, CHECK_LAUNCHER, () -> new PmixJob(library));
+            job = timed("PMIx_Init", deadline, "check that the launcher is still running", () -> new PmixJob(library));
             open = true;
         } finally {
             if (!open) {
@@ -68,15 +66,21 @@ final class PmixSession implements Bootstrap.Broadcast {
         synchronized (LOCK) {
             if (current.isEmpty()) {
                 PmixSession member = new PmixSession(library, deadline);
-                Runtime.getRuntime().addShutdownHook(new Thread(member::leave, "ep4j-pmix-leave"));
+                Thread leave = new Thread(member::leave, "ep4j-pmix-leave");
+                leave.setContextClassLoader(null);
+                Runtime.getRuntime().addShutdownHook(leave);
                 current = Optional.of(member);
             }
             return current.get();
         }
     }
 
-    <T> T ask(Function<PmixJob, T> question, Duration deadline) {
-        return timed("a PMIx query", deadline, CHECK_LAUNCHER, () -> question.apply(job));
+    int rank() {
+        return job.rank();
+    }
+
+    int size() {
+        return job.size();
     }
 
     @Override
@@ -109,8 +113,11 @@ final class PmixSession implements Bootstrap.Broadcast {
     }
 
     private <T> T timed(String what, Duration deadline, String remedy, Call<T> call) {
-        Future<T> end = thread.submit(call::make);
-        last = end;
+        Future<T> end;
+        synchronized (thread) {
+            end = thread.submit(call::make);
+            last = end;
+        }
         try {
             return end.get(deadline.toNanos(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {

@@ -69,9 +69,8 @@ final class PmixMain {
         }
         try {
             PmixSession session = PmixSession.open(PmixLibrary.load(), LONG);
-            int rank = session.ask(PmixJob::rank, LONG);
-            int size = session.ask(PmixJob::size, LONG);
-            Bootstrap.over(rank, size, session, EpConfig.load()).close();
+            Bootstrap.over(session.rank(), session.size(), session, EpConfig.load())
+                    .close();
             say("joined");
         } catch (RuntimeException e) {
             say(e.getClass().getSimpleName() + " " + e.getMessage());
