@@ -1,10 +1,10 @@
 /** What users and backends of ep4j compile against. */
 module org.ep4j {
     requires static transitive org.jspecify;
-    requires com.google.common;
 
     exports org.ep4j;
     exports org.ep4j.config;
+    exports org.ep4j.gpu;
     exports org.ep4j.spi;
     exports org.ep4j.topology;
 

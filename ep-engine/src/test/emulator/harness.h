@@ -30,11 +30,16 @@ extern "C" {
 int cuInit(unsigned);
 int cuGetErrorName(int, const char**);
 int cuDevicePrimaryCtxRetain(void**, int);
+int cuDevicePrimaryCtxRelease_v2(int);
 int cuCtxSetCurrent(void*);
 int cuCtxEnablePeerAccess(void*, unsigned);
 int cuCtxSynchronize();
 int cuMemAlloc_v2(char**, unsigned long long);
 int cuMemFree_v2(char*);
+int cuMemAllocAsync(char**, unsigned long long, void*);
+int cuMemFreeAsync(char*, void*);
+int cuStreamCreate(void**, unsigned);
+int cuStreamDestroy_v2(void*);
 struct EmulatedIpcHandle { char bytes[64]; };
 int cuIpcGetMemHandle(EmulatedIpcHandle*, char*);
 int cuIpcOpenMemHandle_v2(char**, EmulatedIpcHandle, unsigned);

@@ -1,6 +1,7 @@
 // Runs a kernel of self_test.cu, with BYTES of dynamic shared memory; prints what the kernel left, and the emulator what it found.
 // Usage: self-test KERNELS NAME MISTAKE [BYTES], or self-test KERNELS freed ACCESS: by a kernel (0), a copy there (1) or from there (2), a copy of memory that
-// the driver does not know (3), or a fill (4), to memory that another process has freed.
+// the driver does not know (3), or a fill (4), to memory that another process has freed; or self-test KERNELS destroyed 0: a stream is destroyed, and its
+// context ended, before a free in the stream's order.
 #include <unistd.h>
 
 #include <atomic>
@@ -80,10 +81,28 @@ int freed_by_other(const char* kernels, int access) {
   gpu.synchronize();
   return 0;
 }
+
+int freed_in_a_destroyed_stream() {
+  emulated::Gpu gpu(0);
+  void* stream;
+  char* memory;
+  emulated::check(cuStreamCreate(&stream, 1), "cuStreamCreate");
+  emulated::check(cuMemAllocAsync(&memory, 64, stream), "cuMemAllocAsync");
+  emulated::check(cuLaunchHostFunc(stream, [](void*) { usleep(100000); }, nullptr), "cuLaunchHostFunc");
+  emulated::check(cuMemFreeAsync(memory, stream), "cuMemFreeAsync");
+  emulated::check(cuStreamDestroy_v2(stream), "cuStreamDestroy");
+  emulated::check(cuDevicePrimaryCtxRelease_v2(0), "cuDevicePrimaryCtxRelease");
+  emulated::Gpu again(0);
+  usleep(200000);
+  again.allocate(64);
+  printf("allocated\n");
+  return 0;
+}
 }  // namespace
 
 int main(int count, char** arguments) {
   if (strcmp(arguments[2], "freed") == 0) return freed_by_other(arguments[1], atoi(arguments[3]));
+  if (strcmp(arguments[2], "destroyed") == 0) return freed_in_a_destroyed_stream();
   emulated::Gpu gpu(0);
   auto kernels = gpu.load({arguments[1]});
   Op op{gpu.allocate<unsigned long long>(4), gpu.allocate(4096), gpu.allocate(4096), atoi(arguments[3])};

@@ -222,7 +222,6 @@ FORWARDED(hipGraphDestroy, (handle graph), cuGraphDestroy, graph)
 FORWARDED(hipEventCreateWithFlags, (handle* event, unsigned flags), cuEventCreate, event, flags)
 FORWARDED(hipEventRecord, (handle event, handle stream), cuEventRecord, event, stream)
 FORWARDED(hipEventQuery, (handle event), cuEventQuery, event)
-FORWARDED(hipEventSynchronize, (handle event), cuEventSynchronize, event)
 FORWARDED(hipEventElapsedTime, (float* milliseconds, handle from, handle to), cuEventElapsedTime, milliseconds, from, to)
 FORWARDED(hipEventDestroy, (handle event), cuEventDestroy_v2, event)
 

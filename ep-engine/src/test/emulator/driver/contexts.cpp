@@ -19,7 +19,9 @@ bool is_device(const void* p) {
 
 // The last user has left: what the context had is gone, its failure too.
 void end_context(std::unique_lock<std::mutex>& hold, Device* device) {
+  device->ending = true;
   wait_for_device(hold, device);
+  device->orphans.clear();
   device->error = SUCCESS;
   unload_modules(device);
   std::unique_lock<std::shared_mutex> hold_memory(memory_lock);
@@ -32,12 +34,15 @@ void end_context(std::unique_lock<std::mutex>& hold, Device* device) {
   device->used = 0;
   device->peers.clear();
   memory_version++;
+  device->ending = false;
+  changed.notify_all();
 }
 }  // namespace
 
 EXPORT cuDevicePrimaryCtxRetain(void** context, int device) {
   NEED_DEVICE(device);
-  std::lock_guard<std::mutex> hold(lock);
+  std::unique_lock<std::mutex> hold(lock);
+  changed.wait(hold, [=] { return !devices[device]->ending; });
   devices[device]->retained++;
   *context = devices[device];
   return SUCCESS;

@@ -92,12 +92,14 @@ struct Stream {
 struct Device {
   int ordinal;
   int retained = 0;
+  bool ending = false;  // the context: its last user has left, and it waits for work
   std::atomic<int> error{0};
   u64 used = 0;
   std::set<int> peers;
   Stream legacy;
   std::map<std::thread::id, Stream*> per_thread;
   std::set<Stream*> streams;
+  std::vector<Work> orphans;  // last work of streams that were destroyed before it was done
   std::set<Module*> modules;
 };
 

@@ -110,7 +110,8 @@ int submit_and_wait(Device* device, std::function<int()> work) {
 }
 
 void wait_for_device(std::unique_lock<std::mutex>& hold, Device* device) {
-  std::vector<Work> all{device->legacy.last};
+  std::vector<Work> all = device->orphans;
+  all.push_back(device->legacy.last);
   for (Stream* stream : device->streams) all.push_back(stream->last);
   for (const Work& work : all) {
     if (!wait_until_done(hold, work)) device->error = LAUNCH_TIMEOUT;
@@ -136,6 +137,10 @@ EXPORT cuStreamDestroy_v2(Stream* stream) {
   if (!live<Stream>(stream)) return INVALID_HANDLE;
   handles.erase(stream);
   stream->device->streams.erase(stream);
+  // What is queued still runs: frees of memory, too.
+  auto& orphans = stream->device->orphans;
+  orphans.erase(std::remove_if(orphans.begin(), orphans.end(), [](const Work& w) { return w->done; }), orphans.end());
+  if (stream->last && !stream->last->done) orphans.push_back(stream->last);
   stream->ended = true;
   changed.notify_all();
   if (!stream->started) delete stream;

@@ -6,38 +6,85 @@ import java.util.Optional;
 
 /**
  * What a high-throughput combine brings back: {@code out[t] = bias0[t] + bias1[t] + sum of the rows of t}. The sum is
- * unweighted: scale {@code x} first. {@code x}, {@code bias} and {@code out} must start at a multiple of 16 bytes.
- *
- * @param x {@code [rows, H]} BF16 in the row order of the handle; read in place where it lies in
- *     {@link EpBuffer#combineInput()}
- * @param handle routing of the dispatch
- * @param weights returned unchanged to the token's rank, one for each selection ({@link CombineResult#weights}); they
- *     do not scale {@code x}: {@code [rows, K]} FP32 in the by-rank layout, {@code [rows]} in the by-expert layout
- * @param bias none, one or two {@code [T, H]} BF16
- * @param precision how rows are summed. In the by-rank layout both values give the same result, since each rank returns
- *     one row for a token
- * @param out {@code [T, H]} BF16 to put the result in
- * @param options how it runs
+ * unweighted: scale {@code x} first. Immutable: build it once and use it again. {@code x}, {@code bias} and {@code out}
+ * must start at a multiple of 16 bytes.
  */
-public record CombineRequest(
-        Tensor x,
-        DispatchHandle handle,
-        Optional<Tensor> weights,
-        List<Tensor> bias,
-        CombinePrecision precision,
-        Optional<Tensor> out,
-        OpOptions options) {
-    /** Copies the biases and checks their number. */
-    public CombineRequest {
-        bias = List.copyOf(bias);
-        if (bias.size() > 2) {
-            throw new EpArgumentException("bias", bias.size() + " tensors", "at most 2", "add them up before");
-        }
+public final class CombineRequest {
+    private final Tensor x;
+    private final DispatchHandle handle;
+    private final Optional<Tensor> weights;
+    private final List<Tensor> bias;
+    private final CombinePrecision precision;
+    private final Optional<Tensor> out;
+
+    private CombineRequest(Builder builder) {
+        x = builder.x;
+        handle = builder.handle;
+        weights = builder.weights;
+        bias = List.copyOf(builder.bias);
+        precision = builder.precision;
+        out = builder.out;
     }
 
-    /** Starts a request that sends the rows {@code x} back along the routes of {@code handle}. */
-    public static Builder of(Tensor x, DispatchHandle handle) {
+    /**
+     * Starts a request that sends rows back along the routes of a dispatch.
+     *
+     * @param x {@code [rows, H]} BF16 in the row order of the handle; read in place where it lies in
+     *     {@link EpBuffer#combineInput()}
+     * @param handle routing of the dispatch
+     */
+    public static Builder builder(Tensor x, DispatchHandle handle) {
         return new Builder(x, handle);
+    }
+
+    /** Rows to send back, {@code [rows, H]} BF16. */
+    public Tensor x() {
+        return x;
+    }
+
+    /** Routing of the dispatch. */
+    public DispatchHandle handle() {
+        return handle;
+    }
+
+    /** Weights to send back with the rows. */
+    public Optional<Tensor> weights() {
+        return weights;
+    }
+
+    /** Biases: none, one or two {@code [T, H]} BF16. */
+    public List<Tensor> bias() {
+        return bias;
+    }
+
+    /** How rows are summed. */
+    public CombinePrecision precision() {
+        return precision;
+    }
+
+    /** Tensor that receives the result; empty for memory of the buffer. */
+    public Optional<Tensor> out() {
+        return out;
+    }
+
+    private List<Object> values() {
+        return List.of(x, handle, weights, bias, precision, out);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return this == other || (other instanceof CombineRequest r && values().equals(r.values()));
+    }
+
+    @Override
+    public int hashCode() {
+        return values().hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return "CombineRequest[x=" + x + ", handle=" + handle + ", weights=" + weights + ", bias=" + bias
+                + ", precision=" + precision + ", out=" + out + "]";
     }
 
     /** Collects the options of a request. */
@@ -48,46 +95,52 @@ public record CombineRequest(
         private Optional<Tensor> weights = Optional.empty();
         private CombinePrecision precision = CombinePrecision.EXACT;
         private Optional<Tensor> out = Optional.empty();
-        private OpOptions options = OpOptions.DEFAULT;
 
         private Builder(Tensor x, DispatchHandle handle) {
             this.x = x;
             this.handle = handle;
         }
 
-        /** Sets the weights to send back with the rows. They do not scale the rows. */
+        /**
+         * Sets the weights to send back with the rows, unchanged, one for each selection ({@link CombineResult#weights}). They
+         * do not scale the rows. {@code [rows, K]} FP32 in the by-rank layout, {@code [rows]} in the by-expert layout.
+         */
         public Builder weights(Tensor tensor) {
             this.weights = Optional.of(tensor);
             return this;
         }
 
-        /** Adds a bias; at most two are allowed. */
+        /** Adds a bias, {@code [T, H]} BF16; at most two are allowed. */
         public Builder bias(Tensor tensor) {
             this.bias.add(tensor);
             return this;
         }
 
-        /** Sets how rows are summed. */
+        /**
+         * Sets how rows are summed; {@link CombinePrecision#EXACT} is the default. In the by-rank layout both values give the
+         * same result, since each rank returns one row for a token.
+         */
         public Builder precision(CombinePrecision how) {
             this.precision = how;
             return this;
         }
 
-        /** Sets the tensor that receives the result. */
+        /** Sets the tensor that receives the result, {@code [T, H]} BF16. */
         public Builder out(Tensor tensor) {
             this.out = Optional.of(tensor);
             return this;
         }
 
-        /** Sets how the operation runs. */
-        public Builder options(OpOptions how) {
-            this.options = how;
-            return this;
-        }
-
-        /** The finished request. */
+        /**
+         * Builds the request.
+         *
+         * @throws EpArgumentException when there are more than two biases
+         */
         public CombineRequest build() {
-            return new CombineRequest(x, handle, weights, bias, precision, out, options);
+            if (bias.size() > 2) {
+                throw new EpArgumentException("bias", bias.size() + " tensors", "at most 2", "add them up before");
+            }
+            return new CombineRequest(this);
         }
     }
 }

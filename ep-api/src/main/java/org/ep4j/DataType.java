@@ -31,8 +31,25 @@ public enum DataType {
         return this == FP8_E4M3 || this == FP8_E4M3_FNUZ;
     }
 
-    /** Size of one element in bytes. */
-    public int bytes() {
-        return bytes;
+    /** Bytes that {@code elements} elements take. */
+    public long bytes(long elements) {
+        return elements * bytes;
+    }
+
+    /**
+     * Rounds to the nearest bfloat16, ties to even. Values that round beyond the largest finite one become an infinity, and
+     * every NaN becomes 0x7fff, as on NVIDIA GPUs (PTX ISA, {@code cvt.rn.bf16x2.f32}).
+     */
+    public static short toBf16(float value) {
+        int bits = Float.floatToRawIntBits(value);
+        // All ones exactly for a NaN; written without a branch so that loops over it vectorise.
+        int nan = (0x7f800000 - (bits & 0x7fffffff)) >> 31;
+        int rounded = (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
+        return (short) ((rounded & ~nan) | (0x7fff & nan));
+    }
+
+    /** Returns the value of a bfloat16; exact. */
+    public static float fromBf16(short bits) {
+        return Float.intBitsToFloat(bits << 16);
     }
 }

@@ -41,6 +41,16 @@ public record Device(String type, int ordinal) {
         }
     }
 
+    /** Returns a GPU of NVIDIA. */
+    public static Device cuda(int ordinal) {
+        return new Device("cuda", ordinal);
+    }
+
+    /** Returns a GPU of AMD. */
+    public static Device hip(int ordinal) {
+        return new Device("hip", ordinal);
+    }
+
     /** Returns true for every device but the host's processor. */
     public boolean isGpu() {
         return !type.equals(HOST.type);

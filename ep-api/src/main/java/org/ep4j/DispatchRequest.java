@@ -1,116 +1,184 @@
 package org.ep4j;
 
+import java.util.List;
 import java.util.Optional;
 
 /**
- * What a high-throughput dispatch sends. {@code x} and {@code out} must start at a multiple of 16 bytes.
- *
- * @param x {@code [T, H]} BF16, or FP8_E4M3 or FP8_E4M3_FNUZ with scales; the same type on all ranks, and the rows
- *     arrive in it: nothing is converted
- * @param scales {@code [T, S]} FP32 where {@code x} is FP8, one for each 128 channels; carried along unchanged
- * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none; an id may repeat in a token's list, and every
- *     occurrence is a selection. Empty with a cached handle
- * @param topkWeights {@code [T, K]} FP32, carried along
- * @param cached a handle of this buffer whose routing is used again, without a new exchange of counts
- * @param layout order of the rows
- * @param expertAlignment in rows. By-expert layout: every expert's rows start at a multiple of this. Both layouts:
- *     {@link DispatchResult#tokensPerExpert} is rounded up to it, {@link DispatchResult#rowsPerExpert} is not
- * @param zeroPadding true to zero the padding rows of the by-expert layout
- * @param exactCounts true to size the result by what arrived; false to give worst-case tensors, with counts only in
- *     device memory, so that nothing waits on the host
- * @param out rows are put here, not into the buffer: at least {@code [rows, H]} of x's type. One that turns out too small
- *     for what arrived gives an {@link EpOverflowException} on this rank alone, after the exchange, which holds up nobody
- * @param options how it runs
+ * What a high-throughput dispatch sends. Immutable: build it once and use it again. {@code x} and {@code out} must start
+ * at a multiple of 16 bytes.
  */
-public record DispatchRequest(
-        Tensor x,
-        Optional<Tensor> scales,
-        Optional<Tensor> topkIds,
-        Optional<Tensor> topkWeights,
-        Optional<DispatchHandle> cached,
-        RowLayout layout,
-        int expertAlignment,
-        boolean zeroPadding,
-        boolean exactCounts,
-        Optional<Tensor> out,
-        OpOptions options) {
+public final class DispatchRequest {
+    private final Tensor x;
+    private final Optional<Tensor> topkIds;
+    private final Optional<DispatchHandle> routing;
+    private final Optional<Tensor> scales;
+    private final Optional<Tensor> topkWeights;
+    private final Optional<Tensor> out;
+    private final RowLayout layout;
+    private final int expertAlignment;
+    private final boolean zeroPadding;
+    private final boolean worstCase;
+
+    private DispatchRequest(Builder builder) {
+        x = builder.x;
+        topkIds = builder.topkIds;
+        routing = builder.routing;
+        scales = builder.scales;
+        topkWeights = builder.topkWeights;
+        out = builder.out;
+        layout = builder.layout;
+        expertAlignment = builder.expertAlignment;
+        zeroPadding = builder.zeroPadding;
+        worstCase = builder.worstCase;
+    }
+
     /**
-     * Checks that either {@code topkIds} or {@code cached} gives the routing, and that layout and alignment are
-     * allowed.
+     * Starts a request with new routing.
+     *
+     * @param x {@code [T, H]} BF16, or FP8_E4M3 or FP8_E4M3_FNUZ with scales; the same type on all ranks, and the rows
+     *     arrive in it: nothing is converted
+     * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none; an id may repeat in a token's list, and
+     *     every occurrence is a selection
      */
-    public DispatchRequest {
-        if (topkIds.isPresent() == cached.isPresent()) {
-            throw new EpArgumentException(
-                    "routing",
-                    topkIds.isPresent() ? "top-k ids and a cached handle" : "nothing",
-                    "either top-k ids or a cached handle",
-                    "pass topkIds for new routing, or a handle to use its routing again");
-        }
-        if (cached.isPresent() && cached.get().layout() != layout) {
-            throw new EpArgumentException(
-                    "layout",
-                    layout,
-                    cached.get().layout() + " of the cached handle",
-                    "omit the layout, or pass topkIds to use another layout");
-        }
-        if (expertAlignment < 1 || expertAlignment > EpShape.MAX_EXPERT_ALIGNMENT) {
-            throw new EpArgumentException(
-                    "expertAlignment",
-                    expertAlignment,
-                    "in [1, " + EpShape.MAX_EXPERT_ALIGNMENT + "]",
-                    "1 means no padding");
-        }
+    public static Builder builder(Tensor x, Tensor topkIds) {
+        return new Builder(x, Optional.of(topkIds), Optional.empty(), RowLayout.BY_RANK);
     }
 
-    /** Starts a request with new routing. */
-    public static Builder of(Tensor x, Tensor topkIds) {
-        return new Builder(x, Optional.of(topkIds), Optional.empty());
+    /**
+     * Starts a request that uses the routing, the row layout and the expert alignment of an earlier dispatch again, without
+     * a new exchange of counts.
+     *
+     * @param x as many rows as that dispatch had, of any type that a dispatch takes
+     * @param routing a handle of the same buffer
+     */
+    public static Builder builder(Tensor x, DispatchHandle routing) {
+        return new Builder(x, Optional.empty(), Optional.of(routing), routing.layout());
     }
 
-    /** Starts a request that reuses the routing and the row layout of an earlier dispatch. */
-    public static Builder cached(Tensor x, DispatchHandle handle) {
-        return new Builder(x, Optional.empty(), Optional.of(handle)).layout(handle.layout());
+    /** Rows to send, {@code [T, H]}. */
+    public Tensor x() {
+        return x;
+    }
+
+    /** Expert ids, {@code [T, K]}; empty with the routing of an earlier dispatch. */
+    public Optional<Tensor> topkIds() {
+        return topkIds;
+    }
+
+    /** Handle whose routing is used again; empty with new routing. */
+    public Optional<DispatchHandle> routing() {
+        return routing;
+    }
+
+    /** Scales of FP8 rows, {@code [T, S]} FP32. */
+    public Optional<Tensor> scales() {
+        return scales;
+    }
+
+    /** Top-k weights, {@code [T, K]} FP32. */
+    public Optional<Tensor> topkWeights() {
+        return topkWeights;
+    }
+
+    /** Tensor that receives the rows; empty for memory of the buffer. */
+    public Optional<Tensor> out() {
+        return out;
+    }
+
+    /** Order of the received rows. */
+    public RowLayout layout() {
+        return layout;
+    }
+
+    /** Alignment of an expert's rows, in rows. Without meaning with the routing of an earlier dispatch, which has its own. */
+    public int expertAlignment() {
+        return expertAlignment;
+    }
+
+    /** Returns true if the padding rows of the by-expert layout are zeroed. */
+    public boolean zeroPadding() {
+        return zeroPadding;
+    }
+
+    /** Returns true if the result has worst-case tensors, false if it is sized by what arrived. */
+    public boolean worstCase() {
+        return worstCase;
+    }
+
+    private List<Object> values() {
+        return List.of(x, topkIds, routing, scales, topkWeights, out, layout, expertAlignment, zeroPadding, worstCase);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return this == other || (other instanceof DispatchRequest r && values().equals(r.values()));
+    }
+
+    @Override
+    public int hashCode() {
+        return values().hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return "DispatchRequest[x=" + x + ", topkIds=" + topkIds + ", routing=" + routing + ", scales=" + scales
+                + ", topkWeights=" + topkWeights + ", out=" + out + ", layout=" + layout + ", expertAlignment="
+                + expertAlignment + ", zeroPadding=" + zeroPadding + ", worstCase=" + worstCase + "]";
     }
 
     /** Collects the options of a request. */
     public static final class Builder {
         private final Tensor x;
         private final Optional<Tensor> topkIds;
-        private final Optional<DispatchHandle> cached;
+        private final Optional<DispatchHandle> routing;
         private Optional<Tensor> scales = Optional.empty();
         private Optional<Tensor> topkWeights = Optional.empty();
-        private RowLayout layout = RowLayout.BY_RANK;
+        private Optional<Tensor> out = Optional.empty();
+        private RowLayout layout;
         private int expertAlignment = 1;
         private boolean zeroPadding;
-        private boolean exactCounts = true;
-        private Optional<Tensor> out = Optional.empty();
-        private OpOptions options = OpOptions.DEFAULT;
+        private boolean worstCase;
 
-        private Builder(Tensor x, Optional<Tensor> topkIds, Optional<DispatchHandle> cached) {
+        private Builder(Tensor x, Optional<Tensor> topkIds, Optional<DispatchHandle> routing, RowLayout layout) {
             this.x = x;
             this.topkIds = topkIds;
-            this.cached = cached;
+            this.routing = routing;
+            this.layout = layout;
         }
 
-        /** Sets the scales of the FP8 rows to send. */
+        /** Sets the scales of FP8 rows, {@code [T, S]} FP32, one for each 128 channels; they are carried along unchanged. */
         public Builder scales(Tensor tensor) {
             this.scales = Optional.of(tensor);
             return this;
         }
 
-        /** Sets the top-k weights, which travel with the rows. */
+        /** Sets the top-k weights, {@code [T, K]} FP32, which travel with the rows. */
         public Builder topkWeights(Tensor tensor) {
             this.topkWeights = Optional.of(tensor);
             return this;
         }
 
-        /** Sets the order in which the received rows are delivered. */
+        /**
+         * Sets the tensor that receives the rows instead of the buffer: at least {@code [rows, H]} of the type of {@code x},
+         * see {@link EpBuffer#maxRows}. One that turns out too small for what arrived gives an {@link
+         * EpOverflowException} on this rank alone, after the exchange, which holds up nobody.
+         */
+        public Builder out(Tensor tensor) {
+            this.out = Optional.of(tensor);
+            return this;
+        }
+
+        /** Sets the order in which the received rows are delivered; {@link RowLayout#BY_RANK} is the default. */
         public Builder layout(RowLayout order) {
             this.layout = order;
             return this;
         }
 
-        /** Sets the alignment, in rows, of each expert's group of received rows. */
+        /**
+         * Sets the alignment of an expert's rows, in rows, 1 to {@link EpShape#MAX_EXPERT_ALIGNMENT}. By-expert layout: every
+         * expert's rows start at a multiple of it. Both layouts: {@link DispatchResult#hostRowsPerExpert} is rounded up to
+         * it, {@link DispatchResult#rowsPerExpert} is not. The routing of an earlier dispatch has its own.
+         */
         public Builder expertAlignment(int rows) {
             this.expertAlignment = rows;
             return this;
@@ -122,38 +190,36 @@ public record DispatchRequest(
             return this;
         }
 
-        /** Requests tensors of worst-case size, so that the host does not wait for counts. */
+        /**
+         * Requests tensors of worst-case size, with counts only in device memory, so that nothing waits on the host. Without it
+         * the result is sized by what arrived.
+         */
         public Builder worstCase() {
-            this.exactCounts = false;
+            this.worstCase = true;
             return this;
         }
 
-        /** Sets the tensor that receives the rows. */
-        public Builder out(Tensor tensor) {
-            this.out = Optional.of(tensor);
-            return this;
-        }
-
-        /** Sets how the operation runs. */
-        public Builder options(OpOptions how) {
-            this.options = how;
-            return this;
-        }
-
-        /** The finished request. */
+        /**
+         * Builds the request.
+         *
+         * @throws EpArgumentException when the alignment is out of range, or the layout differs from the handle's
+         */
         public DispatchRequest build() {
-            return new DispatchRequest(
-                    x,
-                    scales,
-                    topkIds,
-                    topkWeights,
-                    cached,
-                    layout,
-                    expertAlignment,
-                    zeroPadding,
-                    exactCounts,
-                    out,
-                    options);
+            if (routing.isPresent() && routing.get().layout() != layout) {
+                throw new EpArgumentException(
+                        "layout",
+                        layout,
+                        routing.get().layout() + " of the handle",
+                        "omit the layout, or pass topkIds to use another layout");
+            }
+            if (expertAlignment < 1 || expertAlignment > EpShape.MAX_EXPERT_ALIGNMENT) {
+                throw new EpArgumentException(
+                        "expertAlignment",
+                        expertAlignment,
+                        "in [1, " + EpShape.MAX_EXPERT_ALIGNMENT + "]",
+                        "1 means no padding");
+            }
+            return new DispatchRequest(this);
         }
     }
 }

@@ -7,7 +7,7 @@ import java.util.Optional;
  * valid until the next high-throughput dispatch of the buffer begins, or the buffer is closed. After that all
  * accessors but {@link #handle} and {@link #event} throw {@link EpStateException}.
  *
- * <p>Host: accessors wait for {@link #event}. GPU: {@link #tokensPerExpert} waits for it. With exact counts so do
+ * <p>Host: accessors wait for {@link #event}. GPU: {@link #hostRowsPerExpert} waits for it. With exact counts so do
  * {@link #rows} and the tensors of {@code rows} rows; everything else returns at once. Order work that reads a tensor
  * after the event.
  */
@@ -65,5 +65,5 @@ public interface DispatchResult {
     Tensor expertOffsets();
 
     /** {@code [L]} on the host: selections of each local expert, rounded up to the alignment. Waits for the counts. */
-    int[] tokensPerExpert();
+    int[] hostRowsPerExpert();
 }

@@ -5,13 +5,14 @@ import java.util.Set;
 
 /**
  * Memory and counters through which a group exchanges tokens, in both modes. All ranks call the operations in the same
- * order with the same options, or operations end with {@link EpMismatchException}.
+ * order, with requests of the same kind, formats and precision, with or without weights alike, and with handles of the
+ * same dispatch, or operations end with {@link EpMismatchException}.
  *
  * <p>Operations of one buffer run one after another. A call returns when its operation is done, unless
- * {@link OpOptions#async()} asks for an event. Arguments are checked before anything is sent. Safe for use from several
+ * the {@link #options} are {@link OpOptions#asynchronous}. Arguments are checked before anything is sent. Safe for use from several
  * threads, but the order of calls must still be the same on all ranks.
  *
- * <p>An operation waits for other ranks at most {@link OpOptions#timeout()}, else {@code ep.timeout}. On a GPU the call
+ * <p>An operation waits for other ranks at most {@link OpOptions#timeout(Duration)}, else {@code ep.timeout}. On a GPU the call
  * may take longer: it waits as long for earlier calls, and for what it queued up to twice that and 5 s. It throws {@link EpArgumentException} (nothing was sent), {@link EpStateException} (the mode was left
  * out, buffer or handle is closed, or the thread was interrupted), {@link EpMismatchException}, {@link
  * EpTimeoutException} and {@link EpPeerLostException}; a high-throughput dispatch also {@link EpOverflowException}.
@@ -34,30 +35,85 @@ public interface EpBuffer extends AutoCloseable {
     /** Assignment of experts to ranks that this buffer uses. */
     ExpertPlacement placement();
 
-    /** Memory that the buffer uses on this rank. */
+    /** Memory that the buffer uses on this rank, and multiprocessors that its operations use now. */
     BufferSize size();
+
+    /** How operations of this view run; {@link OpOptions#DEFAULT} for what {@link EpGroup#createBuffer} returns. */
+    OpOptions options();
+
+    /**
+     * Returns a view of this buffer whose operations run with {@code options}. It is cheap and immutable; make it once. All
+     * views are the same buffer: operations of all of them run one after another, what one masks is masked for all, and
+     * closing any closes the buffer. Two views are equal if they are of the same buffer and have equal options.
+     */
+    EpBuffer withOptions(OpOptions options);
+
+    /**
+     * Most rows that a high-throughput dispatch can deliver to this rank: the first dimension of an {@code out} for the worst
+     * case.
+     *
+     * @param expertAlignment of the dispatch, 1 to {@link EpShape#MAX_EXPERT_ALIGNMENT}; only the by-expert layout is
+     *     padded to it
+     * @throws EpArgumentException when the alignment is out of range
+     * @throws EpStateException when the shape leaves high throughput out
+     */
+    long maxRows(RowLayout layout, int expertAlignment);
+
+    /**
+     * Rows of each local expert in what a low-latency dispatch delivers: {@code R * maxLowLatencyTokens}.
+     *
+     * @throws EpStateException when the shape leaves low latency out
+     */
+    long maxLowLatencyRows();
 
     /**
      * Counts the tokens that would go to each rank, host and expert. Local: nothing is sent.
      *
      * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none
      */
-    DispatchLayout layout(Tensor topkIds);
+    DispatchLayout dispatchLayout(Tensor topkIds);
+
+    /** Dispatches tokens in high throughput, by rank, sized by what arrives; see {@link DispatchRequest#builder(Tensor, Tensor)}. */
+    default DispatchResult dispatch(Tensor x, Tensor topkIds) {
+        return dispatch(DispatchRequest.builder(x, topkIds).build());
+    }
+
+    /** Dispatches along the routes of an earlier dispatch; see {@link DispatchRequest#builder(Tensor, DispatchHandle)}. */
+    default DispatchResult dispatch(Tensor x, DispatchHandle routing) {
+        return dispatch(DispatchRequest.builder(x, routing).build());
+    }
 
     /**
-     * High throughput: sends every token once to every rank that holds one of its experts. Collective. A combine may follow on
-     * all ranks, or on none.
+     * Dispatches in high throughput: sends every token once to every rank that holds one of its experts. Collective. A combine
+     * may follow on all ranks, or on none.
      */
     DispatchResult dispatch(DispatchRequest request);
 
-    /** High throughput: brings rows back to the ranks of their tokens and sums them. Collective. */
+    /** Combines in high throughput with an exact, unweighted sum; see {@link CombineRequest#builder}. */
+    default CombineResult combine(Tensor x, DispatchHandle handle) {
+        return combine(CombineRequest.builder(x, handle).build());
+    }
+
+    /** Combines in high throughput: brings rows back to the ranks of their tokens and sums them. Collective. */
     CombineResult combine(CombineRequest request);
 
-    /** Low latency: sends every token to the experts' ranks and packs it by expert there. Collective. */
-    LowLatencyDispatchResult dispatch(LowLatencyDispatchRequest request);
+    /** Dispatches BF16 rows in low latency; see {@link LowLatencyDispatchRequest#builder}. */
+    default LowLatencyDispatchResult lowLatencyDispatch(Tensor x, Tensor topkIds) {
+        return lowLatencyDispatch(LowLatencyDispatchRequest.builder(x, topkIds).build());
+    }
 
-    /** Low latency: brings expert outputs back to the ranks of their tokens and sums them. Collective. */
-    LowLatencyCombineResult combine(LowLatencyCombineRequest request);
+    /** Dispatches in low latency: sends every token to the experts' ranks and packs it by expert there. Collective. */
+    LowLatencyDispatchResult lowLatencyDispatch(LowLatencyDispatchRequest request);
+
+    /** Combines BF16 rows in low latency with an exact, weighted sum; see {@link LowLatencyCombineRequest#builder}. */
+    default CombineResult lowLatencyCombine(Tensor x, LowLatencyHandle handle, Tensor topkWeights) {
+        return lowLatencyCombine(LowLatencyCombineRequest.builder(x, handle)
+                .topkWeights(topkWeights)
+                .build());
+    }
+
+    /** Combines in low latency: brings expert outputs back to the ranks of their tokens and sums them. Collective. */
+    CombineResult lowLatencyCombine(LowLatencyCombineRequest request);
 
     /**
      * Memory that a high-throughput {@link #combine(CombineRequest)} of the by-rank layout reads in place: expert outputs
@@ -71,12 +127,12 @@ public interface EpBuffer extends AutoCloseable {
     Tensor combineInput();
 
     /**
-     * Memory from which the next low-latency {@link #combine(LowLatencyCombineRequest)} sends without a copy on the way
+     * Memory from which the next {@link #lowLatencyCombine(LowLatencyCombineRequest)} sends without a copy on the way
      * out; pass it as that request's {@code x}. There are two, taken in turn.
      *
      * @return {@code [L, R * maxLowLatencyTokens, H]} BF16
      */
-    Tensor lowLatencyCombineInput();
+    Tensor nextLowLatencyCombineInput();
 
     /**
      * Ranks that operations leave out: selections of the experts of these ranks count as -1, and these ranks send
@@ -90,7 +146,7 @@ public interface EpBuffer extends AutoCloseable {
      *
      * <p>If an operation that this rank began did not complete and the buffer can recover, this call is a {@link
      * #recover} without {@code rank}: collective over the other ranks, with {@code ep.timeout}, and {@link
-     * #clearMask} cannot undo it. Otherwise the call is local, and the masked rank must begin no operation.
+     * #clearMasks} cannot undo it. Otherwise the call is local, and the masked rank must begin no operation.
      *
      * @throws EpArgumentException when {@code rank} is this one or not a rank
      * @throws EpNoMajorityException as {@link #recover}
@@ -113,7 +169,7 @@ public interface EpBuffer extends AutoCloseable {
      *     EpException.Recourse#REJOIN} when another rank, such as rank 0, is lost or leaves
      * @throws EpTimeoutException when a rank does not take part, with {@link EpException.Recourse#REJOIN}
      */
-    void clearMask(Duration timeout);
+    void clearMasks(Duration timeout);
 
     /**
      * Recovers after a failed operation: the survivors agree on the lost ranks, mask these ranks, and continue with
@@ -127,7 +183,7 @@ public interface EpBuffer extends AutoCloseable {
      * ranks that continue must be more than half of those that took part until now and are not proved dead; a masked rank whose
      * process runs is counted among these, since it might continue with others. Nothing proves to ranks on one host that a rank on
      * another host is dead if no rank there is alive. Ask for {@link #combineInput} and
-     * {@link #lowLatencyCombineInput} again afterwards, and record graphs again. Results of operations before can be read until the
+     * {@link #nextLowLatencyCombineInput} again afterwards, and record graphs again. Results of operations before can be read until the
      * next recovery.
      *
      * @param timeout longest wait in each step; on a GPU, queued operations are awaited first, for up to twice that and 5 s

@@ -6,6 +6,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
@@ -36,18 +37,71 @@ public final class EpConfig {
     }
 
     /**
-     * The value of a setting, and where it came from. {@link #toString} hides the values of keys named {@code
+     * The value of a setting, and where it came from. Immutable. {@link #toString} hides the values of keys named {@code
      * *.secret}.
-     *
-     * @param name of the key
-     * @param text the value
-     * @param origin where it came from
-     * @param source name of the property or variable; empty for the builder and the default
      */
-    public record Setting(String name, String text, Origin origin, String source) {
+    public static final class Setting {
+        private final String name;
+        private final String text;
+        private final Origin origin;
+        private final String source;
+
+        private Setting(String name, String text, Origin origin, String source) {
+            this.name = name;
+            this.text = text;
+            this.origin = origin;
+            this.source = source;
+        }
+
+        /**
+         * A setting.
+         *
+         * @param name of the key
+         * @param text the value
+         * @param origin where it came from
+         * @param source name of the property or variable; empty for the builder and the default
+         */
+        public static Setting of(String name, String text, Origin origin, String source) {
+            return new Setting(name, text, origin, source);
+        }
+
+        /** Name of the key. */
+        public String name() {
+            return name;
+        }
+
+        /** The value, as text. */
+        public String text() {
+            return text;
+        }
+
+        /** Where the value came from. */
+        public Origin origin() {
+            return origin;
+        }
+
+        /** Name of the property or variable; empty for the builder and the default. */
+        public String source() {
+            return source;
+        }
+
         /** Returns this setting for people to read: the value of a key named {@code *.secret} is hidden. */
         public Setting shown() {
             return name.endsWith(".secret") && !text.isEmpty() ? new Setting(name, "(hidden)", origin, source) : this;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Setting that
+                    && name.equals(that.name)
+                    && text.equals(that.text)
+                    && origin == that.origin
+                    && source.equals(that.source);
+        }
+
+        @Override
+        public int hashCode() {
+            return Objects.hash(name, text, origin, source);
         }
 
         @Override

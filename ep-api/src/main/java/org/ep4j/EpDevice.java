@@ -2,25 +2,23 @@ package org.ep4j;
 
 import java.nio.ByteBuffer;
 
-/** A device that is open in this process: memory, copies and events. Safe for use from several threads. */
-public interface EpDevice extends AutoCloseable {
+/**
+ * A device of a group: memory and copies. The group closes it. Safe for use from several threads.
+ *
+ * <p>Copies and views throw {@link EpStateException} if the memory belongs to an arena or a buffer that is closed.
+ */
+public interface EpDevice {
     /** Which device this is. */
     Device id();
 
-    /**
-     * Allocates zeroed memory, aligned to at least 256 bytes. On a GPU, closing the allocation may wait for all work of this process on
-     * that GPU, operations of other buffers and ranks among it.
-     *
-     * @throws EpResourceException when there is not enough
-     */
-    DeviceAllocation allocate(long bytes);
+    /** Creates an arena, in which memory of this device is allocated; close it before the group. */
+    TensorArena arena();
 
     /**
      * Copies all remaining bytes of {@code source} to the start of {@code target}; returns when the copy is complete.
      * Advances the buffer's position to its limit.
      *
      * @throws EpArgumentException when the memory is on another device, or shorter than the bytes
-     * @throws EpStateException if the memory is of an allocation or a buffer that is closed
      */
     void upload(ByteBuffer source, DeviceMemory target);
 
@@ -29,7 +27,6 @@ public interface EpDevice extends AutoCloseable {
      * Advances the buffer's position to its limit.
      *
      * @throws EpArgumentException when the memory is on another device, or shorter than the bytes
-     * @throws EpStateException if the memory is of an allocation or a buffer that is closed
      */
     void download(DeviceMemory source, ByteBuffer target);
 
@@ -43,22 +40,23 @@ public interface EpDevice extends AutoCloseable {
 
     /**
      * Memory of this device as a direct buffer in native byte order, without a copy. It is valid for as long as the
-     * memory is; memory of a {@link DeviceAllocation} or of a result stays mapped until its buffers are unreachable.
+     * memory is; memory of an arena or of a result stays mapped until its buffers are unreachable.
      *
      * @throws EpArgumentException when the host cannot read the memory, or it is longer than 2^31 - 1 bytes
-     * @throws EpStateException if the memory is of an allocation or a buffer that is closed
      */
     ByteBuffer view(DeviceMemory memory);
 
     /**
-     * An event that completes when the work already queued on {@code stream} is done; on the host, a completed event.
+     * Copies the elements of a small tensor to the host; BF16 is widened.
+     *
+     * @param tensor BF16 or FP32, at most 2^31 - 1 bytes
+     * @throws EpArgumentException when it is of another type, longer, or on another device
      */
-    EpEvent record(long stream);
+    float[] floats(Tensor tensor);
 
-    /**
-     * Closes the device; allocations are freed by their own {@code close}. The device of {@link EpGroup#device}
-     * belongs to the group: do not close it.
-     */
-    @Override
-    void close();
+    /** Copies the elements of an INT32 tensor to the host; as {@link #floats}. */
+    int[] ints(Tensor tensor);
+
+    /** Copies the elements of an INT64 tensor to the host; as {@link #floats}. */
+    long[] longs(Tensor tensor);
 }

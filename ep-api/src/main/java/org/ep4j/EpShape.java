@@ -1,28 +1,10 @@
 package org.ep4j;
 
+import java.util.List;
 import java.util.Optional;
 
-/**
- * Sizes of an {@link EpBuffer}, equal on all ranks.
- *
- * @param hidden H, elements of a row; a multiple of 16
- * @param experts E, over all ranks
- * @param topK K, selections of a token, 1 to 32; it may exceed the number of experts, the rest of the ids is -1 then
- * @param maxTokens most tokens that a rank may pass to a high-throughput dispatch; 0 leaves that mode out
- * @param maxReceivedTokens most tokens that a rank may receive in a high-throughput dispatch, each counted once however
- *     many of its experts the rank holds; 0, the default, means ranks * maxTokens, which cannot overflow, and so does
- *     any larger value. Ignored when {@code maxTokens} is 0
- * @param maxLowLatencyTokens most tokens that a rank may pass to a low-latency dispatch; 0 leaves that mode out
- * @param placement which rank holds which expert; empty for {@link ExpertPlacement#block}
- */
-public record EpShape(
-        int hidden,
-        int experts,
-        int topK,
-        int maxTokens,
-        long maxReceivedTokens,
-        int maxLowLatencyTokens,
-        Optional<ExpertPlacement> placement) {
+/** Sizes of an {@link EpBuffer}, equal on all ranks. Immutable. */
+public final class EpShape {
     /** Channels that share one scale in FP8 and LogFMT rows. */
     public static final int SCALE_BLOCK = 128;
 
@@ -41,8 +23,22 @@ public record EpShape(
     /** Largest number of experts. */
     public static final int MAX_EXPERTS = 1 << 20;
 
-    /** Checks every size. */
-    public EpShape {
+    private final int hidden;
+    private final int experts;
+    private final int topK;
+    private final int maxTokens;
+    private final long maxReceivedRows;
+    private final int maxLowLatencyTokens;
+    private final Optional<ExpertPlacement> placement;
+
+    private EpShape(Builder builder) {
+        hidden = builder.hidden;
+        experts = builder.experts;
+        topK = builder.topK;
+        maxTokens = builder.maxTokens;
+        maxReceivedRows = builder.maxReceivedRows;
+        maxLowLatencyTokens = builder.maxLowLatencyTokens;
+        placement = builder.placement;
         require("hidden", hidden, 16, MAX_HIDDEN);
         if (hidden % 16 != 0) {
             throw new EpArgumentException("hidden", hidden, "a multiple of 16", "pad the rows");
@@ -55,17 +51,13 @@ public record EpShape(
             throw new EpArgumentException(
                     "maxTokens", 0, ">= 1 if maxLowLatencyTokens is 0", "set maxTokens, maxLowLatencyTokens or both");
         }
-        if (maxReceivedTokens < 0) {
-            throw new EpArgumentException("maxReceivedTokens", maxReceivedTokens, ">= 0", "0 means ranks * maxTokens");
+        if (maxReceivedRows < 0) {
+            throw new EpArgumentException("maxReceivedRows", maxReceivedRows, ">= 0", "0 means ranks * maxTokens");
         }
-        int experts0 = experts;
         placement.ifPresent(p -> {
-            if (p.experts() != experts0) {
+            if (p.experts() != experts) {
                 throw new EpArgumentException(
-                        "placement",
-                        p.experts() + " experts",
-                        experts0 + " experts",
-                        "place every expert of the shape");
+                        "placement", p.experts() + " experts", experts + " experts", "place every expert of the shape");
             }
         });
     }
@@ -79,9 +71,38 @@ public record EpShape(
     /**
      * Starts a shape that supports no mode yet: {@link Builder#maxTokens(int)} adds high throughput, and {@link
      * Builder#maxLowLatencyTokens(int)} adds low latency.
+     *
+     * @param hidden H, elements of a row; a multiple of 16
+     * @param experts E, over all ranks
+     * @param topK K, selections of a token, 1 to 32; it may exceed the number of experts, the rest of the ids is -1 then
      */
     public static Builder builder(int hidden, int experts, int topK) {
         return new Builder(hidden, experts, topK);
+    }
+
+    /** Starts a shape that differs from this one in what is set next. */
+    public Builder toBuilder() {
+        Builder copy = new Builder(hidden, experts, topK);
+        copy.maxTokens = maxTokens;
+        copy.maxReceivedRows = maxReceivedRows;
+        copy.maxLowLatencyTokens = maxLowLatencyTokens;
+        copy.placement = placement;
+        return copy;
+    }
+
+    /** H, elements of a row. */
+    public int hidden() {
+        return hidden;
+    }
+
+    /** E, experts of all ranks. */
+    public int experts() {
+        return experts;
+    }
+
+    /** K, selections of a token. */
+    public int topK() {
+        return topK;
     }
 
     /** S, scales of an FP8 row: {@code ceil(hidden / 128)}. */
@@ -89,36 +110,45 @@ public record EpShape(
         return (hidden + SCALE_BLOCK - 1) / SCALE_BLOCK;
     }
 
-    /**
-     * Assignment of experts to ranks in a group of {@code ranks} ranks.
-     *
-     * @throws EpArgumentException when a placement was given for another number of ranks
-     */
-    public ExpertPlacement placementFor(int ranks) {
-        ExpertPlacement used = placement.orElseGet(() -> ExpertPlacement.block(experts, ranks));
-        if (used.ranks() != ranks) {
-            throw new EpArgumentException(
-                    "placement", used.ranks() + " ranks", ranks + " ranks", "build the placement for the group's size");
-        }
-        return used;
+    /** Most tokens that a rank may pass to a high-throughput dispatch; 0 without that mode. */
+    public int maxTokens() {
+        return maxTokens;
     }
 
-    /**
-     * Tokens that a rank can receive in a high-throughput dispatch in a group of {@code ranks} ranks: the most rows
-     * in the by-rank layout. The by-expert layout has up to {@code receiveCapacity * topK + localExperts *
-     * (expertAlignment - 1)} rows.
-     */
-    public long receiveCapacity(int ranks) {
-        long worst = (long) ranks * maxTokens;
-        return maxReceivedTokens == 0 ? worst : Math.min(worst, maxReceivedTokens);
+    /** Most rows of the by-rank layout that a rank may receive; 0 for the worst case. See {@link Builder#maxReceivedRows}. */
+    public long maxReceivedRows() {
+        return maxReceivedRows;
     }
 
-    /**
-     * Rows of one expert in the low-latency output in a group of {@code ranks} ranks: {@code ranks *
-     * maxLowLatencyTokens}.
-     */
-    public long lowLatencyRows(int ranks) {
-        return (long) ranks * maxLowLatencyTokens;
+    /** Most tokens that a rank may pass to a low-latency dispatch; 0 without that mode. */
+    public int maxLowLatencyTokens() {
+        return maxLowLatencyTokens;
+    }
+
+    /** Which rank holds which expert; empty for {@link ExpertPlacement#block}. {@link EpBuffer#placement} has it in any case. */
+    public Optional<ExpertPlacement> placement() {
+        return placement;
+    }
+
+    private List<Object> values() {
+        return List.of(hidden, experts, topK, maxTokens, maxReceivedRows, maxLowLatencyTokens, placement);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return this == other || (other instanceof EpShape s && values().equals(s.values()));
+    }
+
+    @Override
+    public int hashCode() {
+        return values().hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return "EpShape[hidden=" + hidden + ", experts=" + experts + ", topK=" + topK + ", maxTokens=" + maxTokens
+                + ", maxReceivedRows=" + maxReceivedRows + ", maxLowLatencyTokens=" + maxLowLatencyTokens
+                + ", placement=" + placement + "]";
     }
 
     /** Collects the sizes of a shape. */
@@ -127,7 +157,7 @@ public record EpShape(
         private final int experts;
         private final int topK;
         private int maxTokens;
-        private long maxReceivedTokens;
+        private long maxReceivedRows;
         private int maxLowLatencyTokens;
         private Optional<ExpertPlacement> placement = Optional.empty();
 
@@ -143,9 +173,14 @@ public record EpShape(
             return this;
         }
 
-        /** Limits the tokens that a rank can receive, to save memory; see {@link EpOverflowException}. */
-        public Builder maxReceivedTokens(long tokens) {
-            this.maxReceivedTokens = tokens;
+        /**
+         * Limits the rows that a rank can receive in a high-throughput dispatch, to save memory; see {@link EpOverflowException}.
+         * They are counted as in the by-rank layout: a token counts once, however many of its experts the rank holds. 0, which
+         * is the default, means ranks * maxTokens, which cannot overflow, and so does any larger value. Without meaning when
+         * {@code maxTokens} is 0.
+         */
+        public Builder maxReceivedRows(long rows) {
+            this.maxReceivedRows = rows;
             return this;
         }
 
@@ -161,9 +196,13 @@ public record EpShape(
             return this;
         }
 
-        /** The finished shape. */
+        /**
+         * Builds the shape.
+         *
+         * @throws EpArgumentException naming the size that is out of its range
+         */
         public EpShape build() {
-            return new EpShape(hidden, experts, topK, maxTokens, maxReceivedTokens, maxLowLatencyTokens, placement);
+            return new EpShape(this);
         }
     }
 }

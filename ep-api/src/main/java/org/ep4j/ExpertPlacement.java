@@ -1,6 +1,7 @@
 package org.ep4j;
 
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * Assignment of experts to ranks. Any map is allowed: uneven, not contiguous, ranks without experts. On its rank an
@@ -71,6 +72,47 @@ public final class ExpertPlacement {
             }
         }
         return new ExpertPlacement(ranks, owner.clone());
+    }
+
+    /**
+     * Returns the placement for a group of only some of the ranks, as after the others are lost. The ranks are numbered anew
+     * in the order given and keep their experts; every other expert, in ascending order, goes to the rank that has the
+     * fewest, to the first of several.
+     *
+     * @param ranks ranks of this placement that remain, each once
+     * @throws EpArgumentException when there is none, or one is no rank or named twice
+     */
+    public ExpertPlacement onto(List<Integer> ranks) {
+        if (ranks.isEmpty()) {
+            throw new EpArgumentException("ranks", ranks, "one rank at least", "name the ranks that remain");
+        }
+        int[] renumbered = new int[this.ranks];
+        Arrays.fill(renumbered, -1);
+        int[] load = new int[ranks.size()];
+        for (int i = 0; i < load.length; i++) {
+            int rank = ranks.get(i);
+            if (rank < 0 || rank >= this.ranks || renumbered[rank] >= 0) {
+                throw new EpArgumentException(
+                        "ranks", ranks, "different ranks in [0, " + this.ranks + ")", "name each rank once");
+            }
+            renumbered[rank] = i;
+            load[i] = byRank[rank].length;
+        }
+        int[] moved = new int[owner.length];
+        for (int e = 0; e < owner.length; e++) {
+            int kept = renumbered[owner[e]];
+            moved[e] = kept >= 0 ? kept : leastLoaded(load);
+            load[moved[e]] += kept >= 0 ? 0 : 1;
+        }
+        return new ExpertPlacement(load.length, moved);
+    }
+
+    private static int leastLoaded(int[] load) {
+        int least = 0;
+        for (int i = 1; i < load.length; i++) {
+            least = load[i] < load[least] ? i : least;
+        }
+        return least;
     }
 
     /** Size of the group. */

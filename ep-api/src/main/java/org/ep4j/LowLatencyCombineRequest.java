@@ -1,42 +1,103 @@
 package org.ep4j;
 
+import java.util.List;
 import java.util.Optional;
 
 /**
  * What a low-latency combine brings back: {@code out[t] = sum over k of weight[t][k] * row of selection k}, computed in
- * FP32 by fused multiply-adds from 0 in top-k order, then rounded to BF16 once.
- *
- * @param x {@code [L, R * maxLowLatencyTokens, H]} BF16, rows where the dispatch put them
- * @param handle routing of the dispatch
- * @param topkWeights {@code [T, K]} FP32 of this rank's own tokens; may be left out when the dispatch carried weights
- * @param precision how rows are summed; rank-partial needs weights in the dispatch
- * @param logFmt true to send 10-bit LogFMT rows, which are rounded
- * @param out {@code [T, H]} BF16 to put the result in
- * @param waitStats {@code [R]} INT64, to which the nanoseconds waited for each rank are added
- * @param hook true to send now and receive when {@link LowLatencyCombineResult#receive()} is called
- * @param options how it runs
+ * FP32 by fused multiply-adds from 0 in top-k order, then rounded to BF16 once. Immutable: build it once and use it
+ * again. {@code x} and {@code out} must start at a multiple of 16 bytes.
  */
-public record LowLatencyCombineRequest(
-        Tensor x,
-        LowLatencyHandle handle,
-        Optional<Tensor> topkWeights,
-        CombinePrecision precision,
-        boolean logFmt,
-        Optional<Tensor> out,
-        Optional<Tensor> waitStats,
-        boolean hook,
-        OpOptions options) {
-    /** Checks that {@code hook} is not combined with asynchronous running. */
-    public LowLatencyCombineRequest {
-        if (hook && options.async()) {
-            throw new EpArgumentException(
-                    "hook", "true with async", "false with async", "omit async: with hook the call returns early too");
-        }
+public final class LowLatencyCombineRequest {
+    private final Tensor x;
+    private final LowLatencyHandle handle;
+    private final Optional<Tensor> topkWeights;
+    private final CombinePrecision precision;
+    private final WireFormat format;
+    private final Optional<Tensor> out;
+    private final Optional<Tensor> waitStats;
+    private final boolean receiveHook;
+
+    private LowLatencyCombineRequest(Builder builder) {
+        x = builder.x;
+        handle = builder.handle;
+        topkWeights = builder.topkWeights;
+        precision = builder.precision;
+        format = builder.format;
+        out = builder.out;
+        waitStats = builder.waitStats;
+        receiveHook = builder.receiveHook;
     }
 
-    /** Starts a request that sends the rows {@code x} back along the routes of {@code handle}. */
-    public static Builder of(Tensor x, LowLatencyHandle handle) {
+    /**
+     * Starts a request that sends rows back along the routes of a dispatch.
+     *
+     * @param x {@code [L, R * maxLowLatencyTokens, H]} BF16, rows where the dispatch put them
+     * @param handle routing of the dispatch
+     */
+    public static Builder builder(Tensor x, LowLatencyHandle handle) {
         return new Builder(x, handle);
+    }
+
+    /** Rows to send back, {@code [L, R * maxLowLatencyTokens, H]} BF16. */
+    public Tensor x() {
+        return x;
+    }
+
+    /** Routing of the dispatch. */
+    public LowLatencyHandle handle() {
+        return handle;
+    }
+
+    /** Top-k weights of this rank's tokens; if empty, combine uses the weights that the dispatch carried. */
+    public Optional<Tensor> topkWeights() {
+        return topkWeights;
+    }
+
+    /** How rows are summed. */
+    public CombinePrecision precision() {
+        return precision;
+    }
+
+    /** Format that travels. */
+    public WireFormat format() {
+        return format;
+    }
+
+    /** Tensor that receives the result; empty for memory of the buffer. */
+    public Optional<Tensor> out() {
+        return out;
+    }
+
+    /** Tensor to which the time waited for each rank is added. */
+    public Optional<Tensor> waitStats() {
+        return waitStats;
+    }
+
+    /** Returns true if rows are received when {@link CombineResult#receive()} is called. */
+    public boolean receiveHook() {
+        return receiveHook;
+    }
+
+    private List<Object> values() {
+        return List.of(x, handle, topkWeights, precision, format, out, waitStats, receiveHook);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return this == other || (other instanceof LowLatencyCombineRequest r && values().equals(r.values()));
+    }
+
+    @Override
+    public int hashCode() {
+        return values().hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return "LowLatencyCombineRequest[x=" + x + ", handle=" + handle + ", topkWeights=" + topkWeights
+                + ", precision=" + precision + ", format=" + format + ", out=" + out + ", waitStats=" + waitStats
+                + ", receiveHook=" + receiveHook + "]";
     }
 
     /** Collects the options of a request. */
@@ -45,66 +106,67 @@ public record LowLatencyCombineRequest(
         private final LowLatencyHandle handle;
         private Optional<Tensor> topkWeights = Optional.empty();
         private CombinePrecision precision = CombinePrecision.EXACT;
-        private boolean logFmt;
+        private WireFormat format = WireFormat.BF16;
         private Optional<Tensor> out = Optional.empty();
         private Optional<Tensor> waitStats = Optional.empty();
-        private boolean hook;
-        private OpOptions options = OpOptions.DEFAULT;
+        private boolean receiveHook;
 
         private Builder(Tensor x, LowLatencyHandle handle) {
             this.x = x;
             this.handle = handle;
         }
 
-        /** Sets the top-k weights of this rank's tokens. */
+        /**
+         * Sets the top-k weights of this rank's tokens, {@code [T, K]} FP32; may be left out when the dispatch carried weights.
+         */
         public Builder topkWeights(Tensor tensor) {
             this.topkWeights = Optional.of(tensor);
             return this;
         }
 
-        /** Sets how rows are summed. */
+        /** Sets how rows are summed; rank-partial needs weights in the dispatch. */
         public Builder precision(CombinePrecision how) {
             this.precision = how;
             return this;
         }
 
-        /** Requests that rows are sent in the 10-bit LogFMT format, which rounds them. */
-        public Builder logFmt() {
-            this.logFmt = true;
+        /** Sets the format in which rows are sent: BF16, which is the default, or LOGFMT10, which rounds them. */
+        public Builder format(WireFormat what) {
+            this.format = what;
             return this;
         }
 
-        /** Sets the tensor that receives the result. */
+        /** Sets the tensor that receives the result, {@code [T, H]} BF16. */
         public Builder out(Tensor tensor) {
             this.out = Optional.of(tensor);
             return this;
         }
 
-        /** Sets the tensor to which the time waited for each rank is added, in nanoseconds. */
+        /** Sets the tensor to which the nanoseconds waited for each rank are added, {@code [R]} INT64. */
         public Builder waitStats(Tensor tensor) {
             this.waitStats = Optional.of(tensor);
             return this;
         }
 
         /**
-         * Splits the combine: it sends when called, and receives when {@link LowLatencyCombineResult#receive()} is
-         * called.
+         * Splits the combine: it sends when called, and receives when {@link CombineResult#receive()} is called. Not with
+         * {@link OpOptions#asynchronous} options: the call returns early anyway.
          */
-        public Builder hook() {
-            this.hook = true;
+        public Builder receiveHook() {
+            this.receiveHook = true;
             return this;
         }
 
-        /** Sets how the operation runs. */
-        public Builder options(OpOptions how) {
-            this.options = how;
-            return this;
-        }
-
-        /** The finished request. */
+        /**
+         * Builds the request.
+         *
+         * @throws EpArgumentException when the format is for dispatches only
+         */
         public LowLatencyCombineRequest build() {
-            return new LowLatencyCombineRequest(
-                    x, handle, topkWeights, precision, logFmt, out, waitStats, hook, options);
+            if (format.isFp8()) {
+                throw new EpArgumentException("format", format, "BF16 or LOGFMT10 in a combine", "choose one of these");
+            }
+            return new LowLatencyCombineRequest(this);
         }
     }
 }

@@ -16,12 +16,12 @@ public interface LowLatencyDispatchResult {
 
     /**
      * Event that completes when the tensors of this result may be read: after {@link #receive} if the request asked for
-     * {@link LowLatencyDispatchRequest.Builder#hook()}.
+     * {@link LowLatencyDispatchRequest.Builder#receiveHook()}.
      */
     EpEvent event();
 
     /**
-     * Receives the rows of a request that asked for {@link LowLatencyDispatchRequest.Builder#hook()}. Must be called
+     * Receives the rows of a request that asked for {@link LowLatencyDispatchRequest.Builder#receiveHook()}. Must be called
      * once on every rank, before the second-next dispatch.
      *
      * @throws EpStateException when the request did not ask for the hook, or it was received already
@@ -37,7 +37,7 @@ public interface LowLatencyDispatchResult {
     Optional<Tensor> scales();
 
     /** {@code [L]} INT32: rows of each local expert. */
-    Tensor counts();
+    Tensor rowsPerExpert();
 
     /** {@code [L, R * maxLowLatencyTokens]} INT32: index of each row's token on its source rank. */
     Tensor sourceTokens();

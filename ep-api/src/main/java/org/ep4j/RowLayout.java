@@ -1,6 +1,9 @@
 package org.ep4j;
 
-/** Order of the rows that a high-throughput dispatch delivers. */
+/**
+ * Order of the rows that a high-throughput dispatch delivers. Constants may be added: keep a {@code default} where you
+ * switch over them.
+ */
 public enum RowLayout {
     /** One row for each (token, rank), ordered by source rank, then source token. */
     BY_RANK,

@@ -39,11 +39,11 @@ class ArchitectureTest {
             .resideInAnyPackage(
                     "org.ep4j",
                     "org.ep4j.config",
+                    "org.ep4j.gpu",
                     "org.ep4j.spi",
                     "org.ep4j.topology",
                     "java..",
-                    "org.jspecify..",
-                    "com.google.common..");
+                    "org.jspecify..");
 
     @ArchTest
     static final ArchRule nothingNeedsNativeCode = noClasses()
@@ -66,12 +66,16 @@ class ArchitectureTest {
             .definedBy("org.ep4j")
             .layer("settings")
             .definedBy("org.ep4j.config")
+            .layer("GPUs")
+            .definedBy("org.ep4j.gpu")
             .layer("topology")
             .definedBy("org.ep4j.topology")
             .layer("SPI")
             .definedBy("org.ep4j.spi")
             .whereLayer("settings")
             .mayOnlyBeAccessedByLayers("SPI")
+            .whereLayer("GPUs")
+            .mayNotBeAccessedByAnyLayer()
             .whereLayer("topology")
             .mayOnlyBeAccessedByLayers("SPI")
             .whereLayer("SPI")

@@ -14,14 +14,45 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
 class DeviceMemoryTest {
-    private static final DeviceMemory MEMORY = new DeviceMemory(1000, 100, new Device("cuda", 1));
+    private static final DeviceMemory MEMORY = DeviceMemory.of(1000, 100, Device.cuda(1));
 
     @Test
     void aSliceIsAPartOfTheRangeOnTheSameDevice() {
-        assertThat(MEMORY.slice(10, 20)).isEqualTo(new DeviceMemory(1010, 20, new Device("cuda", 1)));
+        assertThat(MEMORY.slice(10, 20)).isEqualTo(DeviceMemory.of(1010, 20, Device.cuda(1)));
         assertThat(MEMORY.slice(0, 100)).isEqualTo(MEMORY);
-        assertThat(MEMORY.slice(100, 0)).isEqualTo(new DeviceMemory(1100, 0, new Device("cuda", 1)));
-        assertThat(new DeviceMemory(0, 0, Device.HOST).slice(0, 0).byteSize()).isZero();
+        assertThat(MEMORY.slice(100, 0)).isEqualTo(DeviceMemory.of(1100, 0, Device.cuda(1)));
+        assertThat(DeviceMemory.of(0, 0, Device.HOST).slice(0, 0).byteSize()).isZero();
+    }
+
+    @Test
+    void theOwnerIsKeptBySlicesAndPlaysNoPartInEquality() {
+        Object owner = new Object() {
+            @Override
+            public boolean equals(Object other) {
+                throw new AssertionError("the owner was compared");
+            }
+
+            @Override
+            public int hashCode() {
+                throw new AssertionError("the owner was hashed");
+            }
+        };
+        DeviceMemory kept = MEMORY.keeping(owner);
+        assertThat(kept).isEqualTo(MEMORY).hasSameHashCodeAs(MEMORY);
+        assertThat(kept.owner().orElseThrow()).isSameAs(owner);
+        assertThat(kept.slice(10, 20).owner().orElseThrow()).isSameAs(owner);
+        assertThat(MEMORY.owner()).isEmpty();
+        assertThat(MEMORY).isNotEqualTo(DeviceMemory.of(1000, 100, Device.hip(1)));
+    }
+
+    @Test
+    void aRangeKeepsOneOwner() {
+        DeviceMemory kept = MEMORY.keeping("first");
+        for (DeviceMemory range : new DeviceMemory[] {kept, kept.slice(10, 20)}) {
+            assertThatThrownBy(() -> range.keeping("second"))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("memory is a range that already keeps an owner");
+        }
     }
 
     @Property
@@ -38,16 +69,16 @@ class DeviceMemoryTest {
 
     @Test
     void aRangeIsNeitherNegativeNorAtNullNorPastTheEndOfTheAddressSpace() {
-        assertThatThrownBy(() -> new DeviceMemory(1, -1, Device.HOST))
+        assertThatThrownBy(() -> DeviceMemory.of(1, -1, Device.HOST))
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("byteSize is -1");
-        assertThatThrownBy(() -> new DeviceMemory(0, 1, Device.HOST))
+        assertThatThrownBy(() -> DeviceMemory.of(0, 1, Device.HOST))
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("address is 0");
-        assertThatThrownBy(() -> new DeviceMemory(-16, 17, Device.HOST))
+        assertThatThrownBy(() -> DeviceMemory.of(-16, 17, Device.HOST))
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("so small that the range from 0xfffffffffffffff0 ends within 64-bit addresses");
-        assertThat(new DeviceMemory(-16, 16, Device.HOST).byteSize()).isEqualTo(16);
+        assertThat(DeviceMemory.of(-16, 16, Device.HOST).byteSize()).isEqualTo(16);
     }
 
     @ParameterizedTest
@@ -79,7 +110,7 @@ class DeviceMemoryTest {
 
     @Property
     void aDeviceIsReadBackFromItsText(@ForAll @IntRange(max = Integer.MAX_VALUE) int ordinal) {
-        Device device = new Device("hip", ordinal);
+        Device device = Device.hip(ordinal);
         assertThat(Device.parse(device.toString())).isEqualTo(device);
     }
 }

@@ -38,7 +38,7 @@ class EpConfigTest {
         assertThat(LANES.setting(config(Map.of(), variable)).origin()).isEqualTo(Origin.ENVIRONMENT);
         assertThat(LANES.get(config(Map.of(), Map.of()))).isEqualTo(4);
         assertThat(LANES.setting(config(Map.of(), Map.of())))
-                .isEqualTo(new EpConfig.Setting("ep.test.lanes", "4", Origin.DEFAULT, ""));
+                .isEqualTo(EpConfig.Setting.of("ep.test.lanes", "4", Origin.DEFAULT, ""));
     }
 
     @Test
@@ -46,7 +46,7 @@ class EpConfigTest {
         Map<String, String> nccl = Map.of("NCCL_IB_HCA", "mlx5_0", "NVSHMEM_HCA_LIST", "mlx5_1", "NCCL_IB_TC", "0x68");
         EpConfig config = config(Map.of(), nccl);
         assertThat(EpKeys.NIC_INCLUDE.setting(config))
-                .isEqualTo(new EpConfig.Setting("ep.nic.include", "mlx5_0", Origin.ENVIRONMENT, "NCCL_IB_HCA"))
+                .isEqualTo(EpConfig.Setting.of("ep.nic.include", "mlx5_0", Origin.ENVIRONMENT, "NCCL_IB_HCA"))
                 .hasToString("ep.nic.include = \"mlx5_0\" (ENVIRONMENT NCCL_IB_HCA)");
         assertThat(EpKeys.NIC_TRAFFIC_CLASS.get(config)).isEqualTo(104);
         assertThat(EpKeys.NIC_SERVICE_LEVEL.get(config)).isEqualTo(-1);
@@ -145,7 +145,7 @@ class EpConfigTest {
     @Test
     void typedSettersWriteTheTextsOfTheKeys() {
         EpConfig config = EpConfig.builder(Map.of(), Map.of())
-                .device(new Device("cuda", 3))
+                .device(Device.cuda(3))
                 .timeout(Duration.ofMillis(1500))
                 .require("ipc-nvlink", "host-shm")
                 .prefer("host-shm")
@@ -210,7 +210,7 @@ class EpConfigTest {
         assertThat(config.names(Origin.SYSTEM_PROPERTY)).containsExactly("ep.b");
         assertThat(config.names(Origin.ENVIRONMENT)).containsExactly("HOME");
         assertThat(config.names(Origin.DEFAULT)).isEmpty();
-        assertThat(config.lookup("ep.c", List.of())).contains(new EpConfig.Setting("ep.c", "3", Origin.BUILDER, ""));
+        assertThat(config.lookup("ep.c", List.of())).contains(EpConfig.Setting.of("ep.c", "3", Origin.BUILDER, ""));
         assertThat(config.lookup("ep.d", List.of("ELSE"))).isEmpty();
     }
 

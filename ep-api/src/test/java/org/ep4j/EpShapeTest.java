@@ -3,7 +3,6 @@ package org.ep4j;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.util.Optional;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -17,11 +16,33 @@ class EpShapeTest {
 
     @Test
     void aBuilderGivesWhatWasSet() {
-        EpShape shape = good().maxReceivedTokens(10_000)
-                .placement(ExpertPlacement.block(256, 4))
-                .build();
+        EpShape shape = limited().build();
+        assertThat(shape.hidden()).isEqualTo(7168);
+        assertThat(shape.experts()).isEqualTo(256);
+        assertThat(shape.topK()).isEqualTo(8);
+        assertThat(shape.maxTokens()).isEqualTo(4096);
+        assertThat(shape.maxReceivedRows()).isEqualTo(10_000);
+        assertThat(shape.maxLowLatencyTokens()).isEqualTo(128);
+        assertThat(shape.placement()).contains(ExpertPlacement.block(256, 4));
+    }
+
+    private static EpShape.Builder limited() {
+        return good().maxReceivedRows(10_000).placement(ExpertPlacement.block(256, 4));
+    }
+
+    @Test
+    void shapesAreValuesThatCanBeChangedByCopies() {
+        EpShape shape = limited().build();
         assertThat(shape)
-                .isEqualTo(new EpShape(7168, 256, 8, 4096, 10_000, 128, Optional.of(ExpertPlacement.block(256, 4))));
+                .isEqualTo(limited().build())
+                .hasSameHashCodeAs(limited().build());
+        EpShape copy = shape.toBuilder().maxReceivedRows(9).build();
+        assertThat(copy)
+                .isNotEqualTo(shape)
+                .isEqualTo(limited().maxReceivedRows(9).build());
+        assertThat(copy)
+                .hasToString("EpShape[hidden=7168, experts=256, topK=8, maxTokens=4096, maxReceivedRows=9,"
+                        + " maxLowLatencyTokens=128, placement=Optional[block(256 experts, 4 ranks)]]");
     }
 
     @ParameterizedTest
@@ -64,31 +85,19 @@ class EpShapeTest {
     }
 
     @Test
-    void capacitiesAreTheWorstCaseUnlessLimited() {
-        assertThat(good().build().receiveCapacity(8)).isEqualTo(8L * 4096);
-        assertThat(good().maxReceivedTokens(100).build().receiveCapacity(8)).isEqualTo(100);
-        assertThat(good().maxReceivedTokens(Long.MAX_VALUE).build().receiveCapacity(8))
-                .isEqualTo(8L * 4096);
-        assertThat(good().build().lowLatencyRows(8)).isEqualTo(8L * 128);
-        EpShape large = EpShape.builder(16, 1, 1).maxTokens(EpShape.MAX_TOKENS).build();
-        assertThat(large.receiveCapacity(1024)).isEqualTo(1L << 34);
-        assertThatThrownBy(() -> good().maxReceivedTokens(-1).build())
+    void aNegativeLimitOfReceivedRowsIsRefused() {
+        assertThat(good().build().maxReceivedRows()).isZero();
+        assertThatThrownBy(() -> good().maxReceivedRows(-1).build())
                 .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("maxReceivedTokens is -1");
+                .hasMessageContaining("maxReceivedRows is -1");
     }
 
     @Test
-    void aPlacementMustPlaceEveryExpertOfTheShapeAndFitTheGroup() {
+    void aPlacementMustPlaceEveryExpertOfTheShape() {
         assertThatThrownBy(() -> good().placement(ExpertPlacement.block(255, 4)).build())
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("255 experts")
                 .hasMessageContaining("256 experts");
-        EpShape shape = good().placement(ExpertPlacement.block(256, 4)).build();
-        assertThat(shape.placementFor(4)).isEqualTo(ExpertPlacement.block(256, 4));
-        assertThatThrownBy(() -> shape.placementFor(8))
-                .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("4 ranks")
-                .hasMessageContaining("8 ranks");
-        assertThat(good().build().placementFor(8)).isEqualTo(ExpertPlacement.block(256, 8));
+        assertThat(good().build().placement()).isEmpty();
     }
 }

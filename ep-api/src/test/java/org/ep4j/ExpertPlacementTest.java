@@ -92,4 +92,21 @@ class ExpertPlacementTest {
         assertThatThrownBy(() -> ExpertPlacement.block(0, 2)).isInstanceOf(EpArgumentException.class);
         assertThatThrownBy(() -> ExpertPlacement.block(2, 0)).isInstanceOf(EpArgumentException.class);
     }
+
+    @Test
+    void expertsOfLostRanksGoToTheLeastLoadedOfThoseThatRemain() {
+        ExpertPlacement before = ExpertPlacement.of(4, 0, 1, 1, 1, 2, 2, 3, 3);
+        assertThat(before.onto(List.of(3, 0, 1))).isEqualTo(ExpertPlacement.of(3, 1, 2, 2, 2, 1, 0, 0, 0));
+        assertThat(before.onto(List.of(0, 1, 2, 3))).isEqualTo(before);
+    }
+
+    @Test
+    void whatRemainsMustBeDifferentRanks() {
+        ExpertPlacement before = ExpertPlacement.block(8, 4);
+        for (List<Integer> ranks : List.of(List.<Integer>of(), List.of(0, 0), List.of(4), List.of(-1))) {
+            assertThatThrownBy(() -> before.onto(ranks))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("ranks is " + ranks);
+        }
+    }
 }

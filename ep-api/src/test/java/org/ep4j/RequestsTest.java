@@ -4,102 +4,95 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Requests refuse options that contradict each other, and keep what they were given. */
 @Tag("verify")
 class RequestsTest {
-    private static final Tensor X = Tensor.of(new DeviceMemory(4096, 64, Device.HOST), DataType.BF16, 2, 16);
-    private static final Tensor IDS = Tensor.of(new DeviceMemory(8192, 64, Device.HOST), DataType.INT32, 2, 2);
-    private static final OpOptions ASYNC = OpOptions.DEFAULT.asynchronous();
+    private static final Tensor X = Tensor.of(DeviceMemory.of(4096, 64, Device.HOST), DataType.BF16, 2, 16);
+    private static final Tensor IDS = Tensor.of(DeviceMemory.of(8192, 64, Device.HOST), DataType.INT32, 2, 2);
 
     private record Handle(int tokens, long rows, RowLayout layout) implements DispatchHandle {}
 
     private static final DispatchHandle HANDLE = new Handle(2, 2, RowLayout.BY_EXPERT);
 
+    private static final LowLatencyHandle LOW_HANDLE = () -> 2;
+
     @Test
     void aDispatchStartsWithTheUsualOptions() {
-        DispatchRequest request = DispatchRequest.of(X, IDS).build();
+        DispatchRequest request = DispatchRequest.builder(X, IDS).build();
         assertThat(request.x()).isSameAs(X);
         assertThat(request.topkIds()).containsSame(IDS);
-        assertThat(request.cached()).isEmpty();
+        assertThat(request.routing()).isEmpty();
+        assertThat(request.scales()).isEmpty();
+        assertThat(request.topkWeights()).isEmpty();
+        assertThat(request.out()).isEmpty();
         assertThat(request.layout()).isEqualTo(RowLayout.BY_RANK);
         assertThat(request.expertAlignment()).isEqualTo(1);
-        assertThat(request.exactCounts()).isTrue();
+        assertThat(request.worstCase()).isFalse();
         assertThat(request.zeroPadding()).isFalse();
-        assertThat(request.options()).isEqualTo(OpOptions.DEFAULT);
     }
 
     @Test
     void aDispatchKeepsEveryOption() {
-        DispatchRequest request = DispatchRequest.of(X, IDS)
+        DispatchRequest request = fullDispatch().build();
+        assertThat(request.scales()).containsSame(X);
+        assertThat(request.topkWeights()).containsSame(IDS);
+        assertThat(request.layout()).isEqualTo(RowLayout.BY_EXPERT);
+        assertThat(request.expertAlignment()).isEqualTo(128);
+        assertThat(request.zeroPadding()).isTrue();
+        assertThat(request.worstCase()).isTrue();
+        assertThat(request.out()).containsSame(X);
+        assertValue(request, fullDispatch().build(), fullDispatch().out(IDS).build());
+    }
+
+    private static DispatchRequest.Builder fullDispatch() {
+        return DispatchRequest.builder(X, IDS)
                 .scales(X)
                 .topkWeights(IDS)
                 .layout(RowLayout.BY_EXPERT)
                 .expertAlignment(128)
                 .zeroPadding()
                 .worstCase()
-                .out(X)
-                .options(ASYNC)
-                .build();
-        assertThat(request)
-                .isEqualTo(new DispatchRequest(
-                        X,
-                        Optional.of(X),
-                        Optional.of(IDS),
-                        Optional.of(IDS),
-                        Optional.empty(),
-                        RowLayout.BY_EXPERT,
-                        128,
-                        true,
-                        false,
-                        Optional.of(X),
-                        ASYNC));
+                .out(X);
+    }
+
+    private static void assertValue(Object value, Object same, Object other) {
+        assertThat(value).isEqualTo(same).hasSameHashCodeAs(same).isNotEqualTo(other);
+        assertThat(value).hasToString(same.toString());
+        assertThat(value.toString()).isNotEqualTo(other.toString());
     }
 
     @Test
-    void aDispatchWithNoRoutingOrTwoIsRefused() {
-        assertThatThrownBy(() -> dispatch(Optional.empty(), Optional.empty(), RowLayout.BY_RANK))
-                .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("routing is nothing");
-        assertThatThrownBy(() -> dispatch(Optional.of(IDS), Optional.of(HANDLE), RowLayout.BY_EXPERT))
-                .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("top-k ids and a cached handle");
-    }
-
-    private static DispatchRequest dispatch(Optional<Tensor> ids, Optional<DispatchHandle> cached, RowLayout layout) {
-        return new DispatchRequest(
-                X,
-                Optional.empty(),
-                ids,
-                Optional.empty(),
-                cached,
-                layout,
-                1,
-                false,
-                true,
-                Optional.empty(),
-                OpOptions.DEFAULT);
+    void aBuilderThatGoesOnChangesNoRequest() {
+        DispatchRequest.Builder builder = DispatchRequest.builder(X, IDS);
+        DispatchRequest request = builder.build();
+        builder.out(X).worstCase();
+        assertThat(request.out()).isEmpty();
+        assertThat(request.worstCase()).isFalse();
     }
 
     @Test
-    void aCachedDispatchTakesTheLayoutOfItsHandleAndNoOther() {
-        assertThat(DispatchRequest.cached(X, HANDLE).build().layout()).isEqualTo(RowLayout.BY_EXPERT);
-        assertThatThrownBy(() -> DispatchRequest.cached(X, HANDLE)
+    void aDispatchWithAHandleTakesItsLayoutAndNoOther() {
+        DispatchRequest request = DispatchRequest.builder(X, HANDLE).build();
+        assertThat(request.layout()).isEqualTo(RowLayout.BY_EXPERT);
+        assertThat(request.routing()).containsSame(HANDLE);
+        assertThat(request.topkIds()).isEmpty();
+        assertThatThrownBy(() -> DispatchRequest.builder(X, HANDLE)
                         .layout(RowLayout.BY_RANK)
                         .build())
                 .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("layout is BY_RANK, must be BY_EXPERT of the cached handle");
+                .hasMessageContaining("layout is BY_RANK, must be BY_EXPERT of the handle");
     }
 
     @Test
     void anAlignmentOutOfRangeIsRefused() {
         for (int alignment : new int[] {0, -1, (1 << 20) + 1}) {
-            assertThatThrownBy(() -> DispatchRequest.of(X, IDS)
+            assertThatThrownBy(() -> DispatchRequest.builder(X, IDS)
                             .expertAlignment(alignment)
                             .build())
                     .isInstanceOf(EpArgumentException.class)
@@ -109,96 +102,121 @@ class RequestsTest {
 
     @Test
     void aCombineTakesTwoBiasesAtMost() {
-        CombineRequest.Builder builder = CombineRequest.of(X, HANDLE).bias(X).bias(IDS);
-        assertThat(builder.build().bias()).containsExactly(X, IDS);
+        CombineRequest.Builder builder =
+                CombineRequest.builder(X, HANDLE).bias(X).bias(IDS);
+        CombineRequest request = builder.build();
+        assertThat(request.bias()).containsExactly(X, IDS);
         assertThatThrownBy(() -> builder.bias(X).build())
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("bias is 3 tensors, must be at most 2");
+        assertThat(request.bias()).containsExactly(X, IDS);
     }
 
     @Test
-    void aCombineKeepsEveryOptionAndItsOwnListOfBiases() {
-        List<Tensor> bias = new ArrayList<>(List.of(X));
-        CombineRequest request = new CombineRequest(
-                X, HANDLE, Optional.of(IDS), bias, CombinePrecision.RANK_PARTIAL, Optional.of(X), ASYNC);
-        bias.clear();
+    void aCombineKeepsEveryOption() {
+        CombineRequest request = fullCombine().build();
+        assertThat(request.x()).isSameAs(X);
+        assertThat(request.handle()).isSameAs(HANDLE);
+        assertThat(request.weights()).containsSame(IDS);
         assertThat(request.bias()).containsExactly(X);
-        assertThat(CombineRequest.of(X, HANDLE)
-                        .weights(IDS)
-                        .bias(X)
-                        .precision(CombinePrecision.RANK_PARTIAL)
-                        .out(X)
-                        .options(ASYNC)
-                        .build())
-                .isEqualTo(request);
-        assertThat(CombineRequest.of(X, HANDLE).build().precision()).isEqualTo(CombinePrecision.EXACT);
+        assertThat(request.precision()).isEqualTo(CombinePrecision.RANK_PARTIAL);
+        assertThat(request.out()).containsSame(X);
+        assertValue(request, fullCombine().build(), fullCombine().bias(X).build());
+        assertThat(CombineRequest.builder(X, HANDLE).build().precision()).isEqualTo(CombinePrecision.EXACT);
     }
 
-    @Test
-    void aLowLatencyHookExcludesAsynchronousRunning() {
-        LowLatencyHandle handle = () -> 2;
-        assertThatThrownBy(() -> LowLatencyDispatchRequest.of(X, IDS)
-                        .hook()
-                        .options(ASYNC)
-                        .build())
-                .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("hook is true with async");
-        assertThatThrownBy(() -> LowLatencyCombineRequest.of(X, handle)
-                        .hook()
-                        .options(ASYNC)
-                        .build())
-                .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("hook is true with async");
-        assertThat(LowLatencyDispatchRequest.of(X, IDS).hook().build().hook()).isTrue();
-        assertThat(LowLatencyDispatchRequest.of(X, IDS)
-                        .options(ASYNC)
-                        .build()
-                        .options()
-                        .async())
-                .isTrue();
+    private static CombineRequest.Builder fullCombine() {
+        return CombineRequest.builder(X, HANDLE)
+                .weights(IDS)
+                .bias(X)
+                .precision(CombinePrecision.RANK_PARTIAL)
+                .out(X);
     }
 
     @Test
     void lowLatencyRequestsKeepEveryOption() {
-        LowLatencyHandle handle = () -> 2;
-        assertThat(LowLatencyDispatchRequest.of(X, IDS)
-                        .topkWeights(X)
-                        .format(LowLatencyDispatchRequest.WireFormat.FP8_UE8M0)
-                        .out(X)
-                        .outScales(IDS)
-                        .cumulativeStats(IDS)
-                        .waitStats(X)
-                        .hook()
-                        .build())
-                .isEqualTo(new LowLatencyDispatchRequest(
-                        X,
-                        IDS,
-                        Optional.of(X),
-                        LowLatencyDispatchRequest.WireFormat.FP8_UE8M0,
-                        Optional.of(X),
-                        Optional.of(IDS),
-                        Optional.of(IDS),
-                        Optional.of(X),
-                        true,
-                        OpOptions.DEFAULT));
-        assertThat(LowLatencyCombineRequest.of(X, handle)
-                        .topkWeights(IDS)
-                        .precision(CombinePrecision.RANK_PARTIAL)
-                        .logFmt()
-                        .out(X)
-                        .waitStats(IDS)
-                        .hook()
-                        .build())
-                .isEqualTo(new LowLatencyCombineRequest(
-                        X,
-                        handle,
-                        Optional.of(IDS),
-                        CombinePrecision.RANK_PARTIAL,
-                        true,
-                        Optional.of(X),
-                        Optional.of(IDS),
-                        true,
-                        OpOptions.DEFAULT));
+        LowLatencyDispatchRequest dispatch = fullLowLatencyDispatch().build();
+        assertThat(dispatch.x()).isSameAs(X);
+        assertThat(dispatch.topkIds()).isSameAs(IDS);
+        assertThat(dispatch.topkWeights()).containsSame(X);
+        assertThat(dispatch.format()).isEqualTo(WireFormat.FP8_UE8M0);
+        assertThat(dispatch.out()).containsSame(X);
+        assertThat(dispatch.outScales()).containsSame(IDS);
+        assertThat(dispatch.expertStats()).containsSame(IDS);
+        assertThat(dispatch.waitStats()).containsSame(X);
+        assertThat(dispatch.receiveHook()).isTrue();
+        assertValue(
+                dispatch,
+                fullLowLatencyDispatch().build(),
+                fullLowLatencyDispatch().format(WireFormat.FP8).build());
+        LowLatencyCombineRequest combine = fullLowLatencyCombine().build();
+        assertThat(combine.x()).isSameAs(X);
+        assertThat(combine.handle()).isSameAs(LOW_HANDLE);
+        assertThat(combine.topkWeights()).containsSame(IDS);
+        assertThat(combine.precision()).isEqualTo(CombinePrecision.RANK_PARTIAL);
+        assertThat(combine.format()).isEqualTo(WireFormat.LOGFMT10);
+        assertThat(combine.out()).containsSame(X);
+        assertThat(combine.waitStats()).containsSame(IDS);
+        assertThat(combine.receiveHook()).isTrue();
+        assertValue(
+                combine,
+                fullLowLatencyCombine().build(),
+                fullLowLatencyCombine().waitStats(X).build());
+    }
+
+    private static LowLatencyDispatchRequest.Builder fullLowLatencyDispatch() {
+        return LowLatencyDispatchRequest.builder(X, IDS)
+                .topkWeights(X)
+                .format(WireFormat.FP8_UE8M0)
+                .out(X)
+                .outScales(IDS)
+                .expertStats(IDS)
+                .waitStats(X)
+                .receiveHook();
+    }
+
+    private static LowLatencyCombineRequest.Builder fullLowLatencyCombine() {
+        return LowLatencyCombineRequest.builder(X, LOW_HANDLE)
+                .topkWeights(IDS)
+                .precision(CombinePrecision.RANK_PARTIAL)
+                .format(WireFormat.LOGFMT10)
+                .out(X)
+                .waitStats(IDS)
+                .receiveHook();
+    }
+
+    @Test
+    void lowLatencyRequestsStartWithBf16AndWithoutTheHook() {
+        LowLatencyDispatchRequest dispatch =
+                LowLatencyDispatchRequest.builder(X, IDS).build();
+        assertThat(dispatch.format()).isEqualTo(WireFormat.BF16);
+        assertThat(dispatch.receiveHook()).isFalse();
+        LowLatencyCombineRequest combine =
+                LowLatencyCombineRequest.builder(X, LOW_HANDLE).build();
+        assertThat(combine.format()).isEqualTo(WireFormat.BF16);
+        assertThat(combine.precision()).isEqualTo(CombinePrecision.EXACT);
+        assertThat(combine.receiveHook()).isFalse();
+    }
+
+    @ParameterizedTest
+    @EnumSource(WireFormat.class)
+    void aFormatIsRefusedWhereItDoesNotTravel(WireFormat format) {
+        var dispatch = LowLatencyDispatchRequest.builder(X, IDS).format(format);
+        var combine = LowLatencyCombineRequest.builder(X, LOW_HANDLE).format(format);
+        if (format == WireFormat.LOGFMT10) {
+            assertThatThrownBy(dispatch::build)
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("format is LOGFMT10, must be BF16, FP8, FP8_POW2 or FP8_UE8M0 in a dispatch");
+        } else {
+            assertThat(dispatch.build().format()).isEqualTo(format);
+        }
+        if (format.isFp8()) {
+            assertThatThrownBy(combine::build)
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("format is " + format + ", must be BF16 or LOGFMT10 in a combine");
+        } else {
+            assertThat(combine.build().format()).isEqualTo(format);
+        }
     }
 
     @Test
@@ -211,9 +229,16 @@ class RequestsTest {
                 .asynchronous()
                 .onStream(2)
                 .timeout(Duration.ofSeconds(3));
-        assertThat(options)
-                .isEqualTo(new OpOptions(List.of(first, second), true, 2, Optional.of(Duration.ofSeconds(3))));
-        assertThat(OpOptions.DEFAULT).isEqualTo(new OpOptions(List.of(), false, 0, Optional.empty()));
+        assertThat(options.after()).containsExactly(first, second);
+        assertThat(options.isAsynchronous()).isTrue();
+        assertThat(options.stream()).isEqualTo(2);
+        assertThat(options.timeout()).contains(Duration.ofSeconds(3));
+        assertThat(options.synchronous().isAsynchronous()).isFalse();
+        assertThat(OpOptions.DEFAULT.after()).isEmpty();
+        assertThat(OpOptions.DEFAULT.isAsynchronous()).isFalse();
+        assertThat(OpOptions.DEFAULT.stream()).isZero();
+        assertThat(OpOptions.DEFAULT.timeout()).isEmpty();
+        assertValue(options, options.synchronous().asynchronous(), options.onStream(3));
     }
 
     @Test

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
@@ -17,81 +18,58 @@ import org.ep4j.EpConfig.Setting;
 import org.ep4j.EpConfigException;
 
 /**
- * One declared setting.
+ * One declared setting: its name, its default and how its text is read. Immutable.
  *
- * @param name as in a system property: {@code ep.timeout}; the environment variable is the same in capitals with
- *     underscores: {@code EP_TIMEOUT}
- * @param defaultText value when nobody sets it, as text
- * @param format what a value looks like, for messages
- * @param help one sentence for users
- * @param parser reads a value; throws {@link IllegalArgumentException} when it is malformed
- * @param agreed true when all ranks must have the same value
- * @param variables environment variables of other software that give the value where {@link #environmentName} is not set,
- *     in this order
- * @param readings how values of such a variable are read where they differ from the key's, by variable
  * @param <T> type of the value
  */
-public record ConfigKey<T>(
-        String name,
-        String defaultText,
-        String format,
-        String help,
-        Function<String, T> parser,
-        boolean agreed,
-        List<String> variables,
-        Map<String, Reading> readings) {
+public final class ConfigKey<T> {
     private static final Pattern DURATION = Pattern.compile("(\\d{1,14})\\s*(us|ms|s|m|h)");
     private static final Pattern BYTES =
             Pattern.compile("(\\d{1,12}(?:\\.\\d{1,6})?)\\s*(|[KMGT](?:iB)?)", Pattern.CASE_INSENSITIVE);
 
-    /**
-     * How a value of an environment variable of other software is converted into a value of this key.
-     *
-     * @param text the difference, for people: {@code 1 is `false`}
-     * @param reader gives the key's text for the variable's; text that it cannot read stays as it is
-     */
-    public record Reading(String text, UnaryOperator<String> reader) {}
+    private final String name;
+    private final String defaultText;
+    private final String format;
+    private final String help;
+    private final Function<String, T> parser;
+    private final boolean agreed;
+    private final List<String> variables;
+    private final Map<String, Reading> readings;
 
-    /** Copies list and map. */
-    public ConfigKey {
-        variables = List.copyOf(variables);
-        readings = Map.copyOf(readings);
+    /** How values of a variable of other software are read: the difference, for people, and the key's text for the variable's. */
+    private record Reading(String difference, UnaryOperator<String> reader) {}
+
+    private ConfigKey(String name, String defaultText, String format, String help, Function<String, T> parser) {
+        this(name, defaultText, format, help, parser, false, List.of(), Map.of());
     }
 
-    /** Creates a key that is not read from any variable of other software. */
-    public ConfigKey(
-            String name, String defaultText, String format, String help, Function<String, T> parser, boolean agreed) {
-        this(name, defaultText, format, help, parser, agreed, List.of(), Map.of());
+    private ConfigKey(
+            String name,
+            String defaultText,
+            String format,
+            String help,
+            Function<String, T> parser,
+            boolean agreed,
+            List<String> variables,
+            Map<String, Reading> readings) {
+        this.name = name;
+        this.defaultText = defaultText;
+        this.format = format;
+        this.help = help;
+        this.parser = parser;
+        this.agreed = agreed;
+        this.variables = List.copyOf(variables);
+        this.readings = Map.copyOf(readings);
     }
 
     /** A key whose value is text. */
     public static ConfigKey<String> text(String name, String defaultText, String help) {
-        return new ConfigKey<>(name, defaultText, "text", help, Function.identity(), false);
-    }
-
-    /**
-     * A key whose value is text that {@code check} accepts.
-     *
-     * @param check throws {@link IllegalArgumentException} for text that cannot be meant
-     */
-    public static ConfigKey<String> checkedText(
-            String name, String defaultText, String format, String help, Consumer<String> check) {
-        return new ConfigKey<>(
-                name,
-                defaultText,
-                format,
-                help,
-                text -> {
-                    check.accept(text);
-                    return text;
-                },
-                false);
+        return new ConfigKey<>(name, defaultText, "text", help, Function.identity());
     }
 
     /** A key whose value is {@code true} or {@code false}. */
     public static ConfigKey<Boolean> flag(String name, boolean defaultValue, String help) {
-        return new ConfigKey<>(
-                name, Boolean.toString(defaultValue), "true or false", help, ConfigKey::parseFlag, false);
+        return new ConfigKey<>(name, Boolean.toString(defaultValue), "true or false", help, ConfigKey::parseFlag);
     }
 
     /** A key whose value is one of {@code values}; case does not matter, and {@code _} is the same as {@code -}. */
@@ -99,29 +77,19 @@ public record ConfigKey<T>(
         List<String> accepted = List.copyOf(values);
         String format = String.join(", ", accepted.subList(0, accepted.size() - 1)) + " or "
                 + accepted.get(accepted.size() - 1);
-        return new ConfigKey<>(
-                name,
-                defaultText,
-                format,
-                help,
-                text -> {
-                    String value = text.trim().toLowerCase(Locale.ROOT).replace('_', '-');
-                    if (!accepted.contains(value)) {
-                        throw new IllegalArgumentException(text);
-                    }
-                    return value;
-                },
-                false);
+        return new ConfigKey<>(name, defaultText, format, help, text -> {
+            String value = text.trim().toLowerCase(Locale.ROOT).replace('_', '-');
+            if (!accepted.contains(value)) {
+                throw new IllegalArgumentException(text);
+            }
+            return value;
+        });
     }
 
     /** A key whose value is an integer from {@code min} to {@code max}. */
     public static ConfigKey<Integer> integer(String name, int defaultValue, int min, int max, String help) {
         return new ConfigKey<>(
-                name,
-                Integer.toString(defaultValue),
-                "an integer from " + min + " to " + max,
-                help,
-                text -> {
+                name, Integer.toString(defaultValue), "an integer from " + min + " to " + max, help, text -> {
                     // NCCL, whose variables some keys share, reads hexadecimal numbers too.
                     String number = text.trim();
                     int value = number.startsWith("0x")
@@ -131,36 +99,25 @@ public record ConfigKey<T>(
                         throw new IllegalArgumentException(text + " is outside");
                     }
                     return value;
-                },
-                false);
+                });
     }
 
     /** A key whose value is a power of two from {@code min} to {@code max}. */
     public static ConfigKey<Integer> powerOfTwo(String name, int defaultValue, int min, int max, String help) {
         return new ConfigKey<>(
-                name,
-                Integer.toString(defaultValue),
-                "a power of two from " + min + " to " + max,
-                help,
-                text -> {
+                name, Integer.toString(defaultValue), "a power of two from " + min + " to " + max, help, text -> {
                     int value = Integer.parseInt(text.trim());
                     if (value < min || value > max || Integer.bitCount(value) != 1) {
                         throw new IllegalArgumentException(text + " is none");
                     }
                     return value;
-                },
-                false);
+                });
     }
 
     /** A key whose value is a duration above zero such as {@code 50us}, {@code 500ms}, {@code 30s}, {@code 5m}. */
     public static ConfigKey<Duration> duration(String name, String defaultText, String help) {
         return new ConfigKey<>(
-                name,
-                defaultText,
-                "a duration above zero such as 500ms, 30s or 5m",
-                help,
-                ConfigKey::parseDuration,
-                false);
+                name, defaultText, "a duration above zero such as 500ms, 30s or 5m", help, ConfigKey::parseDuration);
     }
 
     /**
@@ -169,7 +126,39 @@ public record ConfigKey<T>(
      */
     public static ConfigKey<Long> bytes(String name, String defaultText, String help) {
         return new ConfigKey<>(
-                name, defaultText, "a number of bytes such as 4096, 64MiB or 2GiB", help, ConfigKey::parseBytes, false);
+                name, defaultText, "a number of bytes such as 4096, 64MiB or 2GiB", help, ConfigKey::parseBytes);
+    }
+
+    /**
+     * Returns a key with the same name and variables that converts the value to another type.
+     *
+     * @param <V> type of its value
+     * @param newFormat what a value looks like, for messages
+     * @param conversion throws {@link IllegalArgumentException} for values that cannot be meant
+     */
+    public <V> ConfigKey<V> map(String newFormat, Function<? super T, ? extends V> conversion) {
+        return new ConfigKey<>(
+                name,
+                defaultText,
+                newFormat,
+                help,
+                text -> conversion.apply(parser.apply(text)),
+                agreed,
+                variables,
+                readings);
+    }
+
+    /**
+     * Returns a copy of this key that refuses some values.
+     *
+     * @param newFormat what a value looks like, for messages
+     * @param check throws {@link IllegalArgumentException} for values that cannot be meant
+     */
+    public ConfigKey<T> checked(String newFormat, Consumer<? super T> check) {
+        return map(newFormat, value -> {
+            check.accept(value);
+            return value;
+        });
     }
 
     /** Returns a copy of this key whose value must be the same on all ranks. */
@@ -177,11 +166,12 @@ public record ConfigKey<T>(
         return new ConfigKey<>(name, defaultText, format, help, parser, true, variables, readings);
     }
 
-    /** Returns a copy of this key that is also read from an environment variable of other software. */
+    /**
+     * Returns a copy of this key that is also read from an environment variable of other software, where neither {@link
+     * #environmentName} nor a variable that was added before is set.
+     */
     public ConfigKey<T> orVariable(String variable) {
-        List<String> more = new ArrayList<>(variables);
-        more.add(variable);
-        return new ConfigKey<>(name, defaultText, format, help, parser, agreed, more, readings);
+        return with(variable, readings);
     }
 
     /**
@@ -194,9 +184,8 @@ public record ConfigKey<T>(
         Map<String, String> copy = Map.copyOf(values);
         return orVariable(
                 variable,
-                new Reading(
-                        "1 is `" + copy.get("1") + "`, 0 is `" + copy.get("0") + "`",
-                        text -> copy.getOrDefault(text.strip().toLowerCase(Locale.ROOT), text)));
+                "1 is `" + copy.get("1") + "`, 0 is `" + copy.get("0") + "`",
+                text -> copy.getOrDefault(text.strip().toLowerCase(Locale.ROOT), text));
     }
 
     /**
@@ -204,26 +193,70 @@ public record ConfigKey<T>(
      * variable is multiplied by {@code factor}.
      */
     public ConfigKey<T> orVariableTimes(String variable, int factor) {
-        return orVariable(variable, new Reading("times " + factor, text -> {
+        return orVariable(variable, "times " + factor, text -> {
             try {
                 return Long.toString(Math.multiplyExact(Long.parseLong(text.strip()), factor));
             } catch (NumberFormatException | ArithmeticException e) {
                 return text;
             }
-        }));
+        });
     }
 
     /**
-     * Returns a copy of this key that is also read from an environment variable of other software; {@code reading}
-     * converts the values of this variable.
+     * Returns a copy of this key that is also read from an environment variable of other software, whose values are
+     * converted.
+     *
+     * @param difference how its values differ from the key's, for people: {@code times 8}
+     * @param reader gives the key's text for the variable's; text that it cannot read stays as it is
      */
-    public ConfigKey<T> orVariable(String variable, Reading reading) {
+    public ConfigKey<T> orVariable(String variable, String difference, UnaryOperator<String> reader) {
         Map<String, Reading> more = new HashMap<>(readings);
-        more.put(variable, reading);
-        return new ConfigKey<>(name, defaultText, format, help, parser, agreed, variables, more).orVariable(variable);
+        more.put(variable, new Reading(difference, reader));
+        return with(variable, more);
     }
 
-    /** Name of this key's own environment variable. */
+    private ConfigKey<T> with(String variable, Map<String, Reading> moreReadings) {
+        List<String> more = new ArrayList<>(variables);
+        more.add(variable);
+        return new ConfigKey<>(name, defaultText, format, help, parser, agreed, more, moreReadings);
+    }
+
+    /** Name as in a system property: {@code ep.timeout}. */
+    public String name() {
+        return name;
+    }
+
+    /** Value where nobody sets it, as text. */
+    public String defaultText() {
+        return defaultText;
+    }
+
+    /** What a value looks like, for messages. */
+    public String format() {
+        return format;
+    }
+
+    /** What the setting does, in one sentence for users. */
+    public String help() {
+        return help;
+    }
+
+    /** Returns true if all ranks must have the same value. */
+    public boolean agreed() {
+        return agreed;
+    }
+
+    /** Environment variables of other software that give the value where {@link #environmentName} is not set, in this order. */
+    public List<String> variables() {
+        return variables;
+    }
+
+    /** How values of one of the {@link #variables} differ from the key's, for people; empty where they do not. */
+    public Optional<String> difference(String variable) {
+        return Optional.ofNullable(readings.get(variable)).map(Reading::difference);
+    }
+
+    /** Name of this key's own environment variable: {@link #name} in capitals with underscores, {@code EP_TIMEOUT}. */
     public String environmentName() {
         return EpConfig.environmentName(name);
     }
@@ -236,12 +269,25 @@ public record ConfigKey<T>(
     public T get(EpConfig config) {
         Setting setting = setting(config);
         try {
-            return parser.apply(setting.text());
+            return parse(setting.text());
         } catch (NicListException e) {
             // A list is long, and one entry of it is wrong.
             throw new EpConfigException(given(setting) + ": " + e.getMessage(), e);
-        } catch (IllegalArgumentException | ArithmeticException e) {
+        } catch (IllegalArgumentException e) {
             throw new EpConfigException(given(setting) + ", must be " + format + "; " + help, e);
+        }
+    }
+
+    /**
+     * The value that a text stands for.
+     *
+     * @throws IllegalArgumentException when the text does not have the {@link #format}
+     */
+    public T parse(String text) {
+        try {
+            return parser.apply(text);
+        } catch (ArithmeticException e) {
+            throw new IllegalArgumentException(text + " is too large", e);
         }
     }
 
@@ -254,14 +300,20 @@ public record ConfigKey<T>(
     public Setting setting(EpConfig config) {
         return config.lookup(name, variables)
                 .map(this::read)
-                .orElseGet(() -> new Setting(name, defaultText, Origin.DEFAULT, ""));
+                .orElseGet(() -> Setting.of(name, defaultText, Origin.DEFAULT, ""));
     }
 
     private Setting read(Setting given) {
         Reading reading = readings.get(given.source());
         return reading == null
                 ? given
-                : new Setting(name, reading.reader().apply(given.text()), given.origin(), given.source());
+                : Setting.of(name, reading.reader().apply(given.text()), given.origin(), given.source());
+    }
+
+    /** The name and the format, for messages. */
+    @Override
+    public String toString() {
+        return name + ": " + format;
     }
 
     private static boolean parseFlag(String text) {

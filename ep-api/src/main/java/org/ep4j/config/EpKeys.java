@@ -120,14 +120,13 @@ public final class EpKeys {
     private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);
 
     /** {@code ep.test.first-number}, 1: number of a buffer's first operation of each kind, for tests. */
-    public static final ConfigKey<Long> FIRST_NUMBER = new ConfigKey<>(
-            "ep.test.first-number",
-            "1",
-            "an integer from 1 to " + LARGEST_FIRST_NUMBER,
-            "for tests: number of a buffer's first operation of each kind, as if operations with all smaller"
-                    + " numbers had run before",
-            EpKeys::parseFirstNumber,
-            true);
+    public static final ConfigKey<Long> FIRST_NUMBER = ConfigKey.text(
+                    "ep.test.first-number",
+                    "1",
+                    "for tests: number of a buffer's first operation of each kind, as if operations with all smaller"
+                            + " numbers had run before")
+            .map("an integer from 1 to " + LARGEST_FIRST_NUMBER, EpKeys::parseFirstNumber)
+            .agreedByAllRanks();
 
     /** {@code ep.proxy.threads}, 0: number of proxy threads of a GPU (host threads that post to NICs for it). */
     public static final ConfigKey<Integer> PROXY_THREADS = ConfigKey.integer(
@@ -141,36 +140,31 @@ public final class EpKeys {
             .agreedByAllRanks();
 
     /** {@code ep.nic.map}, empty: which NICs each GPU uses. */
-    public static final ConfigKey<String> NIC_MAP = ConfigKey.checkedText(
+    public static final ConfigKey<String> NIC_MAP = ConfigKey.text(
                     "ep.nic.map",
                     "",
-                    "a map of GPUs to NICs",
                     "NICs of each GPU, for example 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT], where GPU is the index of the GPU on"
                             + " its host); a GPU that is listed twice uses both NICs; * as GPU means all GPUs that are not"
-                            + " listed",
-                    NicMap::parse)
+                            + " listed")
+            .checked("a map of GPUs to NICs", NicMap::parse)
             .orVariable("DEEP_EP_DEVICE_TO_HCA_MAPPING");
 
     /** {@code ep.nic.include}, empty: the only NICs that may be used. */
-    public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.checkedText(
+    public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.text(
                     "ep.nic.include",
                     "",
-                    "a list of NICs",
                     "the only NICs that may be used, for example mlx5_0,mlx5_1:1 (NAME[:PORT]); a name also matches"
                             + " longer names, but never inside a number: mlx5 matches every mlx5_N, mlx5_1 does not"
-                            + " match mlx5_10; a leading = requires exact names, a leading ^ excludes the listed NICs",
-                    NicPattern::parse)
+                            + " match mlx5_10; a leading = requires exact names, a leading ^ excludes the listed NICs")
+            .checked("a list of NICs", NicPattern::parse)
             .orVariable("NCCL_IB_HCA")
             .orVariable("NVSHMEM_HCA_LIST")
             .orVariable("UCCL_IB_HCA");
 
     /** {@code ep.nic.exclude}, empty: NICs never to use. */
-    public static final ConfigKey<String> NIC_EXCLUDE = ConfigKey.checkedText(
-            "ep.nic.exclude",
-            "",
-            "a list of NICs",
-            "NICs never to use, written as in ep.nic.include",
-            NicPattern::parseExcluded);
+    public static final ConfigKey<String> NIC_EXCLUDE = ConfigKey.text(
+                    "ep.nic.exclude", "", "NICs never to use, written as in ep.nic.include")
+            .checked("a list of NICs", NicPattern::parseExcluded);
 
     /** {@code ep.nic.gid-index}, -1: index of the entry in a port's GID table to send from. */
     public static final ConfigKey<Integer> NIC_GID_INDEX = ConfigKey.integer(
@@ -259,19 +253,18 @@ public final class EpKeys {
                     + " not used under PMIx");
 
     /** {@code ep.bootstrap.interface}, empty: network interfaces of the TCP rendezvous. */
-    public static final ConfigKey<String> BOOTSTRAP_INTERFACE = ConfigKey.checkedText(
+    public static final ConfigKey<String> BOOTSTRAP_INTERFACE = InterfacePattern.key(
+            ConfigKey.text(
                     "ep.bootstrap.interface",
                     "",
-                    InterfacePattern.FORMAT,
                     "network interfaces of the TCP rendezvous: name prefixes, separated by commas; a leading = requires"
                             + " exact names, a leading ^ means all interfaces except these and loopback; empty lets the"
                             + " system choose. Rank 0 listens on an address of these interfaces, and the other ranks connect"
                             + " from such an address; joining fails on a rank whose interfaces cannot reach the address of rank 0."
                             + " A value that comes from a variable of other software is only a preference: it does not change where"
-                            + " rank 0 listens, and joining does not fail because of it",
-                    InterfacePattern::parse)
-            .orVariable("NCCL_SOCKET_IFNAME", InterfacePattern.ofVariables())
-            .orVariable("UCCL_SOCKET_IFNAME", InterfacePattern.ofVariables());
+                            + " rank 0 listens, and joining does not fail because of it"),
+            "NCCL_SOCKET_IFNAME",
+            "UCCL_SOCKET_IFNAME");
 
     /** {@code ep.bootstrap.port}, 0: port of the TCP rendezvous. */
     public static final ConfigKey<Integer> BOOTSTRAP_PORT = ConfigKey.integer(

@@ -13,9 +13,6 @@ import java.util.List;
  * @param names what it lists
  */
 public record InterfacePattern(boolean negated, boolean exact, List<String> names) {
-    /** What a list looks like, for messages. */
-    public static final String FORMAT = "a list of network interfaces";
-
     /** Copies the list. */
     public InterfacePattern {
         names = List.copyOf(names);
@@ -38,16 +35,25 @@ public record InterfacePattern(boolean negated, boolean exact, List<String> name
         return new InterfacePattern(list.negated(), list.exact(), names);
     }
 
-    /** Reading for variables of other software: {@code ^} or {@code =} without a name is ignored, not refused. */
-    public static ConfigKey.Reading ofVariables() {
-        return new ConfigKey.Reading("^ or = without a name is ignored", text -> {
-            try {
-                parse(text);
-                return text;
-            } catch (IllegalArgumentException e) {
-                return "";
-            }
-        });
+    /**
+     * Returns a copy of a key for texts that {@link #parse} reads. It is also read from variables of other software, where a
+     * text that names nothing is ignored, not refused.
+     */
+    public static ConfigKey<String> key(ConfigKey<String> text, String... variables) {
+        ConfigKey<String> key = text.checked("a list of network interfaces", InterfacePattern::parse);
+        for (String variable : variables) {
+            key = key.orVariable(variable, "^ or = without a name is ignored", InterfacePattern::ofVariable);
+        }
+        return key;
+    }
+
+    private static String ofVariable(String text) {
+        try {
+            parse(text);
+            return text;
+        } catch (IllegalArgumentException e) {
+            return "";
+        }
     }
 
     /** Returns true for a list that names nothing. */

@@ -64,7 +64,7 @@ public interface EpBackendProvider {
      * ({@code ep.nic.max-inflight-bytes}, {@code -writes} and {@code -messages}). Of host ids, domains and
      * {@link RankProfile#identity(String) identity} it may use only whether both ranks have the same (and whether a
      * domain is empty). It must not use ranks, process ids, host names or device ordinals, nor name any of these in
-     * the reason and remedy of {@link NoPath}: the plan adds the ranks.
+     * the reason and remedy of {@link Offer#none}: the plan adds the ranks.
      */
     Offer offer(RankProfile from, RankProfile to);
 

@@ -4,70 +4,111 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.stream.Collectors;
 import org.ep4j.topology.NicReach.PortObstacle;
 
 /**
  * What planning knows of the machine around one device. The values say nothing about which host it is, so ranks at the
- * same place of equal hosts have equal values.
- *
- * @param gpu index of the GPU on its host; -1 for the host device
- * @param vendor who made the GPU
- * @param architecture {@code sm_90}, {@code gfx942}; empty for the host device or when unknown
- * @param numa NUMA node; -1 when unknown
- * @param gpus number of GPUs on the host
- * @param peers other GPUs of the host that it can reach, by index
- * @param nics NICs of the host that carry traffic of applications, nearest first
- * @param processors hardware threads that the device has to itself where every GPU of its host is used: all of the host divided by
- *     its GPUs; 0 when unknown
- * @param card index of the first partition of the GPU that the device is a partition of; its own where GPUs are not divided
+ * same place of equal hosts have equal values. Immutable.
  */
-public record Locality(
-        int gpu,
-        GpuVendor vendor,
-        String architecture,
-        int numa,
-        int gpus,
-        List<GpuPeer> peers,
-        List<NicReach> nics,
-        int processors,
-        int card) {
+public final class Locality {
+    /** Nothing known, as on machines whose topology cannot be read. */
+    public static final Locality UNKNOWN = builder().build();
+
     /** Ports that messages name at most. */
     private static final int NAMED = 8;
 
-    /** Nothing known, as on machines whose topology cannot be read. */
-    public static final Locality UNKNOWN = new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), List.of());
+    private final int gpu;
+    private final GpuVendor vendor;
+    private final String architecture;
+    private final int numa;
+    private final int gpus;
+    private final List<GpuPeer> peers;
+    private final List<NicReach> nics;
+    private final int processors;
+    private final int card;
 
-    /** Creates a locality on a host whose processors are not known. */
-    public Locality(
-            int gpu,
-            GpuVendor vendor,
-            String architecture,
-            int numa,
-            int gpus,
-            List<GpuPeer> peers,
-            List<NicReach> nics) {
-        this(gpu, vendor, architecture, numa, gpus, peers, nics, 0);
+    private Locality(Builder builder) {
+        this.gpu = builder.gpu;
+        this.vendor = builder.vendor;
+        this.architecture = builder.architecture;
+        this.numa = builder.numa;
+        this.gpus = builder.gpus;
+        this.peers = builder.peers;
+        this.nics = builder.nics;
+        this.processors = builder.processors;
+        this.card = builder.card.orElse(gpu);
     }
 
-    /** Creates a locality of a GPU that is not divided into partitions. */
-    public Locality(
-            int gpu,
-            GpuVendor vendor,
-            String architecture,
-            int numa,
-            int gpus,
-            List<GpuPeer> peers,
-            List<NicReach> nics,
-            int processors) {
-        this(gpu, vendor, architecture, numa, gpus, peers, nics, processors, gpu);
+    /** Starts the locality of a host device, of whose machine nothing is known. */
+    public static Builder builder() {
+        return new Builder();
     }
 
-    /** Copies the lists. */
-    public Locality {
-        peers = List.copyOf(peers);
-        nics = List.copyOf(nics);
+    /** Returns a builder that starts with these properties; a GPU that is its own {@link #card} remains so under a new index. */
+    public Builder toBuilder() {
+        Builder builder = new Builder();
+        builder.gpu = gpu;
+        builder.vendor = vendor;
+        builder.architecture = architecture;
+        builder.numa = numa;
+        builder.gpus = gpus;
+        builder.peers = peers;
+        builder.nics = nics;
+        builder.processors = processors;
+        builder.card = card == gpu ? OptionalInt.empty() : OptionalInt.of(card);
+        return builder;
+    }
+
+    /** Index of the GPU on its host; -1 for the host device. */
+    public int gpu() {
+        return gpu;
+    }
+
+    /** Who made the GPU; {@link GpuVendor#OTHER} for the host device. */
+    public GpuVendor vendor() {
+        return vendor;
+    }
+
+    /** Architecture of the GPU: {@code sm_90}, {@code gfx942}; empty for the host device or when unknown. */
+    public String architecture() {
+        return architecture;
+    }
+
+    /** NUMA node; -1 when unknown. */
+    public int numa() {
+        return numa;
+    }
+
+    /** Number of GPUs on the host. */
+    public int gpus() {
+        return gpus;
+    }
+
+    /** Other GPUs of the host that it can reach, by index. */
+    public List<GpuPeer> peers() {
+        return peers;
+    }
+
+    /** NICs of the host that carry traffic of applications, nearest first. */
+    public List<NicReach> nics() {
+        return nics;
+    }
+
+    /**
+     * Hardware threads that the device has to itself where every GPU of its host is used: all of the host divided by its GPUs;
+     * 0 when unknown.
+     */
+    public int processors() {
+        return processors;
+    }
+
+    /** Index of the first partition of the GPU that the device is a partition of; its own where GPUs are not divided. */
+    public int card() {
+        return card;
     }
 
     /** RDMA ports from which this process cannot send, with the obstacles, for people; empty if there are none. */
@@ -103,25 +144,14 @@ public record Locality(
      * are otherwise alike.
      */
     public Locality withUsablePorts() {
-        return withNics(nics.stream()
-                .filter(nic -> !nic.ports().isEmpty() || nic.obstacles().isEmpty())
-                .map(nic -> nic.withPorts(nic.ports(), Map.of()))
-                .toList());
-    }
-
-    /** Returns a copy with another architecture of the GPU. */
-    public Locality withArchitecture(String other) {
-        return new Locality(gpu, vendor, other, numa, gpus, peers, nics, processors, card);
-    }
-
-    /** Returns a copy with other ways to the other GPUs of the host. */
-    public Locality withPeers(List<GpuPeer> other) {
-        return new Locality(gpu, vendor, architecture, numa, gpus, other, nics, processors, card);
-    }
-
-    /** Returns a copy with other NICs. */
-    public Locality withNics(List<NicReach> other) {
-        return new Locality(gpu, vendor, architecture, numa, gpus, peers, other, processors, card);
+        return toBuilder()
+                .nics(nics.stream()
+                        .filter(nic -> !nic.ports().isEmpty() || nic.obstacles().isEmpty())
+                        .map(nic -> nic.obstacles().isEmpty()
+                                ? nic
+                                : nic.toBuilder().obstacles(Map.of()).build())
+                        .toList())
+                .build();
     }
 
     /** The other GPU whose index is {@code index}; empty if it cannot be reached. */
@@ -147,6 +177,107 @@ public record Locality(
      */
     public Locality withAtMostProcessors(int limit) {
         int fewer = processors > 0 ? Math.min(processors, limit) : limit;
-        return new Locality(gpu, vendor, architecture, numa, gpus, peers, nics, fewer, card);
+        return toBuilder().processors(fewer).build();
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return this == other
+                || (other instanceof Locality that
+                        && gpu == that.gpu
+                        && vendor == that.vendor
+                        && architecture.equals(that.architecture)
+                        && numa == that.numa
+                        && gpus == that.gpus
+                        && peers.equals(that.peers)
+                        && nics.equals(that.nics)
+                        && processors == that.processors
+                        && card == that.card);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(gpu, vendor, architecture, numa, gpus, peers, nics, processors, card);
+    }
+
+    /** All properties, for people. */
+    @Override
+    public String toString() {
+        return "GPU " + gpu + " of " + gpus + " (" + vendor + " " + architecture + ", card " + card + "), NUMA node "
+                + numa + ", processors " + processors + ", peers " + peers + ", NICs " + nics;
+    }
+
+    /** Collects the properties of a locality. For one thread. */
+    public static final class Builder {
+        private int gpu = -1;
+        private GpuVendor vendor = GpuVendor.OTHER;
+        private String architecture = "";
+        private int numa = -1;
+        private int gpus;
+        private List<GpuPeer> peers = List.of();
+        private List<NicReach> nics = List.of();
+        private int processors;
+        private OptionalInt card = OptionalInt.empty();
+
+        private Builder() {}
+
+        /** Sets the index of the GPU on its host; without this call, -1. */
+        public Builder gpu(int index) {
+            this.gpu = index;
+            return this;
+        }
+
+        /** Sets who made the GPU; without this call, {@link GpuVendor#OTHER}. */
+        public Builder vendor(GpuVendor maker) {
+            this.vendor = maker;
+            return this;
+        }
+
+        /** Sets the architecture of the GPU: {@code sm_90}, {@code gfx942}; without this call, it is empty. */
+        public Builder architecture(String name) {
+            this.architecture = name;
+            return this;
+        }
+
+        /** Sets the NUMA node; without this call, -1. */
+        public Builder numa(int node) {
+            this.numa = node;
+            return this;
+        }
+
+        /** Sets the number of GPUs on the host; without this call, 0. */
+        public Builder gpus(int number) {
+            this.gpus = number;
+            return this;
+        }
+
+        /** Sets the other GPUs of the host that it can reach; without this call, there are none. */
+        public Builder peers(List<GpuPeer> others) {
+            this.peers = List.copyOf(others);
+            return this;
+        }
+
+        /** Sets the NICs that carry traffic of applications, nearest first; without this call, there are none. */
+        public Builder nics(List<NicReach> nearestFirst) {
+            this.nics = List.copyOf(nearestFirst);
+            return this;
+        }
+
+        /** Sets what {@link Locality#processors} returns; without this call, 0. */
+        public Builder processors(int threads) {
+            this.processors = threads;
+            return this;
+        }
+
+        /** Sets the first partition of a divided GPU, by index; without this call, the GPU is not divided. */
+        public Builder card(int first) {
+            this.card = OptionalInt.of(first);
+            return this;
+        }
+
+        /** The locality. */
+        public Locality build() {
+            return new Locality(this);
+        }
     }
 }

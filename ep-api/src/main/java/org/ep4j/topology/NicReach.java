@@ -3,31 +3,21 @@ package org.ep4j.topology;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/**
- * How a GPU (or the host device) can use one NIC of its machine.
- *
- * @param name name of the NIC
- * @param family what it is
- * @param card equal for NICs of one physical card
- * @param function equal for NICs that send through the same physical ports, as virtual functions do: the first of them
- * @param distance how near it is
- * @param gpuDirect whether it can access memory of the GPU directly; empty when unknown, and for the host device
- * @param ports ports from which the process can send, as far as is known; port 1 of unknown rate where the source of
- *     the topology lists none
- * @param obstacles why the process cannot send from the other ports, by port number
- */
-public record NicReach(
-        String name,
-        NicFamily family,
-        String card,
-        String function,
-        Distance distance,
-        Optional<Boolean> gpuDirect,
-        List<Port> ports,
-        Map<Integer, PortObstacle> obstacles) {
+/** How a GPU (or the host device) can use one NIC of its machine. Immutable. */
+public final class NicReach {
+    private final String name;
+    private final NicFamily family;
+    private final String card;
+    private final String function;
+    private final Distance distance;
+    private final Optional<Boolean> gpuDirect;
+    private final List<Port> ports;
+    private final Map<Integer, PortObstacle> obstacles;
+
     /** Link layer below verbs. */
     public enum LinkLayer {
         /** InfiniBand. */
@@ -63,26 +53,162 @@ public record NicReach(
         }
     }
 
-    /** Copies the lists. */
-    public NicReach {
-        ports = List.copyOf(ports);
-        obstacles = Collections.unmodifiableMap(new TreeMap<>(obstacles));
+    private NicReach(Builder builder) {
+        this.name = builder.name;
+        this.family = builder.family;
+        this.card = builder.card;
+        this.function = builder.function;
+        this.distance = builder.distance;
+        this.gpuDirect = builder.gpuDirect;
+        this.ports = builder.ports;
+        this.obstacles = builder.obstacles;
     }
 
-    /** Creates the way to a NIC with ports of its own; processes can send from all of them. */
-    public NicReach(
-            String name,
-            NicFamily family,
-            String card,
-            Distance distance,
-            Optional<Boolean> gpuDirect,
-            List<Port> ports) {
-        this(name, family, card, name, distance, gpuDirect, ports, Map.of());
+    /**
+     * Starts a description of a NIC on a card of its own.
+     *
+     * @param name name of the NIC
+     * @param family what it is
+     * @param distance how near it is
+     */
+    public static Builder builder(String name, NicFamily family, Distance distance) {
+        return new Builder(name, family, distance);
     }
 
-    /** Returns a copy with fewer ports. */
-    public NicReach withPorts(List<Port> fewer, Map<Integer, PortObstacle> fewerObstacles) {
-        return new NicReach(name, family, card, function, distance, gpuDirect, fewer, fewerObstacles);
+    /** Returns a builder that starts with these properties. */
+    public Builder toBuilder() {
+        Builder builder = new Builder(name, family, distance);
+        builder.card = card;
+        builder.function = function;
+        builder.gpuDirect = gpuDirect;
+        builder.ports = ports;
+        builder.obstacles = obstacles;
+        return builder;
+    }
+
+    /** Name of the NIC. */
+    public String name() {
+        return name;
+    }
+
+    /** What it is. */
+    public NicFamily family() {
+        return family;
+    }
+
+    /** Name of the physical card: equal for NICs of one card. */
+    public String card() {
+        return card;
+    }
+
+    /** First of the NICs that send through the same physical ports, as virtual functions do; its own name where there is none. */
+    public String function() {
+        return function;
+    }
+
+    /** How near it is. */
+    public Distance distance() {
+        return distance;
+    }
+
+    /** Whether it can access memory of the GPU directly; empty when unknown, and for the host device. */
+    public Optional<Boolean> gpuDirect() {
+        return gpuDirect;
+    }
+
+    /**
+     * Ports from which the process can send, as far as is known; port 1 of unknown rate where the source of the topology
+     * lists none.
+     */
+    public List<Port> ports() {
+        return ports;
+    }
+
+    /** Why the process cannot send from the other ports, by port number, ascending. */
+    public Map<Integer, PortObstacle> obstacles() {
+        return obstacles;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return this == other
+                || (other instanceof NicReach that
+                        && name.equals(that.name)
+                        && family == that.family
+                        && card.equals(that.card)
+                        && function.equals(that.function)
+                        && distance.equals(that.distance)
+                        && gpuDirect.equals(that.gpuDirect)
+                        && ports.equals(that.ports)
+                        && obstacles.equals(that.obstacles));
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(name, family, card, function, distance, gpuDirect, ports, obstacles);
+    }
+
+    /** All properties, for people. */
+    @Override
+    public String toString() {
+        return name + " (" + family + ", card " + card + ", function " + function + "), " + distance + ", GPU direct "
+                + gpuDirect.map(Object::toString).orElse("unknown") + ", ports " + ports
+                + (obstacles.isEmpty() ? "" : ", not usable " + obstacles);
+    }
+
+    /** Collects the properties of a description. For one thread. */
+    public static final class Builder {
+        private final String name;
+        private final NicFamily family;
+        private final Distance distance;
+        private String card;
+        private String function;
+        private Optional<Boolean> gpuDirect = Optional.empty();
+        private List<Port> ports = List.of();
+        private Map<Integer, PortObstacle> obstacles = Map.of();
+
+        private Builder(String name, NicFamily family, Distance distance) {
+            this.name = name;
+            this.family = family;
+            this.distance = distance;
+            this.card = name;
+            this.function = name;
+        }
+
+        /** Sets the name of the physical card; without this call, the name of the NIC. */
+        public Builder card(String sameCard) {
+            this.card = sameCard;
+            return this;
+        }
+
+        /** Sets the first of the NICs that send through the same physical ports; without this call, the NIC itself. */
+        public Builder function(String first) {
+            this.function = first;
+            return this;
+        }
+
+        /** Sets whether it can access memory of the GPU directly; without this call, that is unknown. */
+        public Builder gpuDirect(boolean direct) {
+            this.gpuDirect = Optional.of(direct);
+            return this;
+        }
+
+        /** Sets the ports from which processes can send; without this call, there are none. */
+        public Builder ports(List<Port> usable) {
+            this.ports = List.copyOf(usable);
+            return this;
+        }
+
+        /** Sets why processes cannot send from the other ports, by port number; without this call, it is empty. */
+        public Builder obstacles(Map<Integer, PortObstacle> byPort) {
+            this.obstacles = Collections.unmodifiableMap(new TreeMap<>(byPort));
+            return this;
+        }
+
+        /** Builds the description. */
+        public NicReach build() {
+            return new NicReach(this);
+        }
     }
 
     /**

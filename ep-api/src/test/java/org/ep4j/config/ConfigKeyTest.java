@@ -90,6 +90,41 @@ class ConfigKeyTest {
                 .hasMessageContaining("\"2\" (from ENVIRONMENT OTHER_SWITCH)");
     }
 
+    @Test
+    void valuesOfAVariableMayDifferFromTheKeys() {
+        ConfigKey<Integer> key = ConfigKey.integer("ep.n", 8, 1, 64, "a number")
+                .orVariable("OTHER_N")
+                .orVariableTimes("OTHER_EIGHTHS", 8);
+        assertThat(key.variables()).containsExactly("OTHER_N", "OTHER_EIGHTHS");
+        assertThat(key.difference("OTHER_N")).isEmpty();
+        assertThat(key.difference("OTHER_EIGHTHS")).contains("times 8");
+        assertThat(key.get(
+                        EpConfig.builder(Map.of(), Map.of("OTHER_EIGHTHS", "2")).build()))
+                .isEqualTo(16);
+    }
+
+    @Test
+    void aKeyMayConvertAndRefuseValues() {
+        ConfigKey<Long> even = ConfigKey.bytes("ep.room", "2", "some room")
+                .orVariable("OTHER_ROOM")
+                .agreedByAllRanks()
+                .checked("an even number", bytes -> {
+                    if (bytes % 2 != 0) {
+                        throw new IllegalArgumentException(bytes + " is odd");
+                    }
+                });
+        ConfigKey<String> words = even.map("a size in words", bytes -> bytes / 2 + " words");
+        assertThat(words.agreed()).isTrue();
+        assertThat(words.variables()).containsExactly("OTHER_ROOM");
+        assertThat(words).hasToString("ep.room: a size in words");
+        assertThat(read(words, "1KiB")).isEqualTo("512 words");
+        assertThatThrownBy(() -> read(even, "3"))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContaining("ep.room is \"3\"")
+                .hasMessageContaining("must be an even number; some room");
+        assertThatThrownBy(() -> even.parse("999999999999T")).isInstanceOf(IllegalArgumentException.class);
+    }
+
     @ParameterizedTest
     @CsvSource({
         "0,0",

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ep4j.Bootstrap;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
@@ -15,6 +16,7 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
 import org.ep4j.EpPath;
 import org.ep4j.EpPlan;
+import org.ep4j.config.EpKeys;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -88,8 +90,8 @@ class SpiRecordsTest {
 
     @Test
     void exposedMemoryIsRegisteredByItsAddressOrAsADmaBuf() {
-        DeviceMemory host = new DeviceMemory(4096, 64, Device.HOST);
-        DeviceMemory gpu = new DeviceMemory(4096, 64, new Device("cuda", 0));
+        DeviceMemory host = DeviceMemory.of(4096, 64, Device.HOST);
+        DeviceMemory gpu = DeviceMemory.of(4096, 64, Device.cuda(0));
         assertThat(ExposedMemory.of(host).kind()).isEqualTo(ExposedMemory.Kind.HOST);
         assertThat(ExposedMemory.of(gpu).kind()).isEqualTo(ExposedMemory.Kind.PEER_MEMORY);
         ExposedMemory file = ExposedMemory.of(gpu, new ExposedMemory.DmaBuf(7, 512));
@@ -142,39 +144,111 @@ class SpiRecordsTest {
                 .isEqualTo(ProbeRequest.of(Device.HOST, config, Duration.ofSeconds(20)))
                 .hasSameHashCodeAs(ProbeRequest.of(Device.HOST, config, Duration.ofSeconds(20)))
                 .isNotEqualTo(ProbeRequest.of(Device.HOST, config, Duration.ofSeconds(21)))
-                .isNotEqualTo(ProbeRequest.of(new Device("cuda", 0), config, Duration.ofSeconds(20)))
+                .isNotEqualTo(ProbeRequest.of(Device.cuda(0), config, Duration.ofSeconds(20)))
                 .hasToString("probe of host:0 within PT20S");
     }
 
-    /** A stub whose methods all return 2. */
+    /** A plan of 2 ranks, a device, or member 2 of 3: a stub whose {@code size} is 3, and whose other methods return 2. */
     private static <T> T two(Class<T> type) {
-        return type.cast(
-                Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (stub, method, arguments) -> 2));
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(),
+                new Class<?>[] {type},
+                (stub, method, arguments) -> method.getName().equals("size") ? 3 : 2));
     }
 
     @Test
     void aBackendIsOpenedWithAProfileForEachRankOfThePlan() {
-        RankProfile profile = new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of());
-        assertThatThrownBy(() -> new OpenContext(
-                        two(EpPlan.class),
-                        List.of(profile),
-                        0,
-                        List.of(0, 1),
-                        two(Bootstrap.class),
-                        two(EpDevice.class),
-                        EpConfig.builder(Map.of(), Map.of()).build(),
-                        Duration.ofSeconds(20)))
+        RankProfile profile = RankProfile.builder(0, "h", Device.HOST).pid(1).build();
+        assertThatThrownBy(() -> OpenContext.builder(
+                                two(EpPlan.class), List.of(profile), two(Bootstrap.class), two(EpDevice.class))
+                        .timeout(Duration.ofSeconds(20))
+                        .build())
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("a plan of 2 ranks needs as many profiles, got 1");
     }
 
     @Test
-    void anOfferNeedsPositiveEstimates() {
+    void theNumberOfARankInThePlanFollowsFromItsPlaceAmongTheRanksOfTheBackend() {
+        RankProfile profile = RankProfile.builder(0, "h", Device.HOST).build();
+        OpenContext context = OpenContext.builder(
+                        two(EpPlan.class), List.of(profile, profile), two(Bootstrap.class), two(EpDevice.class))
+                .ranks(List.of(0, 3, 5))
+                .build();
+        assertThat(context.rank()).isEqualTo(5);
+        assertThat(context.timeout()).isEqualTo(EpKeys.SETUP_TIMEOUT.get(context.config()));
+    }
+
+    @Test
+    void aBootstrapConnectsExactlyTheRanksOfTheBackend() {
+        RankProfile profile = RankProfile.builder(0, "h", Device.HOST).build();
+        OpenContext.Builder allOfThePlan = OpenContext.builder(
+                two(EpPlan.class), List.of(profile, profile), two(Bootstrap.class), two(EpDevice.class));
+        assertThatThrownBy(allOfThePlan::build)
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("a backend of ranks [0, 1] needs a bootstrap of as many members, got 3");
+    }
+
+    @Test
+    void anOfferOfAPathNeedsPositiveEstimates() {
         for (double[] bad : new double[][] {{0, 1}, {1, 0}, {-1, 1}, {1, -1}, {Double.NaN, 1}, {1, Double.NaN}}) {
-            assertThatThrownBy(() -> new PathOffer(EpPath.Kind.MAPPED, bad[0], bad[1], List.of()))
+            Offer.Builder path =
+                    Offer.path(EpPath.Kind.MAPPED).gigabytesPerSecond(bad[0]).latencyMicros(bad[1]);
+            assertThatThrownBy(path::build)
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("positive estimates");
+                    .hasMessageContaining(
+                            "positive estimates, got " + bad[0] + " GB/s, " + bad[1] + " us and 1 sharers");
         }
+        Offer.Builder path = Offer.path(EpPath.Kind.MAPPED)
+                .gigabytesPerSecond(1)
+                .latencyMicros(1)
+                .sharers(0);
+        assertThatThrownBy(path::build)
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("got 1.0 GB/s, 1.0 us and 0 sharers");
+    }
+
+    @Test
+    void anOfferIsAPathOrAReason() {
+        Offer path = Offer.path(EpPath.Kind.HOST_POSTED)
+                .gigabytesPerSecond(40)
+                .latencyMicros(3)
+                .nics(List.of("mlx5_0:1"))
+                .staged(true)
+                .flow("64 writes")
+                .sharers(4)
+                .build();
+        assertThat(path.isPath()).isTrue();
+        assertThat(path.kind()).isEqualTo(EpPath.Kind.HOST_POSTED);
+        assertThat(path.sharedGigabytesPerSecond()).isEqualTo(10);
+        assertThat(path.reason() + path.remedy()).isEmpty();
+        assertThat(path)
+                .isEqualTo(path.toBuilder().build())
+                .hasSameHashCodeAs(path.toBuilder().build())
+                .isNotEqualTo(path.toBuilder().latencyMicros(4).build())
+                .isNotEqualTo(path.toBuilder().nics(List.of()).build())
+                .hasToString("HOST_POSTED, 40.0 GB/s, 3.0 us, nics [mlx5_0:1], staged through host memory, 64 writes,"
+                        + " 4 pairs share it");
+        Offer none = Offer.none("no link", "add one");
+        assertThat(none.isPath()).isFalse();
+        assertThat(none)
+                .isEqualTo(Offer.none("no link", "add one"))
+                .isNotEqualTo(Offer.none("no link", ""))
+                .isNotEqualTo(path)
+                .hasToString("no path: no link (add one)");
+        List<ThrowingCallable> properties = List.of(
+                none::kind,
+                none::gigabytesPerSecond,
+                none::latencyMicros,
+                none::nics,
+                none::staged,
+                none::flow,
+                none::sharers,
+                none::sharedGigabytesPerSecond,
+                none::toBuilder);
+        assertThat(properties)
+                .allSatisfy(property -> assertThatThrownBy(property)
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("no link"));
     }
 
     @Test
@@ -188,7 +262,7 @@ class SpiRecordsTest {
         SymmetricBuffer plain = new Plain() {
             @Override
             public DeviceMemory local() {
-                return new DeviceMemory(0, 0, Device.HOST);
+                return DeviceMemory.of(0, 0, Device.HOST);
             }
         };
         assertThat(plain.as(MappedPeers.class)).isEmpty();

@@ -52,7 +52,7 @@ final class BenchCommand implements Callable<Integer> {
                     + " MB, rows and rates are averages over ranks. slowest: the largest median of any rank, with that"
                     + " rank in parentheses. ceiling: time of the same copies, sums and casts within each rank's own"
                     + " memory, by all ranks at once, in the same rounds; ratio = ceiling / median. in place: combine"
-                    + " reads the rows from EpBuffer.combineInput() or lowLatencyCombineInput(). staged: combine"
+                    + " reads the rows from EpBuffer.combineInput() or nextLowLatencyCombineInput(). staged: combine"
                     + " reads the rows from memory outside the buffer.";
 
     private static final String GPU_LEGEND =

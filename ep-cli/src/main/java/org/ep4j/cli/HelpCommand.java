@@ -131,10 +131,9 @@ final class HelpCommand implements Callable<Integer> {
         text.append(Wrapped.of("    default:  ", key.defaultText().isEmpty() ? "empty" : key.defaultText()));
         List<String> variables = new ArrayList<>();
         variables.add(key.environmentName());
-        key.variables().forEach(variable -> {
-            ConfigKey.Reading reading = key.readings().get(variable);
-            variables.add(variable + (reading == null ? "" : " (" + reading.text() + ")"));
-        });
+        key.variables()
+                .forEach(variable -> variables.add(variable
+                        + key.difference(variable).map(how -> " (" + how + ")").orElse("")));
         text.append(Wrapped.of("    variable: ", String.join(", else ", variables)));
         if (key.agreed()) {
             text.append(Wrapped.of("    ", "This setting must have the same value on all ranks."));

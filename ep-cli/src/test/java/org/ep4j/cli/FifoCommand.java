@@ -176,7 +176,7 @@ final class FifoCommand implements Callable<Integer> {
 
     private int ringCommands() {
         try {
-            return EpKeys.PROXY_RING_COMMANDS.parser().apply(ringCommands);
+            return EpKeys.PROXY_RING_COMMANDS.parse(ringCommands);
         } catch (IllegalArgumentException e) {
             throw new EpArgumentException(
                     "--ring-commands", ringCommands, EpKeys.PROXY_RING_COMMANDS.format(), "name such a number", e);

@@ -57,8 +57,8 @@ final class SettingsPageTest {
 
     /** A variable, and how its values are read where they differ. */
     private static String variable(String name, ConfigKey<?> key) {
-        ConfigKey.Reading reading = key.readings().get(name);
-        return "`" + name + "`" + (reading == null ? "" : " (" + reading.text() + ")");
+        return "`" + name + "`"
+                + key.difference(name).map(how -> " (" + how + ")").orElse("");
     }
 
     /** The head of the page says how durations and sizes are written. */

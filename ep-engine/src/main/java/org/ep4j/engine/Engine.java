@@ -68,7 +68,7 @@ public final class Engine implements EpEngine {
         BufferSize mapped = HostBuffers.size(shape, plan.ranks(), rank, Rails.none());
         long window =
                 GpuWindow.layout(shape, plan, rails).map(WindowLayout::bytes).orElse(0L);
-        return new BufferSize(mapped.symmetric() + window, mapped.local());
+        return BufferSize.of(mapped.symmetricBytes() + window, mapped.localBytes());
     }
 
     @Override

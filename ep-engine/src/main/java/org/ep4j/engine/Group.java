@@ -34,15 +34,17 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Failures;
 import org.ep4j.engine.collective.KnownPeers;
 import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.GpuBuffers;
-import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.gpu.Publishing;
 import org.ep4j.engine.gpu.WindowPlacement;
 import org.ep4j.engine.host.HostBuffers;
+import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.membership.LivenessLocks;
+import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Recoverer;
@@ -61,7 +63,7 @@ final class Group implements EpGroup {
     private final Bootstrap bootstrap;
     private final EpConfig config;
     private final GroupPlan plan;
-    private final EpDevice device;
+    private final EngineDevice device;
     private final OpenBackends backends;
     private final Agreement agreement;
     private final KnownPeers known;
@@ -84,7 +86,7 @@ final class Group implements EpGroup {
             Bootstrap bootstrap,
             EpConfig config,
             GroupPlan plan,
-            EpDevice device,
+            EngineDevice device,
             OpenBackends backends,
             LivenessLocks locks,
             String cannotMove) {
@@ -182,7 +184,7 @@ final class Group implements EpGroup {
 
     /** Made before ranks agree, so that they hear at once of one that cannot. */
     private Optional<GpuWindow> window(EpShape shape) {
-        if (!(device instanceof GpuDevice gpu)) {
+        if (!(device instanceof EngineGpu gpu)) {
             return Optional.empty();
         }
         GpuBuffers.check(shape, size(), gpu);
@@ -192,7 +194,7 @@ final class Group implements EpGroup {
 
     /** Makes windows, if this rank is a GPU and host threads post for it. */
     private Optional<Supplier<GpuWindow>> windows(EpShape shape) {
-        if (!(device instanceof GpuDevice gpu)) {
+        if (!(device instanceof EngineGpu gpu)) {
             return Optional.empty();
         }
         return GpuWindow.layout(shape, plan, paths.rails())
@@ -210,7 +212,7 @@ final class Group implements EpGroup {
     }
 
     private String describe(EpShape shape) {
-        return shape.toString() + " with " + shape.placementFor(size());
+        return shape.toString() + " with " + ShapeSizes.placement(shape, size());
     }
 
     private static void checkSameShape(List<byte[]> all) {
@@ -230,7 +232,8 @@ final class Group implements EpGroup {
         try {
             List<SymmetricBuffer> exposed = new ArrayList<>();
             Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
-            long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
+            long bytes =
+                    size.symmetricBytes() - window.map(w -> w.layout().bytes()).orElse(0L);
             Optional<Movable> movable;
             try {
                 movable = movable(number, name, shape, bytes, setup);
@@ -255,7 +258,7 @@ final class Group implements EpGroup {
                 movable.ifPresentOrElse(one -> one.memory().close(), made.free());
             };
             Recoverer.Way way = new Recoverer.Way(movable.map(Movable::resources), cannotMove);
-            buffer = device instanceof GpuDevice gpu
+            buffer = device instanceof EngineGpu gpu
                     ? GpuBuffers.create(
                             this,
                             plan,
@@ -395,7 +398,7 @@ final class Group implements EpGroup {
             String name, EpShape shape, Duration setup, List<SymmetricBuffer> exposed) {
         Optional<AllocatesMemory> allocator =
                 backends.allocator(Purpose.DEVICE_POSTED).flatMap(backend -> backend.as(AllocatesMemory.class));
-        if (allocator.isEmpty() || !(device instanceof GpuDevice)) {
+        if (allocator.isEmpty() || !(device instanceof EngineGpu)) {
             return Optional.empty();
         }
         return GpuWindow.layout(shape, plan, paths.rails()).map(layout -> {

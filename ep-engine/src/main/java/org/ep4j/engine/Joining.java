@@ -28,11 +28,13 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Failures;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.membership.WatchedMembers;
+import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
+import org.ep4j.plan.ProfileCodec;
 import org.ep4j.plan.RankSettings;
 import org.ep4j.plan.Settings;
 import org.ep4j.spi.DeviceProvider;
@@ -66,7 +68,7 @@ final class Joining {
     private Optional<PciAddress> place = Optional.empty();
 
     /** What is closed again when joining fails. */
-    private Optional<EpDevice> opened = Optional.empty();
+    private Optional<EngineDevice> opened = Optional.empty();
 
     private Optional<LivenessLocks> locked = Optional.empty();
 
@@ -79,7 +81,7 @@ final class Joining {
         try {
             return tryJoin();
         } catch (RuntimeException | Error e) {
-            opened.ifPresent(EpDevice::close);
+            opened.ifPresent(EngineDevice::close);
             bootstrap.close();
             locked.ifPresent(LivenessLocks::close);
             if (e instanceof EpException failure) {
@@ -92,7 +94,7 @@ final class Joining {
     private EpGroup tryJoin() {
         Agreement agreement = new Agreement(bootstrap, EpException.Recourse.REJOIN);
         Duration setup = Duration.ofMinutes(1);
-        EpDevice device;
+        EngineDevice device;
         PlanOptions options;
         try {
             Settings.check(config, keys());
@@ -105,8 +107,8 @@ final class Joining {
             throw e;
         }
         RankProfile profile = profile(device.id(), options.backends());
-        List<RankProfile> profiles = agreement.exchange("profile", profile.encode(), setup).stream()
-                .map(RankProfile::decode)
+        List<RankProfile> profiles = agreement.exchange("profile", ProfileCodec.encode(profile), setup).stream()
+                .map(ProfileCodec::decode)
                 .toList();
         checkSettings(profiles);
         LivenessLocks locks = watch(agreement, profile, setup);
@@ -189,7 +191,7 @@ final class Joining {
         open.values().forEach(EpBackend::close);
     }
 
-    private EpDevice openDevice() {
+    private EngineDevice openDevice() {
         String text = EpKeys.DEVICE.get(config);
         String type = Device.parse(text).type();
         DeviceProvider provider = devices.usable().get(type);
@@ -206,7 +208,7 @@ final class Joining {
                     + report.failures().stream().map(Object::toString).collect(Collectors.joining("; ")));
         }
         place = Optional.ofNullable(report.facts().get("bus")).flatMap(PciAddress::parse);
-        EpDevice device = provider.open(wanted);
+        EngineDevice device = EngineDevice.of(provider.open(wanted));
         opened = Optional.of(device);
         return device;
     }
@@ -223,21 +225,19 @@ final class Joining {
                 .forEach((id, provider) -> found.put(
                         id,
                         choice.refuses(id)
-                                .map(why -> new BackendProfile(false, "not probed: " + why, Map.of()))
+                                .map(why -> BackendProfile.unusable("not probed: " + why))
                                 .orElseGet(() -> probe(provider, request))));
         Surroundings around = Surroundings.of(device, place, EpKeys.NIC_GID_INDEX.get(config));
         int ranks = EpKeys.HOST_RANKS.get(config);
         String madeUp = ranks == 0 ? "" : "/" + bootstrap.rank() / ranks;
-        return new RankProfile(
-                bootstrap.rank(),
-                hostId() + madeUp,
-                hostName() + madeUp,
-                ProcessHandle.current().pid(),
-                device,
-                around.locality(),
-                around.domain(),
-                found,
-                RankSettings.of(config, keys()));
+        return RankProfile.builder(bootstrap.rank(), hostId() + madeUp, device)
+                .hostName(hostName() + madeUp)
+                .pid(ProcessHandle.current().pid())
+                .locality(around.locality())
+                .domain(around.domain())
+                .backends(found)
+                .settings(RankSettings.of(config, keys()))
+                .build();
     }
 
     private List<ConfigKey<?>> keys() {
@@ -250,7 +250,7 @@ final class Joining {
         try {
             return BackendProfile.of(provider.probe(request));
         } catch (RuntimeException | LinkageError e) {
-            return new BackendProfile(false, "its probe failed because the backend has a defect: " + e, Map.of());
+            return BackendProfile.unusable("its probe failed because the backend has a defect: " + e);
         }
     }
 
@@ -311,7 +311,11 @@ final class Joining {
             Bootstrap members = bootstrap.subgroup("backend-" + id, ranks);
             open.put(
                     id,
-                    provider.open(new OpenContext(plan, plan.profiles(), rank, ranks, members, device, config, setup)));
+                    provider.open(OpenContext.builder(plan, plan.profiles(), members, device)
+                            .ranks(ranks)
+                            .config(config)
+                            .timeout(setup)
+                            .build()));
         }
         OpenBackends.check(open.values());
     }

@@ -8,12 +8,12 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
-import org.ep4j.EpDevice;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.gpu.GpuWindow;
+import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.spi.AllocatesMemory;
@@ -25,7 +25,7 @@ import org.ep4j.spi.SymmetricBuffer;
 
 /** Makes symmetric memory of this rank and reaches that of its peers, through the open backends of a group. */
 final class MemoryMaker {
-    private final EpDevice device;
+    private final EngineDevice device;
     private final OpenBackends backends;
     private final UsablePaths paths;
 
@@ -62,7 +62,7 @@ final class MemoryMaker {
      */
     record Made(SymmetricMemory memory, Runnable free) {}
 
-    MemoryMaker(EpDevice device, OpenBackends backends, UsablePaths paths) {
+    MemoryMaker(EngineDevice device, OpenBackends backends, UsablePaths paths) {
         this.device = device;
         this.backends = backends;
         this.paths = paths;

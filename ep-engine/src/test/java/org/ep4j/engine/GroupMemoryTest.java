@@ -16,16 +16,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpConfig;
-import org.ep4j.EpDevice;
-import org.ep4j.EpEvent;
 import org.ep4j.EpPath;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.membership.LivenessLocks;
+import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
@@ -44,7 +43,8 @@ final class GroupMemoryTest {
 
     @Test
     void memoryThatABackendHasRegisteredIsFreedAfterwardsWhenAnotherBackendFails() {
-        List<RankProfile> profiles = List.of(new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of()));
+        List<RankProfile> profiles =
+                List.of(RankProfile.builder(0, "h", Device.HOST).pid(1).build());
         GroupPlan plan = GroupPlan.of(profiles, List.of(local(0)));
         Bootstrap alone = Bootstrap.inProcess(1).get(0);
         try (Group group = new Group(
@@ -84,7 +84,8 @@ final class GroupMemoryTest {
     @Test
     void noRankRegistersMemoryIfOneOfThemHasTooLittle() throws Exception {
         List<RankProfile> profiles = IntStream.range(0, 2)
-                .mapToObj(r -> new RankProfile(r, "h", "h", 1 + r, Device.HOST, Map.of(), Map.of()))
+                .mapToObj(
+                        r -> RankProfile.builder(r, "h", Device.HOST).pid(1 + r).build())
                 .toList();
         GroupPlan plan = GroupPlan.of(profiles, List.of(local(0), mapped(0), mapped(1), local(1)));
         List<Bootstrap> both = Bootstrap.inProcess(2);
@@ -159,7 +160,7 @@ final class GroupMemoryTest {
         public void close() {}
     }
 
-    private final class LoudDevice implements EpDevice {
+    private final class LoudDevice implements EngineDevice {
         private final HostDevice host = new HostDevice();
         private boolean full;
 
@@ -175,18 +176,10 @@ final class GroupMemoryTest {
             }
             DeviceAllocation allocation = host.allocate(bytes);
             events.add("allocated");
-            return new DeviceAllocation() {
-                @Override
-                public DeviceMemory memory() {
-                    return allocation.memory();
-                }
-
-                @Override
-                public void close() {
-                    events.add("freed");
-                    allocation.close();
-                }
-            };
+            return new DeviceAllocation(allocation.memory(), () -> {
+                events.add("freed");
+                allocation.close();
+            });
         }
 
         @Override
@@ -207,11 +200,6 @@ final class GroupMemoryTest {
         @Override
         public ByteBuffer view(DeviceMemory memory) {
             return host.view(memory);
-        }
-
-        @Override
-        public EpEvent record(long stream) {
-            return host.record(stream);
         }
 
         @Override

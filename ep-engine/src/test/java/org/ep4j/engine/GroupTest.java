@@ -46,7 +46,10 @@ final class GroupTest {
         List<RankProfile> profiles = new ArrayList<>();
         List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < RANKS; from++) {
-            profiles.add(new RankProfile(from, "h", "host-" + from, 1 + from, Device.HOST, Map.of(), Map.of()));
+            profiles.add(RankProfile.builder(from, "h", Device.HOST)
+                    .hostName("host-" + from)
+                    .pid(1 + from)
+                    .build());
             for (int to = 0; to < RANKS; to++) {
                 paths.add(
                         from == to

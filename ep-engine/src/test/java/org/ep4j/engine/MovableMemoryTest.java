@@ -30,7 +30,7 @@ final class MovableMemoryTest {
     void aMoveThatFailsGivesBackTheFreshMemoryAndKeepsTheOneInUse() {
         Bootstrap alone = Bootstrap.inProcess(1).get(0);
         GroupPlan plan = GroupPlan.of(
-                List.of(new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of())),
+                List.of(RankProfile.builder(0, "h", Device.HOST).pid(1).build()),
                 List.of(EpPath.builder(0, 0, "local", EpPath.Kind.LOCAL).build()));
         MemoryMaker maker = new MemoryMaker(new HostDevice(), new OpenBackends(Map.of()), new UsablePaths(plan, 0));
         ControlSlots.Memory control =

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.function.BiFunction;
 import org.ep4j.Device;
 import org.ep4j.EpPath;
@@ -50,7 +49,10 @@ class UsablePathsTest {
         List<RankProfile> profiles = new ArrayList<>();
         List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < ranks; from++) {
-            profiles.add(new RankProfile(from, "host-id", "host", 1, new Device(device, from), Map.of(), Map.of()));
+            profiles.add(RankProfile.builder(from, "host-id", new Device(device, from))
+                    .hostName("host")
+                    .pid(1)
+                    .build());
             for (int to = 0; to < ranks; to++) {
                 EpPath.Kind kind = from == to ? EpPath.Kind.LOCAL : kinds.apply(from, to);
                 String backend = kind.name().toLowerCase(Locale.ROOT);

@@ -11,9 +11,7 @@ import java.util.function.Function;
 import org.ep4j.EpPath;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Rejection.Cause;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.RankProfile;
 
 /**
@@ -42,7 +40,7 @@ final class Chooser {
      *
      * @param preference the user's, a lower number goes first
      */
-    record Scored(String id, PathOffer offer, int preference, double micros) {}
+    record Scored(String id, Offer offer, int preference, double micros) {}
 
     /**
      * What backends offer for a kind of pairs.
@@ -68,14 +66,15 @@ final class Chooser {
                 continue;
             }
             Offer offer = nics.narrow(candidate.offer().apply(from, to));
-            if (offer instanceof PathOffer path) {
-                impossible(path.kind(), from, to)
+            if (offer.isPath()) {
+                impossible(offer.kind(), from, to)
                         .ifPresentOrElse(
                                 why -> rejected.add(new Rejection(id, Cause.TEXT, why)),
-                                () -> scored.add(new Scored(id, path, choice.preference(id), objective.micros(path))));
-            } else if (offer instanceof NoPath none) {
-                String remedy = none.remedy().isEmpty() ? "" : " (" + none.remedy() + ")";
-                rejected.add(new Rejection(id, Cause.TEXT, none.reason() + remedy));
+                                () -> scored.add(
+                                        new Scored(id, offer, choice.preference(id), objective.micros(offer))));
+            } else {
+                String remedy = offer.remedy().isEmpty() ? "" : " (" + offer.remedy() + ")";
+                rejected.add(new Rejection(id, Cause.TEXT, offer.reason() + remedy));
             }
         }
         scored.sort(Comparator.comparing(this::comesLast)

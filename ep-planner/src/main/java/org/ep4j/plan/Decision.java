@@ -2,7 +2,7 @@ package org.ep4j.plan;
 
 import java.util.List;
 import org.ep4j.EpPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 
 /**
  * What was decided for pairs of ranks of one kind.
@@ -12,13 +12,18 @@ import org.ep4j.spi.PathOffer;
  * @param rejected the others, with reasons
  * @param lanes lanes of such a pair; 0 when they are to be computed
  */
-record Decision(String backend, PathOffer offer, List<Rejection> rejected, int lanes) {
+record Decision(String backend, Offer offer, List<Rejection> rejected, int lanes) {
     /** A rank's own memory: no estimate matters, and none is compared. */
-    static final Decision LOCAL =
-            new Decision(Planner.LOCAL, new PathOffer(EpPath.Kind.LOCAL, 1000, 0.1, List.of()), List.of());
+    static final Decision LOCAL = new Decision(
+            Planner.LOCAL,
+            Offer.path(EpPath.Kind.LOCAL)
+                    .gigabytesPerSecond(1000)
+                    .latencyMicros(0.1)
+                    .build(),
+            List.of());
 
     /** A decision with computed lanes. */
-    Decision(String backend, PathOffer offer, List<Rejection> rejected) {
+    Decision(String backend, Offer offer, List<Rejection> rejected) {
         this(backend, offer, rejected, 0);
     }
 
@@ -33,6 +38,6 @@ record Decision(String backend, PathOffer offer, List<Rejection> rejected, int l
 
     /** The same without names of NICs, which differ between like GPUs. */
     Decision withoutNics() {
-        return new Decision(backend, offer.withNics(List.of()), rejected, lanes);
+        return new Decision(backend, offer.toBuilder().nics(List.of()).build(), rejected, lanes);
     }
 }

@@ -8,7 +8,7 @@ import org.ep4j.EpPath;
 import org.ep4j.plan.NicAssignment.Share;
 import org.ep4j.plan.PairKinds.Kind;
 import org.ep4j.plan.Rejection.Cause;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 
 /** Makes a plan from a table of paths. */
@@ -71,8 +71,12 @@ final class GivenPlan {
                             : new Rejection(text.substring(0, colon), Cause.TEXT, text.substring(colon + 2));
                 })
                 .toList();
-        PathOffer offer = new PathOffer(
-                path.kind(), path.gigabytesPerSecond(), path.latencyMicros(), path.offeredNics(), path.staged());
+        Offer offer = Offer.path(path.kind())
+                .gigabytesPerSecond(path.gigabytesPerSecond())
+                .latencyMicros(path.latencyMicros())
+                .nics(path.offeredNics())
+                .staged(path.staged())
+                .build();
         return new Decision(path.backend(), offer, rejected, path.lanes());
     }
 }

@@ -22,7 +22,7 @@ import org.ep4j.EpPath;
 import org.ep4j.EpPlan;
 import org.ep4j.plan.NicAssignment.Share;
 import org.ep4j.plan.PairKinds.Kind;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 
 /**
@@ -77,8 +77,8 @@ public final class GroupPlan implements EpPlan {
     }
 
     /**
-     * Creates a plan from given paths instead of computing them, for tests and tools. The {@link PathOffer#flow} and
-     * {@link PathOffer#sharers} of an offer are not part of its path: in a given plan they are empty and 1.
+     * Creates a plan from given paths instead of computing them, for tests and tools. The {@link Offer#flow} and
+     * {@link Offer#sharers} of an offer are not part of its path: in a given plan they are empty and 1.
      *
      * @param profiles what the ranks reported, in rank order
      * @param paths path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; a rank's paths over one
@@ -125,7 +125,7 @@ public final class GroupPlan implements EpPlan {
     @Override
     public EpPath path(int from, int to) {
         Decision decision = decision(from, to);
-        PathOffer offer = decision.offer();
+        Offer offer = decision.offer();
         List<String> nics = nics(from, decision);
         return EpPath.builder(from, to, decision.backend(), offer.kind())
                 .nics(nics)
@@ -139,7 +139,7 @@ public final class GroupPlan implements EpPlan {
     }
 
     /** The offer behind the {@link #path} between two ranks. */
-    public PathOffer offer(int from, int to) {
+    public Offer offer(int from, int to) {
         return decision(from, to).offer();
     }
 

@@ -12,9 +12,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.config.NicMap;
 import org.ep4j.config.NicPattern;
 import org.ep4j.config.PortName;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
@@ -95,28 +93,28 @@ final class NicSelection {
             Map<Integer, PortObstacle> obstacles = new TreeMap<>(nic.obstacles());
             obstacles.keySet().removeIf(port -> !allows(new PortName(nic.name(), port)));
             if (isPortless(nic) ? allows(new PortName(nic.name(), 1)) : !ports.isEmpty() || !obstacles.isEmpty()) {
-                nics.add(nic.withPorts(ports, obstacles));
+                nics.add(nic.toBuilder().ports(ports).obstacles(obstacles).build());
             }
         }
-        return all.withNics(nics);
+        return all.toBuilder().nics(nics).build();
     }
 
     /** An offer with the NIC ports that the rank may use; no path when none is left. */
     Offer narrow(Offer offer) {
-        if (!(offer instanceof PathOffer path) || path.nics().isEmpty() || choice.equals(NicChoice.AUTO)) {
+        if (!offer.isPath() || offer.nics().isEmpty() || choice.equals(NicChoice.AUTO)) {
             return offer;
         }
-        List<String> allowed = path.nics().stream()
+        List<String> allowed = offer.nics().stream()
                 .filter(name -> allows(PortName.parse(name)))
                 .sorted(Comparator.comparingInt(name -> place(PortName.parse(name))))
                 .toList();
         if (allowed.isEmpty()) {
-            return new NoPath(
-                    "the settings exclude all usable ports (" + String.join(", ", path.nics()) + "): "
+            return Offer.none(
+                    "the settings exclude all usable ports (" + String.join(", ", offer.nics()) + "): "
                             + choice.settings(),
                     "change the settings, or use another backend");
         }
-        return path.withNics(allowed);
+        return offer.toBuilder().nics(allowed).build();
     }
 
     private boolean allows(PortName port) {

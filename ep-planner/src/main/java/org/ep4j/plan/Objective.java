@@ -3,11 +3,11 @@ package org.ep4j.plan;
 import java.util.Locale;
 import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 
 /**
  * The message size that paths are chosen for. The cost of an offer is the time of one message: its latency, and its
- * bytes over {@link PathOffer#sharedGigabytesPerSecond}. Offers that take a detour through host memory are compared
+ * bytes over {@link Offer#sharedGigabytesPerSecond}. Offers that take a detour through host memory are compared
  * with each other alone, and taken where there is no other: the detour costs memory and threads that no time of a
  * message shows.
  */
@@ -42,8 +42,12 @@ public enum Objective {
         return unit;
     }
 
-    /** Estimated time in microseconds that a message of this objective's size takes over a path. */
-    public double micros(PathOffer offer) {
+    /**
+     * Estimated time in microseconds that a message of this objective's size takes over a path.
+     *
+     * @throws IllegalStateException when the offer is no path
+     */
+    public double micros(Offer offer) {
         return offer.latencyMicros() + bytes / (offer.sharedGigabytesPerSecond() * 1e3);
     }
 

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.ep4j.EpPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 
 /** A plan for people. Large plans are folded: like hosts once, like ranks of a host once, like pairs once. */
@@ -151,7 +151,7 @@ final class PlanText {
 
     private String path(Decision decision) {
         EpPath path = example(decision);
-        PathOffer offer = decision.offer();
+        Offer offer = decision.offer();
         StringBuilder line = new StringBuilder(String.format(
                 Locale.ROOT,
                 "%-14s %-13s path est. %.0f GB/s, %.1f us",

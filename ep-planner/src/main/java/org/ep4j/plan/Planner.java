@@ -72,8 +72,10 @@ public final class Planner {
         for (RankProfile profile : profiles) {
             Map<String, BackendProfile> found = new TreeMap<>();
             profile.backends().forEach((id, backend) -> found.put(id, backends.computeIfAbsent(backend, same -> same)));
-            shared.add(profile.withLocality(localities.computeIfAbsent(profile.locality(), same -> same))
-                    .withBackends(found));
+            shared.add(profile.toBuilder()
+                    .locality(localities.computeIfAbsent(profile.locality(), same -> same))
+                    .backends(found)
+                    .build());
         }
         return shared;
     }
@@ -118,6 +120,6 @@ public final class Planner {
     }
 
     private static RankProfile narrow(RankProfile profile, NicSelection nics) {
-        return profile.withLocality(nics.locality());
+        return profile.toBuilder().locality(nics.locality()).build();
     }
 }

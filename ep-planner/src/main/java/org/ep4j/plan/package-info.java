@@ -1,6 +1,7 @@
 /**
  * For tools and engines: computes the path of every pair of ranks from their profiles, by a pure function ({@link
- * Planner}); the plan with all that planning knows ({@link GroupPlan}); and checks of settings.
+ * Planner}); the plan with all that planning knows ({@link GroupPlan}); profiles and other records as the bytes that ranks
+ * exchange ({@link ProfileCodec}, {@link RecordCodec}); and checks of settings.
  */
 @NullMarked
 package org.ep4j.plan;

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
@@ -18,7 +17,10 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 class GroupPlanTest {
     private static RankProfile profile(int rank, String host) {
-        return new RankProfile(rank, host, "name-" + host, 10 + rank, Device.HOST, Map.of(), Map.of());
+        return RankProfile.builder(rank, host, Device.HOST)
+                .hostName("name-" + host)
+                .pid(10 + rank)
+                .build();
     }
 
     private static GroupPlan plan(int ranks, boolean mixed) {

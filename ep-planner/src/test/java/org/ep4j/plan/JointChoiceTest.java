@@ -18,9 +18,7 @@ import org.ep4j.Device;
 import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.Planner.Candidate;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.testing.ForAll;
@@ -44,44 +42,51 @@ final class JointChoiceTest {
     /** A GPU that offers can tell from those with other numbers. */
     private static RankProfile rank(int rank, int number, String device) {
         Map<String, BackendProfile> backends = new TreeMap<>();
-        IDS.forEach(id -> backends.put(id, new BackendProfile(true, "", Map.of("number", Integer.toString(number)))));
-        return new RankProfile(rank, "host-" + rank, "host-" + rank, 1, Device.parse(device), backends, Map.of());
+        IDS.forEach(id -> backends.put(id, BackendProfile.of(Map.of("number", Integer.toString(number)), Map.of())));
+        return RankProfile.builder(rank, "host-" + rank, Device.parse(device))
+                .pid(1)
+                .backends(backends)
+                .build();
     }
 
     private static int number(RankProfile profile) {
         return Integer.parseInt(profile.facts("map").getOrDefault("number", ""));
     }
 
-    private static GroupPlan plan(int ranks, BiFunction<Integer, Integer, Map<String, PathOffer>> offers) {
+    private static GroupPlan plan(int ranks, BiFunction<Integer, Integer, Map<String, Offer>> offers) {
         return plan(ranks, 1, offers);
     }
 
     /** With so many ranks of each number. */
-    private static GroupPlan plan(int ranks, int each, BiFunction<Integer, Integer, Map<String, PathOffer>> offers) {
+    private static GroupPlan plan(int ranks, int each, BiFunction<Integer, Integer, Map<String, Offer>> offers) {
         List<RankProfile> profiles = IntStream.range(0, ranks)
                 .mapToObj(r -> rank(r, r / each, "cuda:0"))
                 .toList();
         return Planner.plan(profiles, candidates(offers), BackendChoice.AUTO);
     }
 
-    private static List<Candidate> candidates(BiFunction<Integer, Integer, Map<String, PathOffer>> offers) {
+    private static List<Candidate> candidates(BiFunction<Integer, Integer, Map<String, Offer>> offers) {
         return IDS.stream()
                 .map(id -> new Candidate(
                         id,
-                        (a, b) -> Optional.<Offer>ofNullable(
+                        (a, b) -> Optional.ofNullable(
                                         offers.apply(number(a), number(b)).get(id))
-                                .orElse(new NoPath("no link", ""))))
+                                .orElse(Offer.none("no link", ""))))
                 .toList();
     }
 
-    private static PathOffer path(EpPath.Kind kind, double micros) {
-        return new PathOffer(kind, 1000, micros, kind == EpPath.Kind.MAPPED ? List.of() : List.of("nic0:1"));
+    private static Offer path(EpPath.Kind kind, double micros) {
+        return Offer.path(kind)
+                .gigabytesPerSecond(1000)
+                .latencyMicros(micros)
+                .nics(kind == EpPath.Kind.MAPPED ? List.of() : List.of("nic0:1"))
+                .build();
     }
 
-    private static Map<String, PathOffer> offers(long seed, int from, int to) {
+    private static Map<String, Offer> offers(long seed, int from, int to) {
         Random random = new Random(seed * 1_000_003 + from * 31L + to * 1009L);
         random.nextInt();
-        Map<String, PathOffer> all = new TreeMap<>();
+        Map<String, Offer> all = new TreeMap<>();
         for (int i = 0; i < IDS.size(); i++) {
             if (random.nextInt(4) > 0) {
                 all.put(IDS.get(i), path(KINDS.get(random.nextInt(KINDS.size())), 1 + random.nextInt(20)));
@@ -136,7 +141,7 @@ final class JointChoiceTest {
             Set<EpPath.Kind> ways = EnumSet.noneOf(EpPath.Kind.class);
             Set<String> mapped = new HashSet<>();
             for (int to = 0; to < ranks; to++) {
-                PathOffer offer = plan.offer(from, to);
+                Offer offer = plan.offer(from, to);
                 assertThat(plan.pathKind(to, from)).isEqualTo(offer.kind());
                 if (from != to) {
                     ways.add(offer.kind());
@@ -159,7 +164,7 @@ final class JointChoiceTest {
     }
 
     /** GPU 2 has no NIC that reaches its memory. */
-    private static Map<String, PathOffer> partly(int from, int to) {
+    private static Map<String, Offer> partly(int from, int to) {
         return from == 2 || to == 2
                 ? Map.of("rdma", path(EpPath.Kind.HOST_POSTED, 20))
                 : Map.of("gin", path(EpPath.Kind.DEVICE_POSTED, 5), "rdma", path(EpPath.Kind.HOST_POSTED, 20));

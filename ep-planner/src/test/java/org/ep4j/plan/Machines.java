@@ -3,14 +3,11 @@ package org.ep4j.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.IntFunction;
 import org.ep4j.Device;
 import org.ep4j.EpPath;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.topology.Distance;
@@ -35,27 +32,27 @@ final class Machines {
 
     /** A NIC with one port in a network that no router joins to others. */
     static NicReach nic(String name, PathType type, String network) {
-        return new NicReach(
-                name,
-                NicFamily.MLX5,
-                name,
-                new Distance(type, 48, 3),
-                Optional.empty(),
-                List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 400, network)));
+        return NicReach.builder(name, NicFamily.MLX5, new Distance(type, 48, 3))
+                .ports(List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 400, network)))
+                .build();
     }
 
     static NicReach nic(String name, String card, PathType type, double gigabits, double way) {
-        return new NicReach(
-                name,
-                NicFamily.MLX5,
-                card,
-                new Distance(type, way, 3),
-                Optional.empty(),
-                List.of(new NicReach.Port(1, LinkLayer.INFINIBAND, gigabits)));
+        return NicReach.builder(name, NicFamily.MLX5, new Distance(type, way, 3))
+                .card(card)
+                .ports(List.of(new NicReach.Port(1, LinkLayer.INFINIBAND, gigabits)))
+                .build();
     }
 
     static Locality gpu(int index, List<NicReach> nics) {
-        return new Locality(index, GpuVendor.NVIDIA, "sm_90", 0, 8, List.of(), nics);
+        return Locality.builder()
+                .gpu(index)
+                .vendor(GpuVendor.NVIDIA)
+                .architecture("sm_90")
+                .numa(0)
+                .gpus(8)
+                .nics(nics)
+                .build();
     }
 
     /** GPU {@code i} is nearest to NICs {@code i * each ...}; all others are far. */
@@ -69,10 +66,16 @@ final class Machines {
 
     static RankProfile rank(int rank, String host, Locality locality, Map<String, String> settings) {
         Map<String, BackendProfile> backends = new TreeMap<>();
-        backends.put(MAPPED, new BackendProfile(true, "", Map.of(), Map.of("boot", "boot of " + host)));
-        backends.put(POSTED, new BackendProfile(true, "", Map.of("atomics", "yes"), Map.of("fabric", "one")));
-        Device device = locality.gpu() < 0 ? Device.HOST : new Device("cuda", locality.gpu());
-        return new RankProfile(rank, host, "name-" + host, 1000 + rank, device, locality, "", backends, settings);
+        backends.put(MAPPED, BackendProfile.of(Map.of(), Map.of("boot", "boot of " + host)));
+        backends.put(POSTED, BackendProfile.of(Map.of("atomics", "yes"), Map.of("fabric", "one")));
+        Device device = locality.gpu() < 0 ? Device.HOST : Device.cuda(locality.gpu());
+        return RankProfile.builder(rank, host, device)
+                .hostName("name-" + host)
+                .pid(1000 + rank)
+                .locality(locality)
+                .backends(backends)
+                .settings(settings)
+                .build();
     }
 
     /** Hosts with the given numbers of ranks, rank {@code i} of a host on GPU {@code i}. */
@@ -90,8 +93,11 @@ final class Machines {
         return new Planner.Candidate(
                 MAPPED,
                 (from, to) -> same(MAPPED, "boot", from, to)
-                        ? new PathOffer(EpPath.Kind.MAPPED, 300, 1, List.of())
-                        : new NoPath("another host", "take a network backend"));
+                        ? Offer.path(EpPath.Kind.MAPPED)
+                                .gigabytesPerSecond(300)
+                                .latencyMicros(1)
+                                .build()
+                        : Offer.none("another host", "take a network backend"));
     }
 
     /** Offers every NIC, in whatever order the locality lists them. */
@@ -102,8 +108,12 @@ final class Machines {
     private static Offer post(RankProfile from, RankProfile to) {
         List<String> nics = ports(from);
         return nics.isEmpty() || ports(to).isEmpty()
-                ? new NoPath("no NIC", "add one")
-                : new PathOffer(EpPath.Kind.HOST_POSTED, 40, 5, nics);
+                ? Offer.none("no NIC", "add one")
+                : Offer.path(EpPath.Kind.HOST_POSTED)
+                        .gigabytesPerSecond(40)
+                        .latencyMicros(5)
+                        .nics(nics)
+                        .build();
     }
 
     private static List<String> ports(RankProfile profile) {

@@ -278,14 +278,10 @@ class NicAssignmentTest {
 
     @Test
     void ranksOfTheHostDeviceShareEvenly() {
-        Locality host = new Locality(
-                -1,
-                org.ep4j.topology.GpuVendor.OTHER,
-                "",
-                0,
-                0,
-                List.of(),
-                List.of(Machines.nic("mlx5_0", PathType.PHB), Machines.nic("mlx5_1", PathType.PHB)));
+        Locality host = Locality.builder()
+                .numa(0)
+                .nics(List.of(Machines.nic("mlx5_0", PathType.PHB), Machines.nic("mlx5_1", PathType.PHB)))
+                .build();
         List<List<String>> ports = ports(Collections.nCopies(64, request(host)));
         assertThat(ports.subList(0, 32)).containsOnly(List.of("mlx5_0:1"));
         assertThat(ports.subList(32, 64)).containsOnly(List.of("mlx5_1:1"));

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Locality;
@@ -19,13 +18,9 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class NicNetworkTest {
     private static NicReach nic(String name, LinkLayer layer, PathType type, double gigabits) {
-        return new NicReach(
-                name,
-                NicFamily.MLX5,
-                name,
-                new Distance(type, 96, 3),
-                Optional.empty(),
-                List.of(new NicReach.Port(1, layer, gigabits)));
+        return NicReach.builder(name, NicFamily.MLX5, new Distance(type, 96, 3))
+                .ports(List.of(new NicReach.Port(1, layer, gigabits)))
+                .build();
     }
 
     private static Locality around(int gpu, PathType infiniBand, PathType ethernet, double ethernetGigabits) {

@@ -10,7 +10,7 @@ import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.topology.Locality;
@@ -100,16 +100,13 @@ class NicSelectionTest {
     @Test
     void aPortThatCannotBeUsedIsLeftToTheBackendsThatNeedOne() {
         NicReach near = Machines.nic("mlx5_0", PathType.PIX, "");
-        NicReach down = new NicReach(
-                "mlx5_1",
-                near.family(),
-                near.card(),
-                "mlx5_1",
-                near.distance(),
-                near.gpuDirect(),
-                List.of(),
-                Map.of(1, PortObstacle.DOWN, 2, PortObstacle.LINK_LOCAL));
-        RankProfile profile = twoHosts(Map.of()).get(2).withLocality(Machines.gpu(0, List.of(near, down)));
+        NicReach down = NicReach.builder("mlx5_1", near.family(), near.distance())
+                .card(near.card())
+                .obstacles(Map.of(1, PortObstacle.DOWN, 2, PortObstacle.LINK_LOCAL))
+                .build();
+        RankProfile profile = twoHosts(Map.of()).get(2).toBuilder()
+                .locality(Machines.gpu(0, List.of(near, down)))
+                .build();
 
         Locality selected =
                 NicSelection.of(profile, new NicChoice("0:mlx5_1:1", "", "")).locality();
@@ -161,24 +158,29 @@ class NicSelectionTest {
     void wishesAreAppliedToOffersAlsoWhereTheMachineIsUnknown() {
         List<RankProfile> profiles = new ArrayList<>();
         for (int rank = 0; rank < 2; rank++) {
-            profiles.add(new RankProfile(
-                    rank,
-                    "h" + rank,
-                    "h" + rank,
-                    1,
-                    new Device("cuda", rank),
-                    Locality.UNKNOWN,
-                    "",
-                    Map.of("rdma", new BackendProfile(true, "", Map.of())),
-                    Map.of("ep.nic.map", "0:mlx5_0,1:mlx5_1:1")));
+            profiles.add(RankProfile.builder(rank, "h" + rank, Device.cuda(rank))
+                    .pid(1)
+                    .backends(Map.of("rdma", BackendProfile.of(Map.of(), Map.of())))
+                    .settings(Map.of("ep.nic.map", "0:mlx5_0,1:mlx5_1:1"))
+                    .build());
         }
         Planner.Candidate rdma = new Planner.Candidate(
-                "rdma", (a, b) -> new PathOffer(EpPath.Kind.HOST_POSTED, 10, 5, List.of("mlx5_0:1", "mlx5_1:1")));
+                "rdma",
+                (a, b) -> Offer.path(EpPath.Kind.HOST_POSTED)
+                        .gigabytesPerSecond(10)
+                        .latencyMicros(5)
+                        .nics(List.of("mlx5_0:1", "mlx5_1:1"))
+                        .build());
         GroupPlan plan = Planner.plan(profiles, List.of(rdma), PlanOptions.AUTO);
         assertThat(plan.nics(0)).containsExactly("mlx5_0:1");
         assertThat(plan.nics(1)).containsExactly("mlx5_1:1");
         Planner.Candidate other = new Planner.Candidate(
-                "rdma", (a, b) -> new PathOffer(EpPath.Kind.HOST_POSTED, 10, 5, List.of("bnxt_re0:1")));
+                "rdma",
+                (a, b) -> Offer.path(EpPath.Kind.HOST_POSTED)
+                        .gigabytesPerSecond(10)
+                        .latencyMicros(5)
+                        .nics(List.of("bnxt_re0:1"))
+                        .build());
         assertThatThrownBy(() -> Planner.plan(profiles, List.of(other), PlanOptions.AUTO))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining(
@@ -187,14 +189,11 @@ class NicSelectionTest {
 
     @Test
     void ranksWithoutGpuAreNotBoundByAMapOfGpus() {
-        Locality host = new Locality(
-                -1,
-                org.ep4j.topology.GpuVendor.OTHER,
-                "",
-                0,
-                2,
-                List.of(),
-                Machines.ownNics(0, 2, 1).nics());
+        Locality host = Locality.builder()
+                .numa(0)
+                .gpus(2)
+                .nics(Machines.ownNics(0, 2, 1).nics())
+                .build();
         List<RankProfile> profiles = List.of(
                 Machines.rank(0, "h0", host, Map.of("ep.nic.map", "0:mlx5_1,1:mlx5_1")),
                 Machines.rank(1, "h1", host, Map.of()));

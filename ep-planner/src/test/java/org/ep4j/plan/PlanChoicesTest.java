@@ -16,8 +16,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.plan.GroupPlan.PairGroup;
 import org.ep4j.plan.Planner.Candidate;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.NoPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
@@ -27,10 +26,18 @@ import org.junit.jupiter.api.Test;
 /** What decides between offers, how many lanes there are, and how large plans read. */
 @Tag("verify")
 class PlanChoicesTest {
-    private static final Candidate QUICK =
-            new Candidate("ipc", (a, b) -> new PathOffer(EpPath.Kind.MAPPED, 10, 1, List.of()));
-    private static final Candidate WIDE =
-            new Candidate("rdma", (a, b) -> new PathOffer(EpPath.Kind.MAPPED, 100, 2, List.of()));
+    private static final Candidate QUICK = new Candidate(
+            "ipc",
+            (a, b) -> Offer.path(EpPath.Kind.MAPPED)
+                    .gigabytesPerSecond(10)
+                    .latencyMicros(1)
+                    .build());
+    private static final Candidate WIDE = new Candidate(
+            "rdma",
+            (a, b) -> Offer.path(EpPath.Kind.MAPPED)
+                    .gigabytesPerSecond(100)
+                    .latencyMicros(2)
+                    .build());
 
     private static List<RankProfile> two() {
         return Machines.hosts(List.of(2), gpu -> Machines.ownNics(gpu, 2, 1));
@@ -57,8 +64,13 @@ class PlanChoicesTest {
 
     @Test
     void aStagedPathIsTakenWhenNothingBetterIsThereOrItIsPreferred() {
-        Candidate staged =
-                new Candidate("ipc", (a, b) -> new PathOffer(EpPath.Kind.HOST_POSTED, 1000, 0.1, List.of(), true));
+        Candidate staged = new Candidate(
+                "ipc",
+                (a, b) -> Offer.path(EpPath.Kind.HOST_POSTED)
+                        .gigabytesPerSecond(1000)
+                        .latencyMicros(0.1)
+                        .staged(true)
+                        .build());
         GroupPlan other = plan(Objective.BALANCED, "", staged, WIDE);
         assertThat(other.path(0, 1).backend()).isEqualTo("rdma");
         assertThat(other.path(0, 1).rejected())
@@ -75,12 +87,20 @@ class PlanChoicesTest {
     @Test
     void postedPathsAreTakenWhereAPlanIsNotToBeHybrid() {
         Candidate posting = new Candidate(
-                Machines.POSTED, (a, b) -> new PathOffer(EpPath.Kind.HOST_POSTED, 1, 50, List.of(), true));
+                Machines.POSTED,
+                (a, b) -> Offer.path(EpPath.Kind.HOST_POSTED)
+                        .gigabytesPerSecond(1)
+                        .latencyMicros(50)
+                        .staged(true)
+                        .build());
         Candidate inside = new Candidate(
                 "ipc",
                 (a, b) -> a.hostId().equals(b.hostId())
-                        ? new PathOffer(EpPath.Kind.MAPPED, 300, 1, List.of())
-                        : new NoPath("another host", ""));
+                        ? Offer.path(EpPath.Kind.MAPPED)
+                                .gigabytesPerSecond(300)
+                                .latencyMicros(1)
+                                .build()
+                        : Offer.none("another host", ""));
         List<RankProfile> profiles = Machines.hosts(List.of(2, 2), gpu -> Machines.ownNics(gpu, 2, 1));
         BackendChoice prefer = new BackendChoice(List.of(), List.of("ipc"), List.of());
         GroupPlan hybrid = Planner.plan(profiles, List.of(posting, inside), options(prefer, Map.of()));
@@ -174,14 +194,27 @@ class PlanChoicesTest {
         Check missing = Check.notApplicable("EP-X-001", "no AMD GPU", "");
         Check broken = Check.fail("EP-Y-001", "no driver", "install it");
         Map<String, BackendProfile> backends = Map.of(
-                "ipc", new BackendProfile(true, "", Map.of()),
+                "ipc", BackendProfile.of(Map.of(), Map.of()),
                 "rocm", BackendProfile.of(ProbeReport.builder().check(missing).build()),
                 "rdma", BackendProfile.of(ProbeReport.builder().check(broken).build()));
         List<RankProfile> profiles = List.of(
-                new RankProfile(0, "h", "name-h", 10, Device.HOST, backends, Map.of()),
-                new RankProfile(1, "h", "name-h", 11, Device.HOST, backends, Map.of()));
+                RankProfile.builder(0, "h", Device.HOST)
+                        .hostName("name-h")
+                        .pid(10)
+                        .backends(backends)
+                        .build(),
+                RankProfile.builder(1, "h", Device.HOST)
+                        .hostName("name-h")
+                        .pid(11)
+                        .backends(backends)
+                        .build());
         List<Planner.Candidate> candidates = Stream.of("ipc", "rdma", "rocm")
-                .map(id -> new Planner.Candidate(id, (a, b) -> new PathOffer(EpPath.Kind.MAPPED, 300, 1, List.of())))
+                .map(id -> new Planner.Candidate(
+                        id,
+                        (a, b) -> Offer.path(EpPath.Kind.MAPPED)
+                                .gigabytesPerSecond(300)
+                                .latencyMicros(1)
+                                .build()))
                 .toList();
         GroupPlan plan = Planner.plan(profiles, candidates, PlanOptions.AUTO);
         assertThat(plan.explain())
@@ -223,9 +256,7 @@ class PlanChoicesTest {
     @Test
     void manyLikeRanksOfOneHostAreOneLine() {
         List<RankProfile> profiles = Machines.hosts(
-                List.of(256),
-                i -> new org.ep4j.topology.Locality(
-                        -1, org.ep4j.topology.GpuVendor.OTHER, "", 0, 0, List.of(), List.of()));
+                List.of(256), i -> org.ep4j.topology.Locality.builder().numa(0).build());
         GroupPlan plan = Planner.plan(profiles, List.of(Machines.mapped()), PlanOptions.AUTO);
         assertThat(plan.explain()).isEqualTo("""
                         256 ranks on 1 host

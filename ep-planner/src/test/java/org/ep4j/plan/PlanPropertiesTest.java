@@ -16,9 +16,7 @@ import java.util.stream.IntStream;
 import org.ep4j.EpPath;
 import org.ep4j.plan.GroupPlan.PairGroup;
 import org.ep4j.plan.Planner.Candidate;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.testing.ForAll;
@@ -42,21 +40,15 @@ class PlanPropertiesTest {
             for (int i = 1 + random.nextInt(5); i > 0; i--) {
                 Locality locality = Machines.ownNics(i % 3, 3, each);
                 Map<String, BackendProfile> backends = new TreeMap<>();
-                backends.put(
-                        "ipc", new BackendProfile(true, "", Map.of(), Map.of("boot", "b" + host, "volume", volume)));
-                backends.put("rdma", new BackendProfile(!noRdma, noRdma ? "no driver" : "", Map.of("nics", "" + each)));
-                backends.put("tcp", new BackendProfile(true, "", Map.of()));
+                backends.put("ipc", BackendProfile.of(Map.of(), Map.of("boot", "b" + host, "volume", volume)));
+                BackendProfile rdma = BackendProfile.of(Map.of("nics", "" + each), Map.of());
+                backends.put("rdma", noRdma ? rdma.unusable("no driver", false) : rdma);
+                backends.put("tcp", BackendProfile.of(Map.of(), Map.of()));
                 RankProfile rank = Machines.rank(profiles.size(), "h" + host, locality, Map.of());
-                profiles.add(new RankProfile(
-                        rank.rank(),
-                        rank.hostId(),
-                        rank.hostName(),
-                        rank.pid(),
-                        rank.device(),
-                        locality,
-                        domain ? "domain" + host / 2 : "",
-                        backends,
-                        Map.of()));
+                profiles.add(rank.toBuilder()
+                        .domain(domain ? "domain" + host / 2 : "")
+                        .backends(backends)
+                        .build());
             }
         }
         return profiles;
@@ -67,25 +59,36 @@ class PlanPropertiesTest {
         boolean domain = !from.domain().isEmpty() && from.domain().equals(to.domain());
         boolean volume = from.identity("ipc").equals(to.identity("ipc"));
         return host || domain
-                ? new PathOffer(EpPath.Kind.MAPPED, volume ? 300 : 200, 1, List.of())
-                : new NoPath("no shared memory", "");
+                ? Offer.path(EpPath.Kind.MAPPED)
+                        .gigabytesPerSecond(volume ? 300 : 200)
+                        .latencyMicros(1)
+                        .build()
+                : Offer.none("no shared memory", "");
     }
 
     private static Offer rdma(RankProfile from, RankProfile to) {
         double rate = 10
                 * Math.min(from.locality().nics().size(), to.locality().nics().size());
-        return new PathOffer(
-                EpPath.Kind.HOST_POSTED,
-                rate,
-                4,
-                from.locality().nics().stream().map(nic -> nic.name() + ":1").toList());
+        return Offer.path(EpPath.Kind.HOST_POSTED)
+                .gigabytesPerSecond(rate)
+                .latencyMicros(4)
+                .nics(from.locality().nics().stream()
+                        .map(nic -> nic.name() + ":1")
+                        .toList())
+                .build();
     }
 
     private static List<Candidate> candidates() {
         return new ArrayList<>(List.of(
                 new Candidate("ipc", PlanPropertiesTest::ipc),
                 new Candidate("rdma", PlanPropertiesTest::rdma),
-                new Candidate("tcp", (a, b) -> new PathOffer(EpPath.Kind.HOST_POSTED, 1, 40, List.of(), true))));
+                new Candidate(
+                        "tcp",
+                        (a, b) -> Offer.path(EpPath.Kind.HOST_POSTED)
+                                .gigabytesPerSecond(1)
+                                .latencyMicros(40)
+                                .staged(true)
+                                .build())));
     }
 
     private static GroupPlan plan(List<RankProfile> profiles) {
@@ -101,8 +104,8 @@ class PlanPropertiesTest {
             RankProfile to = profiles.get(path.to());
             if (from.equals(to)) {
                 assertThat(path.backend()).isEqualTo(Planner.LOCAL);
-            } else if (ipc(from, to) instanceof PathOffer mapped) {
-                assertThat(plan.offer(path.from(), path.to())).isEqualTo(mapped);
+            } else if (ipc(from, to).isPath()) {
+                assertThat(plan.offer(path.from(), path.to())).isEqualTo(ipc(from, to));
                 assertThat(path.lanes()).isEqualTo(1);
             } else if (usable(from) && usable(to)) {
                 assertThat(plan.offer(path.from(), path.to())).isEqualTo(rdma(from, to));
@@ -195,10 +198,10 @@ class PlanPropertiesTest {
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 6) int hosts) {
         List<RankProfile> profiles = group(seed, hosts);
         GroupPlan plan = plan(profiles);
-        List<byte[]> bytes = profiles.stream().map(RankProfile::encode).toList();
+        List<byte[]> bytes = profiles.stream().map(ProfileCodec::encode).toList();
         List<Candidate> shuffled = candidates();
         Collections.shuffle(shuffled, new Random(seed));
-        GroupPlan other = Planner.plan(bytes.stream().map(RankProfile::decode).toList(), shuffled, PlanOptions.AUTO);
+        GroupPlan other = Planner.plan(bytes.stream().map(ProfileCodec::decode).toList(), shuffled, PlanOptions.AUTO);
         assertThat(other).isEqualTo(plan).hasSameHashCodeAs(plan);
         assertThat(other.paths()).isEqualTo(plan.paths());
         assertThat(other.explain()).isEqualTo(plan.explain());
@@ -234,16 +237,14 @@ class PlanPropertiesTest {
             found.identity().forEach((fact, value) -> identity.put(fact, mirrored(value)));
             backends.put(id, found.withIdentity(identity));
         });
-        return new RankProfile(
-                profile.rank(),
-                mirrored(profile.hostId()),
-                "other",
-                profile.pid() + 7,
-                profile.device(),
-                profile.locality(),
-                mirrored(profile.domain()),
-                backends,
-                profile.settings());
+        return RankProfile.builder(profile.rank(), mirrored(profile.hostId()), profile.device())
+                .hostName("other")
+                .pid(profile.pid() + 7)
+                .locality(profile.locality())
+                .domain(mirrored(profile.domain()))
+                .backends(backends)
+                .settings(profile.settings())
+                .build();
     }
 
     private static String mirrored(String text) {

@@ -15,9 +15,7 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.Planner.Candidate;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.testing.ForAll;
@@ -34,33 +32,49 @@ class PlannerTest {
     /** A rank on a host, with every backend usable. */
     private static RankProfile rank(int rank, String host) {
         Map<String, BackendProfile> backends = new TreeMap<>();
-        IDS.forEach(id -> backends.put(id, new BackendProfile(true, "", Map.of())));
-        return new RankProfile(rank, host, host, 100 + rank, Device.HOST, backends, Map.of());
+        IDS.forEach(id -> backends.put(id, BackendProfile.of(Map.of(), Map.of())));
+        return RankProfile.builder(rank, host, Device.HOST)
+                .pid(100 + rank)
+                .backends(backends)
+                .build();
     }
 
     private static RankProfile without(RankProfile profile, String id, boolean present) {
         Map<String, BackendProfile> backends = new TreeMap<>(profile.backends());
         backends.remove(id);
         if (present) {
-            backends.put(id, new BackendProfile(false, "the driver is missing", Map.of()));
+            backends.put(id, BackendProfile.unusable("the driver is missing"));
         }
-        return profile.withBackends(backends);
+        return profile.toBuilder().backends(backends).build();
     }
 
     private static Candidate always(String id, double gigabytes, double micros) {
-        return new Candidate(id, (a, b) -> new PathOffer(EpPath.Kind.MAPPED, gigabytes, micros, List.of()));
+        return new Candidate(
+                id,
+                (a, b) -> Offer.path(EpPath.Kind.MAPPED)
+                        .gigabytesPerSecond(gigabytes)
+                        .latencyMicros(micros)
+                        .build());
     }
 
     private static Candidate network(String id, double gigabytes, double micros) {
-        return new Candidate(id, (a, b) -> new PathOffer(EpPath.Kind.HOST_POSTED, gigabytes, micros, List.of()));
+        return new Candidate(
+                id,
+                (a, b) -> Offer.path(EpPath.Kind.HOST_POSTED)
+                        .gigabytesPerSecond(gigabytes)
+                        .latencyMicros(micros)
+                        .build());
     }
 
     private static Candidate sameHost(String id, double gigabytes, double micros) {
         return new Candidate(
                 id,
                 (a, b) -> a.hostId().equals(b.hostId())
-                        ? new PathOffer(EpPath.Kind.MAPPED, gigabytes, micros, List.of())
-                        : new NoPath("another host", "use a network backend"));
+                        ? Offer.path(EpPath.Kind.MAPPED)
+                                .gigabytesPerSecond(gigabytes)
+                                .latencyMicros(micros)
+                                .build()
+                        : Offer.none("another host", "use a network backend"));
     }
 
     private static List<RankProfile> oneHost(int ranks) {
@@ -78,8 +92,11 @@ class PlannerTest {
     /** A rank that differs in a fact from those with another number. */
     private static RankProfile special(int rank, int number, String host) {
         Map<String, BackendProfile> backends = new TreeMap<>();
-        IDS.forEach(id -> backends.put(id, new BackendProfile(true, "", Map.of("number", Integer.toString(number)))));
-        return new RankProfile(rank, host, host, 100 + rank, Device.HOST, backends, Map.of());
+        IDS.forEach(id -> backends.put(id, BackendProfile.of(Map.of("number", Integer.toString(number)), Map.of())));
+        return RankProfile.builder(rank, host, Device.HOST)
+                .pid(100 + rank)
+                .backends(backends)
+                .build();
     }
 
     /** Offers that depend on nothing but facts, host and the backend, different from pair to pair. */
@@ -89,12 +106,12 @@ class PlannerTest {
         Random random = new Random(seed ^ id.hashCode() ^ a * 31L ^ b * 1009L);
         random.nextInt();
         return random.nextInt(4) == 0 && !id.equals("alpha")
-                ? new NoPath("no link", "")
-                : new PathOffer(
-                        EpPath.Kind.HOST_POSTED,
-                        1 + random.nextInt(3),
-                        1 + random.nextInt(3),
-                        List.of("nic" + random.nextInt(2)));
+                ? Offer.none("no link", "")
+                : Offer.path(EpPath.Kind.HOST_POSTED)
+                        .gigabytesPerSecond(1 + random.nextInt(3))
+                        .latencyMicros(1 + random.nextInt(3))
+                        .nics(List.of("nic" + random.nextInt(2)))
+                        .build();
     }
 
     @Property(tries = 200)
@@ -105,14 +122,15 @@ class PlannerTest {
         List<RankProfile> reported = IntStream.range(0, ranks)
                 .mapToObj(r -> special(r, r % 4, "h" + r % 2))
                 .toList();
-        List<byte[]> bytes = reported.stream().map(RankProfile::encode).toList();
+        List<byte[]> bytes = reported.stream().map(ProfileCodec::encode).toList();
         String prefer = String.join(",", preferred.stream().map(IDS::get).toList());
         List<GroupPlan> plans = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
             List<Candidate> candidates = new ArrayList<>();
             IDS.forEach(id -> candidates.add(new Candidate(id, (a, b) -> offer(seed, id, a, b))));
             Collections.shuffle(candidates, new Random(seed + rank));
-            List<RankProfile> profiles = bytes.stream().map(RankProfile::decode).toList();
+            List<RankProfile> profiles =
+                    bytes.stream().map(ProfileCodec::decode).toList();
             plans.add(Planner.plan(profiles, candidates, choice("", prefer, "")));
         }
         assertThat(plans).allSatisfy(plan -> {
@@ -138,11 +156,12 @@ class PlannerTest {
             }
             RankProfile from = profiles.get(path.from());
             RankProfile to = profiles.get(path.to());
-            if (offer(seed, "gamma", from, to) instanceof PathOffer) {
+            if (offer(seed, "gamma", from, to).isPath()) {
                 assertThat(path.backend()).isEqualTo("gamma");
             } else {
                 for (String id : IDS) {
-                    if (offer(seed, id, from, to) instanceof PathOffer other) {
+                    Offer other = offer(seed, id, from, to);
+                    if (other.isPath()) {
                         assertThat(cost(plan.offer(path.from(), path.to()))).isLessThanOrEqualTo(cost(other));
                         if (cost(plan.offer(path.from(), path.to())) == cost(other)) {
                             assertThat(path.backend()).isLessThanOrEqualTo(id);
@@ -154,7 +173,7 @@ class PlannerTest {
         }
     }
 
-    private static double cost(PathOffer offer) {
+    private static double cost(Offer offer) {
         return offer.latencyMicros() + 14336 / (offer.gigabytesPerSecond() * 1e3);
     }
 
@@ -257,7 +276,10 @@ class PlannerTest {
         List<String> asked = new ArrayList<>();
         Candidate alpha = new Candidate("alpha", (a, b) -> {
             asked.add(a.rank() + ">" + b.rank());
-            return new PathOffer(EpPath.Kind.MAPPED, 1, 1, List.of());
+            return Offer.path(EpPath.Kind.MAPPED)
+                    .gigabytesPerSecond(1)
+                    .latencyMicros(1)
+                    .build();
         });
         Planner.plan(
                 List.of(rank(0, "a"), rank(1, "a"), without(rank(2, "a"), "alpha", true)),

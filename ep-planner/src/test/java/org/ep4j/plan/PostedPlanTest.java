@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.EpPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
@@ -19,20 +19,26 @@ final class PostedPlanTest {
     private static final String FLOW = "at most 3 at once";
 
     private static GroupPlan plan(EpPath.Kind kind, String device, PlanOptions options) {
-        Locality place = new Locality(0, GpuVendor.NVIDIA, "sm_90", 0, 1, List.of(), List.of(), 16);
+        Locality place = Locality.builder()
+                .gpu(0)
+                .vendor(GpuVendor.NVIDIA)
+                .architecture("sm_90")
+                .numa(0)
+                .gpus(1)
+                .processors(16)
+                .build();
         List<RankProfile> profiles = List.of(0, 1).stream()
-                .map(rank -> new RankProfile(
-                        rank,
-                        "h" + rank,
-                        "h" + rank,
-                        1,
-                        new Device(device, 0),
-                        place,
-                        "",
-                        Map.of("wires", new RankProfile.BackendProfile(true, "", Map.of())),
-                        Map.of()))
+                .map(rank -> RankProfile.builder(rank, "h" + rank, new Device(device, 0))
+                        .pid(1)
+                        .locality(place)
+                        .backends(Map.of("wires", RankProfile.BackendProfile.of(Map.of(), Map.of())))
+                        .build())
                 .toList();
-        PathOffer offer = new PathOffer(kind, 10, 4, List.of()).withFlow(FLOW);
+        Offer offer = Offer.path(kind)
+                .gigabytesPerSecond(10)
+                .latencyMicros(4)
+                .flow(FLOW)
+                .build();
         return Planner.plan(profiles, List.of(new Planner.Candidate("wires", (from, to) -> offer)), options);
     }
 

@@ -3,14 +3,18 @@ package org.ep4j.plan;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Function;
 import org.ep4j.Device;
 import org.ep4j.EpMismatchException;
@@ -38,29 +42,30 @@ import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 class RankProfileTest {
-    private static final RankProfile PROFILE = new RankProfile(
-            3,
-            "host-id",
-            "host-a",
-            4711,
-            new Device("cuda", 2),
-            Map.of(
+    private static final RankProfile PROFILE = RankProfile.builder(3, "host-id", Device.cuda(2))
+            .hostName("host-a")
+            .pid(4711)
+            .backends(Map.of(
                     "host-shm",
-                    new BackendProfile(true, "", Map.of("dir", "/dev/shm")),
+                    BackendProfile.of(Map.of("dir", "/dev/shm"), Map.of()),
                     "efa",
-                    new BackendProfile(false, "no NIC", Map.of())),
-            Map.of("ep.backend.require", ""));
+                    BackendProfile.unusable("no NIC")))
+            .settings(Map.of("ep.backend.require", ""))
+            .build();
 
     static RankProfile profile(Random random) {
-        RankProfile profile = new RankProfile(
-                Draw.anInt(random, 0, Integer.MAX_VALUE),
-                text(random),
-                text(random),
-                Draw.aLong(random, Long.MIN_VALUE, Long.MAX_VALUE),
-                new Device(Draw.oneOf(random, "host", "cuda", "hip"), Draw.anInt(random, 0, 1000)),
-                map(random, RankProfileTest::backend),
-                map(random, RankProfileTest::text));
-        return random.nextBoolean() ? profile : profile.withLocality(locality(random));
+        RankProfile.Builder profile = RankProfile.builder(
+                        Draw.anInt(random, 0, Integer.MAX_VALUE),
+                        text(random),
+                        new Device(Draw.oneOf(random, "host", "cuda", "hip"), Draw.anInt(random, 0, 1000)))
+                .hostName(text(random))
+                .pid(Draw.aLong(random, Long.MIN_VALUE, Long.MAX_VALUE))
+                .backends(map(random, RankProfileTest::backend))
+                .settings(map(random, RankProfileTest::text));
+        return (random.nextBoolean()
+                        ? profile
+                        : profile.locality(locality(random)).domain(text(random)))
+                .build();
     }
 
     private static Locality locality(Random random) {
@@ -70,47 +75,45 @@ class RankProfileTest {
             for (int port = Draw.size(random, 0, 3); port > 0; port--) {
                 obstacles.put(port + 1, Draw.oneOf(random, PortObstacle.values()));
             }
-            nics.add(new NicReach(
-                    text(random),
-                    Draw.oneOf(random, NicFamily.values()),
-                    text(random),
-                    text(random),
-                    new Distance(Draw.oneOf(random, PathType.values()), random.nextDouble(), 2),
-                    Draw.oneOf(random, Optional.empty(), Optional.of(true), Optional.of(false)),
-                    List.of(new NicReach.Port(
-                            1, Draw.oneOf(random, LinkLayer.values()), random.nextDouble(), text(random))),
-                    obstacles));
+            NicReach.Builder nic = NicReach.builder(
+                            text(random),
+                            Draw.oneOf(random, NicFamily.values()),
+                            new Distance(Draw.oneOf(random, PathType.values()), random.nextDouble(), 2))
+                    .card(text(random))
+                    .function(text(random))
+                    .ports(List.of(new NicReach.Port(
+                            1, Draw.oneOf(random, LinkLayer.values()), random.nextDouble(), text(random))))
+                    .obstacles(obstacles);
+            if (random.nextBoolean()) {
+                nic.gpuDirect(random.nextBoolean());
+            }
+            nics.add(nic.build());
         }
         List<GpuPeer> peers = new ArrayList<>();
         for (int left = Draw.size(random, 0, 3); left > 0; left--) {
             Distance distance =
                     new Distance(Draw.oneOf(random, PathType.values()), random.nextDouble(), Draw.anInt(random, 0, 4));
-            peers.add(new GpuPeer(
-                    left,
-                    Draw.anInt(random, 0, left),
-                    distance,
-                    Draw.oneOf(random, LinkType.values()),
-                    List.of(left + 1, 9)));
+            peers.add(GpuPeer.of(left, distance, Draw.oneOf(random, LinkType.values()))
+                    .partOf(Draw.anInt(random, 0, left))
+                    .through(List.of(left + 1, 9)));
         }
-        return new Locality(
-                Draw.anInt(random, -1, 8),
-                GpuVendor.NVIDIA,
-                text(random),
-                0,
-                8,
-                peers,
-                nics,
-                Draw.anInt(random, 0, 9),
-                Draw.anInt(random, -1, 8));
+        return Locality.builder()
+                .gpu(Draw.anInt(random, -1, 8))
+                .vendor(Draw.oneOf(random, GpuVendor.values()))
+                .architecture(text(random))
+                .numa(Draw.anInt(random, -1, 8))
+                .gpus(Draw.anInt(random, 0, 8))
+                .peers(peers)
+                .nics(nics)
+                .processors(Draw.anInt(random, 0, 9))
+                .card(Draw.anInt(random, -1, 8))
+                .build();
     }
 
     private static BackendProfile backend(Random random) {
-        return new BackendProfile(
-                random.nextBoolean(),
-                random.nextBoolean(),
-                text(random),
-                map(random, RankProfileTest::text),
-                map(random, RankProfileTest::text));
+        BackendProfile found =
+                BackendProfile.of(map(random, RankProfileTest::text), map(random, RankProfileTest::text));
+        return random.nextBoolean() ? found : found.unusable(text(random), random.nextBoolean());
     }
 
     private static <V> Map<String, V> map(Random random, Function<Random, V> value) {
@@ -133,7 +136,60 @@ class RankProfileTest {
 
     @Property
     void aProfileComesBackFromItsBytes(@ForAll("profile") RankProfile profile) {
-        assertThat(RankProfile.decode(profile.encode())).isEqualTo(profile);
+        assertThat(ProfileCodec.decode(ProfileCodec.encode(profile))).isEqualTo(profile);
+    }
+
+    /** Public methods of profiles and their parts that return no property. */
+    private static final Set<String> DERIVED =
+            Set.of("toBuilder", "label", "obstaclesText", "obstaclesSuffix", "withUsablePorts", "hashCode", "toString");
+
+    /** The properties of a profile and its parts, by class and name. */
+    private static Map<String, List<Object>> properties(RankProfile profile) throws ReflectiveOperationException {
+        Locality locality = profile.locality();
+        List<Object> parts = new ArrayList<>(List.of(profile, locality));
+        parts.addAll(profile.backends().values());
+        parts.addAll(locality.peers());
+        parts.addAll(locality.nics());
+        Map<String, List<Object>> found = new TreeMap<>();
+        for (Object part : parts) {
+            for (Method method : part.getClass().getDeclaredMethods()) {
+                if (Modifier.isPublic(method.getModifiers())
+                        && !Modifier.isStatic(method.getModifiers())
+                        && method.getParameterCount() == 0
+                        && !DERIVED.contains(method.getName())) {
+                    String name = part.getClass().getSimpleName() + "." + method.getName();
+                    found.computeIfAbsent(name, k -> new ArrayList<>()).add(method.invoke(part));
+                }
+            }
+        }
+        return found;
+    }
+
+    /** A property that the codec forgets would have its default on all other ranks, without any error. */
+    @Test
+    void everyPropertyTravels() throws ReflectiveOperationException {
+        Distance distance = new Distance(PathType.SYS, 0, 0);
+        Map<String, List<Object>> defaults = properties(RankProfile.builder(0, "", Device.HOST)
+                .backends(Map.of("", BackendProfile.of(Map.of(), Map.of())))
+                .locality(Locality.builder()
+                        .peers(List.of(GpuPeer.of(0, distance, LinkType.PCI)))
+                        .nics(List.of(NicReach.builder("", NicFamily.ETHERNET, distance)
+                                .build()))
+                        .build())
+                .build());
+        Set<String> unset = new TreeSet<>(defaults.keySet());
+        Random random = new Random(1);
+        for (int i = 0; i < 200; i++) {
+            RankProfile profile = profile(random);
+            Map<String, List<Object>> sent = properties(profile);
+            assertThat(properties(ProfileCodec.decode(ProfileCodec.encode(profile))))
+                    .isEqualTo(sent);
+            unset.removeIf(
+                    name -> !defaults.getOrDefault(name, List.of()).containsAll(sent.getOrDefault(name, List.of())));
+        }
+        assertThat(unset)
+                .as("properties that the generator leaves at their defaults")
+                .isEmpty();
     }
 
     @Property
@@ -141,24 +197,26 @@ class RankProfileTest {
         var backends = new LinkedHashMap<String, BackendProfile>();
         profile.backends().entrySet().stream()
                 .sorted(Map.Entry.<String, BackendProfile>comparingByKey().reversed())
-                .forEach(e -> backends.put(
-                        e.getKey(),
-                        new BackendProfile(
-                                e.getValue().usable(),
-                                e.getValue().notApplicable(),
-                                e.getValue().why(),
-                                new HashMap<>(e.getValue().facts()),
-                                new HashMap<>(e.getValue().identity()))));
-        RankProfile same = new RankProfile(
-                        profile.rank(),
-                        profile.hostId(),
-                        profile.hostName(),
-                        profile.pid(),
-                        profile.device(),
-                        backends,
-                        new HashMap<>(profile.settings()))
-                .withLocality(profile.locality());
-        assertThat(same.encode()).isEqualTo(profile.encode());
+                .forEach(e -> {
+                    BackendProfile there = e.getValue();
+                    BackendProfile found =
+                            BackendProfile.of(new HashMap<>(there.facts()), new HashMap<>(there.identity()));
+                    backends.put(
+                            e.getKey(), there.usable() ? found : found.unusable(there.why(), there.notApplicable()));
+                });
+        RankProfile same = RankProfile.builder(profile.rank(), profile.hostId(), profile.device())
+                .hostName(profile.hostName())
+                .pid(profile.pid())
+                .backends(backends)
+                .settings(new HashMap<>(profile.settings()))
+                .locality(profile.locality())
+                .domain(profile.domain())
+                .build();
+        assertThat(same)
+                .isEqualTo(profile)
+                .hasSameHashCodeAs(profile)
+                .isEqualTo(profile.toBuilder().build());
+        assertThat(ProfileCodec.encode(same)).isEqualTo(ProfileCodec.encode(profile));
     }
 
     @Property
@@ -169,7 +227,7 @@ class RankProfileTest {
     @Property
     void aProfileWithOneByteChangedIsAProfileOrRefused(
             @ForAll("profile") RankProfile profile, @ForAll @IntRange(max = 10_000) int place, @ForAll byte value) {
-        byte[] bytes = profile.encode();
+        byte[] bytes = ProfileCodec.encode(profile);
         bytes[place % bytes.length] = value;
         decodeOrRefuse(bytes);
     }
@@ -177,18 +235,19 @@ class RankProfileTest {
     @Property
     void aCutOrLongerProfileIsRefused(
             @ForAll("profile") RankProfile profile, @ForAll @IntRange(max = 10_000) int length) {
-        byte[] bytes = profile.encode();
+        byte[] bytes = ProfileCodec.encode(profile);
         int cut = length % bytes.length;
-        assertThatThrownBy(() -> RankProfile.decode(Arrays.copyOf(bytes, cut))).isInstanceOf(EpMismatchException.class);
-        assertThatThrownBy(() -> RankProfile.decode(Arrays.copyOf(bytes, bytes.length + 1 + cut)))
+        assertThatThrownBy(() -> ProfileCodec.decode(Arrays.copyOf(bytes, cut)))
+                .isInstanceOf(EpMismatchException.class);
+        assertThatThrownBy(() -> ProfileCodec.decode(Arrays.copyOf(bytes, bytes.length + 1 + cut)))
                 .isInstanceOf(EpMismatchException.class)
                 .hasMessageContaining("too many");
     }
 
     private static void decodeOrRefuse(byte[] bytes) {
         try {
-            RankProfile profile = RankProfile.decode(bytes);
-            assertThat(RankProfile.decode(profile.encode())).isEqualTo(profile);
+            RankProfile profile = ProfileCodec.decode(bytes);
+            assertThat(ProfileCodec.decode(ProfileCodec.encode(profile))).isEqualTo(profile);
         } catch (EpMismatchException e) {
             assertThat(e).hasMessageContaining("run the same ep4j version on all ranks");
         }
@@ -196,9 +255,9 @@ class RankProfileTest {
 
     @Test
     void anotherFormatIsNamed() {
-        byte[] bytes = PROFILE.encode();
+        byte[] bytes = ProfileCodec.encode(PROFILE);
         bytes[3] = 9;
-        assertThatThrownBy(() -> RankProfile.decode(bytes))
+        assertThatThrownBy(() -> ProfileCodec.decode(bytes))
                 .isInstanceOf(EpMismatchException.class)
                 .hasMessageContaining("its profile in format 9, but this ep4j reads format 6");
     }
@@ -212,7 +271,7 @@ class RankProfileTest {
         assertThat(both.usable()).isFalse();
         assertThat(both.notApplicable()).isTrue();
         assertThat(both.withIdentity(Map.of("boot", "b")))
-                .isEqualTo(new BackendProfile(false, true, both.why(), Map.of(), Map.of("boot", "b")));
+                .isEqualTo(BackendProfile.of(Map.of(), Map.of("boot", "b")).unusable(both.why(), true));
         assertThat(BackendProfile.of(ProbeReport.builder().check(broken).build())
                         .notApplicable())
                 .isFalse();
@@ -221,9 +280,15 @@ class RankProfileTest {
     @Test
     void textsMayBeLong() {
         String why = "\u00e4".repeat(100_000);
-        RankProfile long1 = new RankProfile(
-                0, "h", "h", 1, Device.HOST, Map.of("b", new BackendProfile(false, why, Map.of())), Map.of());
-        assertThat(RankProfile.decode(long1.encode()).backends().get("b").why()).isEqualTo(why);
+        RankProfile long1 = RankProfile.builder(0, "h", Device.HOST)
+                .pid(1)
+                .backends(Map.of("b", BackendProfile.unusable(why)))
+                .build();
+        assertThat(ProfileCodec.decode(ProfileCodec.encode(long1))
+                        .backends()
+                        .get("b")
+                        .why())
+                .isEqualTo(why);
     }
 
     @Test

@@ -91,8 +91,8 @@ class SettingsTest {
         assertThat(Settings.resolveAll(config, EpKeys.all()))
                 .hasSize(EpKeys.all().size())
                 .isSortedAccordingTo((a, b) -> a.name().compareTo(b.name()))
-                .contains(new Setting("ep.timeout", "5s", Origin.ENVIRONMENT, "EP_TIMEOUT"))
-                .contains(new Setting("ep.device", "host", Origin.DEFAULT, ""));
+                .contains(Setting.of("ep.timeout", "5s", Origin.ENVIRONMENT, "EP_TIMEOUT"))
+                .contains(Setting.of("ep.device", "host", Origin.DEFAULT, ""));
     }
 
     @Test

@@ -1,7 +1,7 @@
 package org.ep4j.backend.efa;
 
 import java.lang.invoke.MethodHandles;
-import org.ep4j.spi.RecordCodec;
+import org.ep4j.plan.RecordCodec;
 
 /**
  * What a rank tells of a buffer.

@@ -19,15 +19,14 @@ final class EfaKeys {
                             + " auto uses the first of efa, efa-direct, cxi and tcp that both ranks have")
             .agreedByAllRanks();
 
-    static final ConfigKey<String> INTERFACE = ConfigKey.checkedText(
+    static final ConfigKey<String> INTERFACE = InterfacePattern.key(
+            ConfigKey.text(
                     "ep.efa.interface",
                     "",
-                    InterfacePattern.FORMAT,
                     "network interfaces of the tcp provider: name prefixes, separated by commas; a leading = requires"
                             + " exact names, a leading ^ excludes the named interfaces; if empty, ep4j uses one interface,"
-                            + " preferably neither the loopback interface nor an interface of containers",
-                    InterfacePattern::parse)
-            .orVariable("UCCL_SOCKET_IFNAME", InterfacePattern.ofVariables());
+                            + " preferably neither the loopback interface nor an interface of containers"),
+            "UCCL_SOCKET_IFNAME");
 
     private EfaKeys() {}
 

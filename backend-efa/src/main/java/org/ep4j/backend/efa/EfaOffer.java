@@ -16,9 +16,7 @@ import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.PerRank;
 import org.ep4j.plan.offer.Staging;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
@@ -166,7 +164,7 @@ final class EfaOffer {
         }
         Optional<String> provider = EfaFacts.provider(from, to);
         if (provider.isEmpty()) {
-            return new NoPath(
+            return Offer.none(
                     "the ranks have no libfabric provider in common: the sending rank has " + told(mine)
                             + ", the receiving rank has " + told(theirs),
                     "install the same version of libfabric on both, or set " + EfaKeys.PROVIDER.name()
@@ -187,8 +185,11 @@ final class EfaOffer {
     }
 
     private static Offer other(RankProfile from) {
-        return new PathOffer(EpPath.Kind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of())
-                .withFlow(flow(from, NicFamily.ETHERNET));
+        return Offer.path(EpPath.Kind.HOST_POSTED)
+                .gigabytesPerSecond(Estimates.SOCKET_GIGABYTES)
+                .latencyMicros(Estimates.SOCKET_MICROS)
+                .flow(flow(from, NicFamily.ETHERNET))
+                .build();
     }
 
     private static Map<String, Optional<NicPaths>> probed(RankProfile rank) {
@@ -220,10 +221,14 @@ final class EfaOffer {
 
     private static Offer fabric(Side from, Side to, double micros) {
         Offer offer = NicOffers.between(from, to, EpPath.Kind.HOST_POSTED, micros);
-        return offer instanceof PathOffer path
-                ? path.withFlow(flow(
-                        from.rank(),
-                        from.nics().map(nics -> nics.nearest().nic().family()).orElse(NicFamily.ETHERNET)))
+        return offer.isPath()
+                ? offer.toBuilder()
+                        .flow(flow(
+                                from.rank(),
+                                from.nics()
+                                        .map(nics -> nics.nearest().nic().family())
+                                        .orElse(NicFamily.ETHERNET)))
+                        .build()
                 : offer;
     }
 
@@ -232,19 +237,21 @@ final class EfaOffer {
     }
 
     private static Offer layered(Offer offer) {
-        return offer instanceof PathOffer path
-                ? path.withEstimates(path.gigabytesPerSecond() * LAYERED, path.latencyMicros())
+        return offer.isPath()
+                ? offer.toBuilder()
+                        .gigabytesPerSecond(offer.gigabytesPerSecond() * LAYERED)
+                        .build()
                 : offer;
     }
 
     private static Offer sockets(Side from, Side to) {
         double rate = Math.min(rate(from.nics()), rate(to.nics()));
-        PathOffer offer = new PathOffer(
-                        EpPath.Kind.HOST_POSTED,
-                        rate,
-                        Estimates.SOCKET_MICROS,
-                        from.nics().map(NicPaths::names).orElse(List.of()))
-                .withFlow(flow(from.rank(), NicFamily.ETHERNET));
+        Offer offer = Offer.path(EpPath.Kind.HOST_POSTED)
+                .gigabytesPerSecond(rate)
+                .latencyMicros(Estimates.SOCKET_MICROS)
+                .nics(from.nics().map(NicPaths::names).orElse(List.of()))
+                .flow(flow(from.rank(), NicFamily.ETHERNET))
+                .build();
         boolean gpus = from.rank().locality().gpu() >= 0 || to.rank().locality().gpu() >= 0;
         return gpus ? Staging.through(offer) : offer;
     }

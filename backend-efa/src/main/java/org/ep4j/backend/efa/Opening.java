@@ -103,7 +103,7 @@ final class Opening {
         Resources own = new Resources();
         WordMemory memory = WordMemory.allocate(Records.BYTES);
         own.hold(memory);
-        ExposedMemory words = ExposedMemory.of(new DeviceMemory(memory.address(), Records.BYTES, Device.HOST));
+        ExposedMemory words = ExposedMemory.of(DeviceMemory.of(memory.address(), Records.BYTES, Device.HOST));
         List<FabricDomain> nics = new ArrayList<>();
         List<Long> endpoints = new ArrayList<>();
         List<Integer> at = new ArrayList<>();

@@ -3,7 +3,7 @@ package org.ep4j.backend.efa;
 import java.lang.invoke.MethodHandles;
 import java.util.List;
 import java.util.Map;
-import org.ep4j.spi.RecordCodec;
+import org.ep4j.plan.RecordCodec;
 
 /**
  * The endpoints that a rank has opened for one peer.

@@ -73,7 +73,7 @@ class GpuRegistrationTest {
             resources.add(() -> Libfabric.closeEndpoint(endpoint));
             WordMemory words = WordMemory.allocate(4096);
             resources.hold(words);
-            ExposedMemory memory = ExposedMemory.of(new DeviceMemory(words.address(), 4096, Device.parse(device)));
+            ExposedMemory memory = ExposedMemory.of(DeviceMemory.of(words.address(), 4096, Device.parse(device)));
             assertThatThrownBy(() -> domain.register(memory, endpoint, resources))
                     .isInstanceOf(EpException.class)
                     .hasMessageContaining("fi_mr_regattr of 4096 bytes of peer memory on " + able.domain())

@@ -123,7 +123,7 @@ final class LinkPair {
         return new EfaBuffer(
                 "b",
                 side,
-                new DeviceMemory(data[side].address(), BYTES, Device.HOST),
+                DeviceMemory.of(data[side].address(), BYTES, Device.HOST),
                 new Exposure.Exposed(regions[side], List.of(regions), List.of(0, 0), counters[side], new Resources()),
                 Map.of(1 - side, links[side]),
                 closed -> {});

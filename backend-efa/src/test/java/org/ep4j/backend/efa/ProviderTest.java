@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Random;
 import java.util.ServiceLoader;
 import org.ep4j.BufferSize;
@@ -21,15 +20,13 @@ import org.ep4j.plan.forecast.Sizing;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackendProvider;
-import org.ep4j.spi.NoPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Property;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach;
@@ -44,32 +41,24 @@ final class ProviderTest {
 
     private static Locality host(NicFamily family, String... names) {
         List<NicReach> nics = List.of(names).stream()
-                .map(name -> new NicReach(
-                        name,
-                        family,
-                        name,
-                        new Distance(PathType.PHB, 0, 0),
-                        Optional.empty(),
-                        List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 100))))
+                .map(name -> NicReach.builder(name, family, new Distance(PathType.PHB, 0, 0))
+                        .ports(List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 100)))
+                        .build())
                 .toList();
-        return new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), nics);
+        return Locality.builder().nics(nics).build();
     }
 
     private static RankProfile profile(int rank, String host, Locality locality, Map<String, String> facts) {
-        return new RankProfile(
-                rank,
-                host,
-                host,
-                1,
-                Device.HOST,
-                locality,
-                "",
-                Map.of(EfaProvider.ID, new RankProfile.BackendProfile(true, "", facts)),
-                Map.of());
+        return RankProfile.builder(rank, host, Device.HOST)
+                .pid(1)
+                .locality(locality)
+                .backends(Map.of(EfaProvider.ID, RankProfile.BackendProfile.of(facts, Map.of())))
+                .build();
     }
 
     private ProbeReport describe(Device device, Locality locality) {
-        RankProfile described = new RankProfile(0, "h", "h", 0, device, locality, "", Map.of(), Map.of());
+        RankProfile described =
+                RankProfile.builder(0, "h", device).locality(locality).build();
         return provider.describe(described, EpConfig.builder(Map.of(), Map.of()).build());
     }
 
@@ -126,7 +115,7 @@ final class ProviderTest {
     void offersEfaWithItsNics() {
         Locality place = host(NicFamily.EFA, "rdmap0s6", "rdmap1s6");
         Map<String, String> facts = facts("efa,efa-direct,tcp", "efa", "rdmap0s6,rdmap1s6", "tcp", "eth0");
-        PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
+        Offer offer = provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
         assertThat(offer.kind()).isEqualTo(EpPath.Kind.HOST_POSTED);
         assertThat(offer.nics()).containsExactly("rdmap0s6:1", "rdmap1s6:1");
         assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
@@ -138,10 +127,10 @@ final class ProviderTest {
     void theLimitsOfTheNicAreTold() {
         Map<String, String> facts = facts("verbs;ofi_rxm", "verbs;ofi_rxm", "bnxt_re0");
         Locality place = host(NicFamily.BNXT, "bnxt_re0");
-        PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
+        Offer offer = provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
         assertThat(offer.flow())
                 .isEqualTo("1.5 MiB, 32 writes of high throughput, 1024 of low latency (Broadcom Thor-2)");
-        PathOffer sockets = (PathOffer) provider.offer(
+        Offer sockets = provider.offer(
                 profile(0, "a", Locality.UNKNOWN, Map.of()), profile(1, "b", Locality.UNKNOWN, Map.of()));
         assertThat(sockets.flow()).isEqualTo("no limit");
     }
@@ -157,33 +146,31 @@ final class ProviderTest {
         Locality place = host(NicFamily.EFA, "rdmap0s6");
         Map<String, String> efa = facts("efa,tcp", "efa", "rdmap0s6", "tcp", "eth0");
         Map<String, String> tcp = facts("tcp", "tcp", "eth0");
-        PathOffer offer =
-                (PathOffer) provider.offer(profile(0, "a", place, efa), profile(1, "b", Locality.UNKNOWN, tcp));
+        Offer offer = provider.offer(profile(0, "a", place, efa), profile(1, "b", Locality.UNKNOWN, tcp));
         assertThat(offer.gigabytesPerSecond()).isLessThanOrEqualTo(Estimates.SOCKET_GIGABYTES);
         assertThat(offer.latencyMicros()).isEqualTo(Estimates.SOCKET_MICROS);
         assertThat(provider.offer(
                         profile(0, "a", place, facts("efa", "efa", "rdmap0s6")),
                         profile(1, "b", Locality.UNKNOWN, tcp)))
-                .isInstanceOfSatisfying(
-                        NoPath.class,
-                        none -> assertThat(none.reason())
-                                .contains("the sending rank has efa", "the receiving rank has tcp"));
+                .matches(answer -> !answer.isPath())
+                .satisfies(none ->
+                        assertThat(none.reason()).contains("the sending rank has efa", "the receiving rank has tcp"));
     }
 
     @Test
     void shmConnectsOneHostAlone() {
         Map<String, String> shm = facts("shm", "shm", "shm");
         assertThat(provider.offer(profile(0, "a", Locality.UNKNOWN, shm), profile(1, "a", Locality.UNKNOWN, shm)))
-                .isInstanceOf(PathOffer.class);
+                .matches(Offer::isPath);
         assertThat(provider.offer(profile(0, "a", Locality.UNKNOWN, shm), profile(1, "b", Locality.UNKNOWN, shm)))
-                .isInstanceOf(NoPath.class);
+                .matches(answer -> !answer.isPath());
     }
 
     @Test
     void verbsAreSlowerThanByTheirOwnBackend() {
         Locality place = host(NicFamily.MLX5, "mlx5_0");
         Map<String, String> facts = facts("verbs;ofi_rxm,tcp", "verbs;ofi_rxm", "mlx5_0", "tcp", "eth0");
-        PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
+        Offer offer = provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
         assertThat(offer.gigabytesPerSecond()).isLessThan(11.25);
         assertThat(offer.latencyMicros()).isGreaterThan(Estimates.NETWORK_MICROS + Estimates.PCI_MICROS);
     }
@@ -265,7 +252,7 @@ final class ProviderTest {
             }
             most = Math.max(most, opened);
         }
-        assertThat(Sizing.of(plan, new BufferSize(1, 1)).endpointsPerRank()).isEqualTo(most);
+        assertThat(Sizing.of(plan, BufferSize.of(1, 1)).endpointsPerRank()).isEqualTo(most);
     }
 
     @Test

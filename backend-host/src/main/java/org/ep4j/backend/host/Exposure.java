@@ -47,7 +47,7 @@ final class Exposure implements SymmetricAllocation {
         Map<Integer, DeviceMemory> memory = new TreeMap<>();
         mappings.forEach((rank, mapping) -> memory.put(
                 rank,
-                new DeviceMemory(
+                DeviceMemory.of(
                         mapping.address(), mapping.bytes(), context.device().id())));
         return memory;
     }

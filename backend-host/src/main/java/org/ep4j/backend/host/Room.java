@@ -8,7 +8,7 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.engine.memory.FileSystemStatus;
-import org.ep4j.spi.RecordCodec;
+import org.ep4j.plan.RecordCodec;
 
 /**
  * What one rank wants and what it sees free, told to all before anybody takes anything: filling a memory file system to

@@ -13,7 +13,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.spi.RecordCodec;
+import org.ep4j.plan.RecordCodec;
 
 /**
  * The file behind one rank's symmetric memory, from its making until peers have mapped it and its name is removed.

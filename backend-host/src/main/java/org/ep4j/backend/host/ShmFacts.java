@@ -6,9 +6,7 @@ import java.util.Map;
 import java.util.Optional;
 import org.ep4j.EpPath;
 import org.ep4j.config.EpKeys;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 
@@ -51,29 +49,32 @@ final class ShmFacts {
                 .map(name -> "the writing rank did not report its " + WORDS.get(name))
                 .or(() -> missing(to).map(name -> "the peer did not report its " + WORDS.get(name)));
         if (missing.isPresent()) {
-            return new NoPath(
+            return Offer.none(
                     missing.get(), "run the same ep4j version on all ranks, and see the probe checks of that rank");
         }
         if (differ(from, to, BOOT)) {
-            return new NoPath("the ranks run on different machines", "add a backend that connects machines");
+            return Offer.none("the ranks run on different machines", "add a backend that connects machines");
         }
         if (!from.hostId().equals(to.hostId())) {
-            return new NoPath(
+            return Offer.none(
                     "the ranks count as ranks of different hosts because of " + EpKeys.HOST_RANKS.name(),
                     "unset " + EpKeys.HOST_RANKS.name() + " to use the real hosts");
         }
         if (differ(from, to, FOLDER_ID)) {
-            return new NoPath(
+            return Offer.none(
                     "the peer's " + folder(to) + " is not the same folder as the writing rank's " + folder(from),
                     "run the containers with a shared --ipc or the same volume, or set " + ShmFolder.KEY.name()
                             + " to a folder that both see");
         }
         if (differ(from, to, USER)) {
-            return new NoPath(
+            return Offer.none(
                     "the ranks run as different users, and shared memory can be opened only by its owner",
                     "run all ranks of a machine as the same user");
         }
-        return new PathOffer(EpPath.Kind.MAPPED, GIGABYTES_PER_SECOND, LATENCY_MICROS, List.of());
+        return Offer.path(EpPath.Kind.MAPPED)
+                .gigabytesPerSecond(GIGABYTES_PER_SECOND)
+                .latencyMicros(LATENCY_MICROS)
+                .build();
     }
 
     /** Names the folder of a rank as a file on a machine: ranks with an equal name share the folder's free space. */

@@ -15,14 +15,12 @@ import org.ep4j.engine.memory.FileSystemStatus;
  */
 record ShmFolder(Path path) {
     /** Not agreed by all ranks: the same folder may be mounted at different paths in different containers. */
-    static final ConfigKey<Optional<Path>> KEY = new ConfigKey<>(
-            "ep.shm.dir",
-            "",
-            "the path of a folder",
-            "folder for shared memory files, and for the lock files by which ranks detect that a peer has died; empty means /dev/shm if it exists, otherwise the folder for temporary"
-                    + " files",
-            text -> text.isBlank() ? Optional.empty() : Optional.of(Path.of(text)),
-            false);
+    static final ConfigKey<Optional<Path>> KEY = ConfigKey.text(
+                    "ep.shm.dir",
+                    "",
+                    "folder for shared memory files, and for the lock files by which ranks detect that a peer has died; empty means /dev/shm if it exists, otherwise the folder for temporary"
+                            + " files")
+            .map("the path of a folder", text -> text.isBlank() ? Optional.empty() : Optional.of(Path.of(text)));
 
     private static final Path USUAL = Path.of("/dev/shm");
 

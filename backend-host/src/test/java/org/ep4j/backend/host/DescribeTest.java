@@ -6,9 +6,7 @@ import java.time.Duration;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
@@ -24,10 +22,13 @@ final class DescribeTest {
     private final HostShmProvider provider = new HostShmProvider();
 
     private RankProfile described(int rank, String host, String device) {
-        RankProfile bare = new RankProfile(rank, host, host, 1, Device.parse(device), Map.of(), Map.of());
+        RankProfile bare =
+                RankProfile.builder(rank, host, Device.parse(device)).pid(1).build();
         ProbeReport report = provider.describe(bare, CONFIG);
         assertThat(report.usable()).isTrue();
-        return bare.withBackends(Map.of(provider.id(), BackendProfile.of(report)));
+        return bare.toBuilder()
+                .backends(Map.of(provider.id(), BackendProfile.of(report)))
+                .build();
     }
 
     private Offer offer(String host, String device, String otherHost, String otherDevice) {
@@ -37,19 +38,20 @@ final class DescribeTest {
     @Test
     void ranksOfOneDescribedHostShareMemory() {
         assertThat(offer("a", "host:0", "a", "host:0"))
-                .isInstanceOfSatisfying(
-                        PathOffer.class, path -> assertThat(path.staged()).isFalse());
+                .matches(Offer::isPath)
+                .satisfies(path -> assertThat(path.staged()).isFalse());
     }
 
     @Test
     void ranksOfTwoDescribedHostsDoNot() {
-        assertThat(offer("a", "host:0", "b", "host:0")).isInstanceOf(NoPath.class);
+        assertThat(offer("a", "host:0", "b", "host:0")).matches(answer -> !answer.isPath());
     }
 
     @Test
     void gpusAreRefusedAsAProbeRefusesThem() {
         Device gpu = Device.parse("cuda:0");
-        ProbeReport described = provider.describe(new RankProfile(0, "a", "a", 1, gpu, Map.of(), Map.of()), CONFIG);
+        ProbeReport described =
+                provider.describe(RankProfile.builder(0, "a", gpu).pid(1).build(), CONFIG);
         ProbeReport probed = provider.probe(ProbeRequest.of(gpu, CONFIG, Duration.ofSeconds(20)));
         assertThat(described.failures()).isNotEmpty().isEqualTo(probed.failures());
     }

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
 import java.util.Map;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.ForAll;
@@ -31,10 +30,8 @@ final class ProbeAndOfferPropertyTest {
                         "folder-id", folder == 0 ? "26:1" : "27:1",
                         "uid", user == 0 ? "1000" : "1001"));
         boolean expected = boot == 0 && folder == 0 && user == 0;
-        assertThat(provider.offer(OfferTest.rank(0), other) instanceof PathOffer)
-                .isEqualTo(expected);
-        assertThat(provider.offer(other, OfferTest.rank(0)) instanceof PathOffer)
-                .isEqualTo(expected);
+        assertThat(provider.offer(OfferTest.rank(0), other).isPath()).isEqualTo(expected);
+        assertThat(provider.offer(other, OfferTest.rank(0)).isPath()).isEqualTo(expected);
     }
 
     @Property(tries = 200)

@@ -56,8 +56,8 @@ final class ProbeTest {
 
     @Test
     void aGpuIsNotForThisBackend() {
-        ProbeReport report = new HostShmProvider()
-                .probe(ProbeRequest.of(new Device("cuda", 1), EpConfig.load(), TestRanks.DEADLINE));
+        ProbeReport report =
+                new HostShmProvider().probe(ProbeRequest.of(Device.cuda(1), EpConfig.load(), TestRanks.DEADLINE));
         assertThat(report.usable()).isFalse();
         Check check = check(report, "EP-SHM-001");
         assertThat(check.detail()).contains("cuda:1");

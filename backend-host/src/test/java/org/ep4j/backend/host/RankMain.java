@@ -51,7 +51,7 @@ final class RankMain {
     }
 
     private EpBackend open() {
-        return new HostShmProvider().open(TestRanks.context(TestRanks.plan(ranks, config), rank, bootstrap, config));
+        return new HostShmProvider().open(TestRanks.context(TestRanks.plan(ranks, config), bootstrap, config));
     }
 
     /** Writes a value of its own into every rank's memory, and looks for everybody's in its own. */

@@ -18,7 +18,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.spi.RecordCodec;
+import org.ep4j.plan.RecordCodec;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

@@ -24,11 +24,11 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.ep4j.Bootstrap;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
-import org.ep4j.EpEvent;
+import org.ep4j.Tensor;
+import org.ep4j.TensorArena;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Planner;
@@ -78,14 +78,11 @@ final class TestRanks {
     }
 
     static RankProfile profile(int rank, String hostId, Map<String, String> facts, Map<String, String> identity) {
-        return new RankProfile(
-                rank,
-                hostId,
-                "host-a",
-                1000 + rank,
-                Device.HOST,
-                Map.of(HostShmProvider.ID, new RankProfile.BackendProfile(true, "", facts, identity)),
-                Map.of());
+        return RankProfile.builder(rank, hostId, Device.HOST)
+                .hostName("host-a")
+                .pid(1000 + rank)
+                .backends(Map.of(HostShmProvider.ID, RankProfile.BackendProfile.of(facts, identity)))
+                .build();
     }
 
     /** The plan of ranks that all found what this process finds. */
@@ -106,9 +103,11 @@ final class TestRanks {
                 profiles, List.of(new Planner.Candidate(HostShmProvider.ID, provider::offer)), BackendChoice.AUTO);
     }
 
-    static OpenContext context(GroupPlan plan, int rank, Bootstrap bootstrap, EpConfig config) {
-        List<Integer> ranks = IntStream.range(0, plan.ranks()).boxed().toList();
-        return new OpenContext(plan, plan.profiles(), rank, ranks, bootstrap, new TestDevice(), config, DEADLINE);
+    static OpenContext context(GroupPlan plan, Bootstrap bootstrap, EpConfig config) {
+        return OpenContext.builder(plan, plan.profiles(), bootstrap, new TestDevice())
+                .config(config)
+                .timeout(DEADLINE)
+                .build();
     }
 
     /** Opens the backend on {@code ranks} threads and lets each do its part; every rank with its own settings. */
@@ -120,7 +119,7 @@ final class TestRanks {
             for (int i = 0; i < configs.size(); i++) {
                 int rank = i;
                 futures.add(threads.submit(() -> {
-                    OpenContext context = context(plan, rank, members.get(rank), configs.get(rank));
+                    OpenContext context = context(plan, members.get(rank), configs.get(rank));
                     try (EpBackend backend = new HostShmProvider().open(context)) {
                         return part.run(rank, backend);
                     }
@@ -226,7 +225,7 @@ final class TestRanks {
         }
 
         @Override
-        public DeviceAllocation allocate(long bytes) {
+        public TensorArena arena() {
             throw new UnsupportedOperationException();
         }
 
@@ -251,11 +250,18 @@ final class TestRanks {
         }
 
         @Override
-        public EpEvent record(long stream) {
+        public float[] floats(Tensor tensor) {
             throw new UnsupportedOperationException();
         }
 
         @Override
-        public void close() {}
+        public int[] ints(Tensor tensor) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long[] longs(Tensor tensor) {
+            throw new UnsupportedOperationException();
+        }
     }
 }

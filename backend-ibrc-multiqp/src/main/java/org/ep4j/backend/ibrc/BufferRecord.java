@@ -2,7 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.lang.invoke.MethodHandles;
 import java.util.List;
-import org.ep4j.spi.RecordCodec;
+import org.ep4j.plan.RecordCodec;
 
 /**
  * What a rank tells of a buffer.

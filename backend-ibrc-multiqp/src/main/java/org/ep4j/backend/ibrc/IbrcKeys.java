@@ -91,16 +91,13 @@ final class IbrcKeys {
     /** The largest message of verbs is 2^31 bytes. */
     private static final long LARGEST_STRIPE = 1L << 30;
 
-    static final ConfigKey<Long> STRIPE = within(
-            ConfigKey.bytes(
+    static final ConfigKey<Long> STRIPE = ConfigKey.bytes(
                     "ep.ibrc.stripe",
                     "64KiB",
                     "writes to a peer use one queue pair as long as they total at most this size since the last"
                             + " counter update; a write that would exceed this total is spread over all queue pairs in"
-                            + " pieces of at most this size"),
-            "a number of bytes from 128 to 1GiB",
-            SMALLEST_STRIPE,
-            LARGEST_STRIPE);
+                            + " pieces of at most this size")
+            .checked("a number of bytes from 128 to 1GiB", IbrcKeys::checkStripe);
 
     /** A value of {@link #COUNTERS}. */
     static final String ATOMIC = "atomic";
@@ -128,23 +125,10 @@ final class IbrcKeys {
 
     private IbrcKeys() {}
 
-    /** The same key, with limits, which are told as {@code format}. */
-    private static ConfigKey<Long> within(ConfigKey<Long> key, String format, long least, long most) {
-        return new ConfigKey<>(
-                key.name(),
-                key.defaultText(),
-                format,
-                key.help(),
-                text -> {
-                    long value = key.parser().apply(text);
-                    if (value < least || value > most) {
-                        throw new IllegalArgumentException(text + " is outside");
-                    }
-                    return value;
-                },
-                key.agreed(),
-                key.variables(),
-                key.readings());
+    private static void checkStripe(long bytes) {
+        if (bytes < SMALLEST_STRIPE || bytes > LARGEST_STRIPE) {
+            throw new IllegalArgumentException(bytes + " is outside");
+        }
     }
 
     static List<ConfigKey<?>> all() {

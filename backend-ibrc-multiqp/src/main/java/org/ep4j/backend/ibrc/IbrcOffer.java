@@ -15,7 +15,6 @@ import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.PerRank;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
@@ -107,10 +106,12 @@ final class IbrcOffer {
                 new NicOffers.Side(to, nics.of(to)),
                 EpPath.Kind.HOST_POSTED,
                 Estimates.NETWORK_MICROS + crossings * Estimates.PCI_MICROS);
-        return offer instanceof PathOffer path && mine.isPresent()
-                ? path.withFlow(FlowLimits.of(mine.get().nearest().nic().family())
-                        .with(from.settings())
-                        .text())
+        return offer.isPath() && mine.isPresent()
+                ? offer.toBuilder()
+                        .flow(FlowLimits.of(mine.get().nearest().nic().family())
+                                .with(from.settings())
+                                .text())
+                        .build()
                 : offer;
     }
 

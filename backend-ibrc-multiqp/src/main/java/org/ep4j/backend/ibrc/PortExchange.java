@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
 import java.util.Map;
-import org.ep4j.spi.RecordCodec;
+import org.ep4j.plan.RecordCodec;
 
 /**
  * Port capabilities of a rank, exchanged before {@link QueuePairs}.

@@ -108,7 +108,7 @@ final class Ports implements AutoCloseable {
 
     /** Registers words of this process. */
     Keys registerWords(long address, long bytes, Resources resources) {
-        return register(ExposedMemory.of(new DeviceMemory(address, bytes, Device.HOST)), Access.WORDS, resources);
+        return register(ExposedMemory.of(DeviceMemory.of(address, bytes, Device.HOST)), Access.WORDS, resources);
     }
 
     /**

@@ -232,7 +232,7 @@ final class FakeFabric {
     }
 
     static HostMemory memory(long address, long bytes) {
-        return HostMemory.of(new DeviceMemory(address, bytes, Device.HOST));
+        return HostMemory.of(DeviceMemory.of(address, bytes, Device.HOST));
     }
 
     private static void copy(long from, long to, int bytes) {

@@ -9,11 +9,11 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.BooleanSupplier;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpFailure;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.NicFlow;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
@@ -190,7 +190,7 @@ final class LinkPair implements AutoCloseable {
                 "b",
                 side,
                 side,
-                new DeviceMemory(own.dataRegion.address(), 2L * SLOTS * SLOT, Device.HOST),
+                DeviceMemory.of(own.dataRegion.address(), 2L * SLOTS * SLOT, Device.HOST),
                 new Exposure.Exposed(
                         own.dataRegion,
                         own.counterRegion,

@@ -26,7 +26,10 @@ class OpeningTest {
         List<RankProfile> profiles = new ArrayList<>();
         List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < 2; from++) {
-            profiles.add(new RankProfile(from, "host-id-" + from, "host-" + from, 1, Device.HOST, Map.of(), Map.of()));
+            profiles.add(RankProfile.builder(from, "host-id-" + from, Device.HOST)
+                    .hostName("host-" + from)
+                    .pid(1)
+                    .build());
             for (int to = 0; to < 2; to++) {
                 List<String> nics = from == 0 ? List.of("mlx5_0:1") : List.of();
                 paths.add(
@@ -84,6 +87,6 @@ class OpeningTest {
     }
 
     private static ExposedMemory memory(String device) {
-        return ExposedMemory.of(new DeviceMemory(4096, 4096, Device.parse(device)));
+        return ExposedMemory.of(DeviceMemory.of(4096, 4096, Device.parse(device)));
     }
 }

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.plan.BackendChoice;
@@ -14,7 +13,6 @@ import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Planner;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach;
@@ -47,24 +45,15 @@ final class PairingTest {
     private static RankProfile profile(int rank, String host, List<String> nics) {
         List<NicReach> reach = nics.stream()
                 .map(nic -> nic.split("=", 2))
-                .map(nic -> new NicReach(
-                        nic[0],
-                        NicFamily.MLX5,
-                        nic[0],
-                        new Distance(PathType.PHB, 0, 0),
-                        Optional.empty(),
-                        List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 100, nic[1]))))
+                .map(nic -> NicReach.builder(nic[0], NicFamily.MLX5, new Distance(PathType.PHB, 0, 0))
+                        .ports(List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 100, nic[1])))
+                        .build())
                 .toList();
-        return new RankProfile(
-                rank,
-                host,
-                host,
-                1,
-                Device.HOST,
-                new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), reach),
-                "",
-                Map.of(IbrcProvider.ID, new RankProfile.BackendProfile(true, "", Map.of())),
-                Map.of());
+        return RankProfile.builder(rank, host, Device.HOST)
+                .pid(1)
+                .locality(Locality.builder().nics(reach).build())
+                .backends(Map.of(IbrcProvider.ID, RankProfile.BackendProfile.of(Map.of(), Map.of())))
+                .build();
     }
 
     private static Pairing pairing(GroupPlan plan, EpConfig config) {
@@ -118,16 +107,18 @@ final class PairingTest {
     /** The same with the NICs of a GPU on either side of the machine: one near, the other far. */
     private static RankProfile wishing(RankProfile profile, String near) {
         List<NicReach> nics = profile.locality().nics().stream()
-                .map(nic -> new NicReach(
-                        nic.name(),
-                        nic.family(),
-                        nic.card(),
-                        new Distance(nic.name().endsWith(near) ? PathType.PHB : PathType.SYS, 0, 0),
-                        nic.gpuDirect(),
-                        nic.ports()))
+                .map(nic -> NicReach.builder(
+                                nic.name(),
+                                nic.family(),
+                                new Distance(nic.name().endsWith(near) ? PathType.PHB : PathType.SYS, 0, 0))
+                        .card(nic.card())
+                        .ports(nic.ports())
+                        .build())
                 .sorted(Comparator.comparing((NicReach nic) -> nic.distance().type()))
                 .toList();
-        return profile.withLocality(profile.locality().withNics(nics));
+        return profile.toBuilder()
+                .locality(profile.locality().toBuilder().nics(nics).build())
+                .build();
     }
 
     @Test

@@ -7,7 +7,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.ServiceLoader;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
@@ -17,13 +16,11 @@ import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackendProvider;
-import org.ep4j.spi.NoPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Distance;
-import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach;
@@ -38,32 +35,24 @@ final class ProviderTest {
 
     private static Locality host(NicFamily family, String... names) {
         List<NicReach> nics = List.of(names).stream()
-                .map(name -> new NicReach(
-                        name,
-                        family,
-                        name,
-                        new Distance(PathType.PHB, 0, 0),
-                        Optional.empty(),
-                        List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 100))))
+                .map(name -> NicReach.builder(name, family, new Distance(PathType.PHB, 0, 0))
+                        .ports(List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 100)))
+                        .build())
                 .toList();
-        return new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), nics);
+        return Locality.builder().nics(nics).build();
     }
 
     private static RankProfile profile(int rank, Locality locality, Map<String, String> facts) {
-        return new RankProfile(
-                rank,
-                "h" + rank,
-                "h" + rank,
-                1,
-                Device.HOST,
-                locality,
-                "",
-                Map.of(IbrcProvider.ID, new RankProfile.BackendProfile(true, "", facts)),
-                Map.of());
+        return RankProfile.builder(rank, "h" + rank, Device.HOST)
+                .pid(1)
+                .locality(locality)
+                .backends(Map.of(IbrcProvider.ID, RankProfile.BackendProfile.of(facts, Map.of())))
+                .build();
     }
 
     private ProbeReport describe(Device device, Locality locality) {
-        RankProfile described = new RankProfile(0, "h", "h", 0, device, locality, "", Map.of(), Map.of());
+        RankProfile described =
+                RankProfile.builder(0, "h", device).locality(locality).build();
         return provider.describe(described, EpConfig.builder(Map.of(), Map.of()).build());
     }
 
@@ -100,7 +89,7 @@ final class ProviderTest {
     @Test
     void offersThePortsOfVerbsNics() {
         Locality place = host(NicFamily.MLX5, "mlx5_0", "mlx5_1");
-        PathOffer offer = (PathOffer) provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
+        Offer offer = provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
         assertThat(offer.kind()).isEqualTo(EpPath.Kind.HOST_POSTED);
         assertThat(offer.nics()).containsExactly("mlx5_0:1", "mlx5_1:1");
         assertThat(offer.staged()).isFalse();
@@ -115,7 +104,7 @@ final class ProviderTest {
                 NicFamily.IONIC, "2.0 MiB, 32 writes of high throughput, 1024 of low latency (AMD Pollara)");
         told.forEach((family, text) -> {
             Locality place = host(family, "nic0");
-            PathOffer offer = (PathOffer) provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
+            Offer offer = provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
             assertThat(offer.flow()).isEqualTo(text);
         });
     }
@@ -130,24 +119,21 @@ final class ProviderTest {
     void offersOnlyPortsThatCanSend() {
         Locality place = host(NicFamily.MLX5, "mlx5_0", "mlx5_1", "mlx5_10");
         Map<String, String> one = Map.of(IbrcOffer.PORTS, "mlx5_1:1");
-        PathOffer offer = (PathOffer) provider.offer(profile(0, place, one), profile(1, place, Map.of()));
+        Offer offer = provider.offer(profile(0, place, one), profile(1, place, Map.of()));
         assertThat(offer.nics()).containsExactly("mlx5_1:1");
         assertThat(provider.offer(profile(0, place, Map.of(IbrcOffer.PORTS, "")), profile(1, place, one)))
-                .isInstanceOf(NoPath.class);
+                .matches(answer -> !answer.isPath());
     }
 
     @Test
     void offersOnePortOfTwoWhereTheOtherHasNoAddress() {
-        NicReach card = new NicReach(
-                "mlx5_0",
-                NicFamily.MLX5,
-                "card",
-                new Distance(PathType.PHB, 0, 0),
-                Optional.empty(),
-                List.of(
+        NicReach card = NicReach.builder("mlx5_0", NicFamily.MLX5, new Distance(PathType.PHB, 0, 0))
+                .card("card")
+                .ports(List.of(
                         new NicReach.Port(1, LinkLayer.ETHERNET, 100, "10.0.0.0/24"),
-                        new NicReach.Port(2, LinkLayer.ETHERNET, 100, "")));
-        Locality place = new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), List.of(card));
+                        new NicReach.Port(2, LinkLayer.ETHERNET, 100, "")))
+                .build();
+        Locality place = Locality.builder().nics(List.of(card)).build();
         List<RankProfile> profiles = List.of(
                 profile(0, place, Map.of(IbrcOffer.PORTS, "mlx5_0:1")),
                 profile(1, place, Map.of(IbrcOffer.PORTS, "mlx5_0:1")));
@@ -166,7 +152,7 @@ final class ProviderTest {
         });
         Locality rxe = host(NicFamily.RXE, "rxe0");
         assertThat(describe(Device.HOST, rxe).usable()).isTrue();
-        assertThat(describe(new Device("cuda", 0), rxe).usable()).isTrue();
+        assertThat(describe(Device.cuda(0), rxe).usable()).isTrue();
         assertThat(describe(Device.HOST, host(NicFamily.SIW, "siw0")).usable()).isFalse();
     }
 }

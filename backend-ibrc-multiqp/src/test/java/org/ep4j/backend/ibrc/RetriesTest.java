@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.ep4j.EpConfig;
 import org.ep4j.plan.offer.NicPath;
 import org.ep4j.spi.Check;
@@ -24,8 +23,9 @@ final class RetriesTest {
 
     private static Check check(NicFamily family, Map<String, String> variables) {
         NicReach.Port port = new NicReach.Port(1, LinkLayer.ETHERNET, 100);
-        NicReach nic =
-                new NicReach("nic0", family, "nic0", new Distance(PathType.PHB, 0, 0), Optional.empty(), List.of(port));
+        NicReach nic = NicReach.builder("nic0", family, new Distance(PathType.PHB, 0, 0))
+                .ports(List.of(port))
+                .build();
         return Retries.check(List.of(new NicPath(nic, port, true)), environment(variables));
     }
 

@@ -7,7 +7,6 @@ import org.ep4j.engine.driver.MappedGpuProvider;
 import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
@@ -54,16 +53,16 @@ public final class IpcNvlinkProvider extends MappedGpuProvider {
         if (path.gpuLinks() || path.distance().compareTo(PathType.PXB) <= 0) {
             return path.offer();
         }
-        return new NoPath(
+        return Offer.none(
                 "the GPUs have no NVLink, and their PCIe path is " + path.distance()
                         + ", farther than PXB, the limit for peer-to-peer",
                 "choose GPUs below one PCIe switch, or let a backend for NICs or host memory connect them");
     }
 
     @Override
-    protected Optional<NoPath> acrossHosts(RankProfile from, RankProfile to) {
+    protected Optional<Offer> acrossHosts(RankProfile from, RankProfile to) {
         if (from.domain().isEmpty() || !from.domain().equals(to.domain())) {
-            return Optional.of(new NoPath(
+            return Optional.of(Offer.none(
                     "the GPUs are on different hosts and share no NVLink domain",
                     "multi-node NVLink needs equal cluster UUID and clique id and an IMEX channel on both hosts"
                             + " (to plan as if they had these, give --domain-hosts); otherwise use a NIC backend"));
@@ -71,7 +70,7 @@ public final class IpcNvlinkProvider extends MappedGpuProvider {
         for (RankProfile rank : List.of(from, to)) {
             if (!NvlinkFacts.ALL.fact(rank, NvlinkFacts.FABRIC).equals(PeerFacts.YES)) {
                 return Optional.of(
-                        new NoPath(
+                        Offer.none(
                                 "the GPUs are in one NVLink domain, but at least one of the two ranks cannot use this domain: the rank's"
                                         + " driver does not support fabric handles, or the rank has no IMEX channel (see EP-NVL-007)",
                                 "install driver 550 or newer, which supports multi-node NVLink on Hopper or newer GPUs, and start IMEX"));
@@ -81,16 +80,16 @@ public final class IpcNvlinkProvider extends MappedGpuProvider {
     }
 
     @Override
-    protected NoPath hidden(String mine, String theirs) {
-        return new NoPath(
+    protected Offer hidden(String mine, String theirs) {
+        return Offer.none(
                 "the GPU at " + theirs + " is not visible to the rank with the GPU at " + mine,
                 "give every container the GPUs of all ranks of the host (docker run --gpus all) and choose the"
                         + " GPU of each rank with ep.device or CUDA_VISIBLE_DEVICES");
     }
 
     @Override
-    protected NoPath denied(String mine, String theirs) {
-        return new NoPath(
+    protected Offer denied(String mine, String theirs) {
+        return Offer.none(
                 "CUDA denies peer access between the GPUs at " + mine + " and " + theirs,
                 PEER_ACCESS + ", or let a backend for NICs or host memory connect them");
     }

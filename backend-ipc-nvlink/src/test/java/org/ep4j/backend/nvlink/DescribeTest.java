@@ -5,8 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
-import org.ep4j.spi.NoPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
@@ -27,22 +26,28 @@ final class DescribeTest {
     private final IpcNvlinkProvider provider = new IpcNvlinkProvider();
 
     private static Locality locality(int gpu, LinkType link, PathType type) {
-        return new Locality(
-                gpu,
-                GpuVendor.NVIDIA,
-                "sm_90",
-                0,
-                2,
-                java.util.List.of(new GpuPeer(1 - gpu, new Distance(type, 0, 0), link)),
-                java.util.List.of());
+        return Locality.builder()
+                .gpu(gpu)
+                .vendor(GpuVendor.NVIDIA)
+                .architecture("sm_90")
+                .numa(0)
+                .gpus(2)
+                .peers(java.util.List.of(GpuPeer.of(1 - gpu, new Distance(type, 0, 0), link)))
+                .build();
     }
 
     private RankProfile described(int rank, String host, Locality locality, String domain) {
-        Device device = new Device("cuda", rank);
-        RankProfile bare = new RankProfile(rank, host, host, 1, device, locality, domain, Map.of(), Map.of());
+        Device device = Device.cuda(rank);
+        RankProfile bare = RankProfile.builder(rank, host, device)
+                .pid(1)
+                .locality(locality)
+                .domain(domain)
+                .build();
         ProbeReport report = provider.describe(bare, CONFIG);
         assertThat(report.usable()).isTrue();
-        return bare.withBackends(Map.of(provider.id(), BackendProfile.of(report)));
+        return bare.toBuilder()
+                .backends(Map.of(provider.id(), BackendProfile.of(report)))
+                .build();
     }
 
     @Test
@@ -50,26 +55,26 @@ final class DescribeTest {
         assertThat(provider.offer(
                         described(0, "a", locality(0, LinkType.NVLINK, PathType.NVL), ""),
                         described(1, "a", locality(1, LinkType.NVLINK, PathType.NVL), "")))
-                .isInstanceOf(PathOffer.class);
+                .matches(Offer::isPath);
         assertThat(provider.offer(
                         described(0, "a", locality(0, LinkType.PCI, PathType.PHB), ""),
                         described(1, "a", locality(1, LinkType.PCI, PathType.PHB), "")))
-                .isInstanceOf(NoPath.class);
+                .matches(answer -> !answer.isPath());
     }
 
     @Test
     void describedHostsAreJoinedByADomainAlone() {
         Locality locality = locality(0, LinkType.NVLINK, PathType.NVL);
         assertThat(provider.offer(described(0, "a", locality, ""), described(1, "b", locality, "")))
-                .isInstanceOf(NoPath.class);
+                .matches(answer -> !answer.isPath());
         assertThat(provider.offer(described(0, "a", locality, "d"), described(1, "b", locality, "d")))
-                .isInstanceOf(PathOffer.class);
+                .matches(Offer::isPath);
     }
 
     @Test
     void otherDevicesAreNotServed() {
-        ProbeReport report =
-                provider.describe(new RankProfile(0, "a", "a", 1, Device.HOST, Map.of(), Map.of()), CONFIG);
+        ProbeReport report = provider.describe(
+                RankProfile.builder(0, "a", Device.HOST).pid(1).build(), CONFIG);
         assertThat(report.usable()).isFalse();
         assertThat(report.failures().get(0).remedy()).contains("host-shm");
     }

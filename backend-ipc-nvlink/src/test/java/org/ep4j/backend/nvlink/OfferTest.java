@@ -11,9 +11,7 @@ import org.ep4j.backend.nvlink.Ranks.Joined;
 import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.engine.driver.VisibleGpu;
 import org.ep4j.engine.driver.VisibleGpus;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.RankProfile;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -24,16 +22,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class OfferTest {
     private final IpcNvlinkProvider provider = new IpcNvlinkProvider();
 
-    private static PathOffer path(Offer offer) {
-        assertThat(offer).isInstanceOf(PathOffer.class);
-        return (PathOffer) offer;
+    private static Offer path(Offer offer) {
+        assertThat(offer).matches(Offer::isPath);
+        return offer;
     }
 
     private static AbstractStringAssert<?> refused(Offer offer) {
-        assertThat(offer).isInstanceOf(NoPath.class);
-        NoPath none = (NoPath) offer;
-        assertThat(none.remedy()).isNotEmpty();
-        return assertThat(none.reason() + " | " + none.remedy());
+        assertThat(offer).matches(answer -> !answer.isPath());
+        assertThat(offer.remedy()).isNotEmpty();
+        return assertThat(offer.reason() + " | " + offer.remedy());
     }
 
     @ParameterizedTest
@@ -42,7 +39,7 @@ final class OfferTest {
         Ranks host = Ranks.of(Joined.NVSWITCH, gpus);
         for (int a = 0; a < gpus; a++) {
             for (int b = 0; b < gpus; b++) {
-                PathOffer offer = path(provider.offer(host.profile(0, "h", a), host.profile(1, "h", b)));
+                Offer offer = path(provider.offer(host.profile(0, "h", a), host.profile(1, "h", b)));
                 assertThat(offer.kind()).isEqualTo(EpPath.Kind.MAPPED);
                 assertThat(offer.gigabytesPerSecond()).isBetween(300.0, 371.0);
                 assertThat(offer.nics()).isEmpty();
@@ -54,7 +51,7 @@ final class OfferTest {
     @Test
     void pciExpressIsOfferedBelowOneSwitchAtItsOwnRate() {
         Ranks host = Ranks.of(Joined.PAIRS_OF_PCI, 4);
-        PathOffer near = path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", 1)));
+        Offer near = path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", 1)));
         assertThat(near.gigabytesPerSecond()).isBetween(20.0, 48.0);
         assertThat(near.latencyMicros()).isGreaterThan(1.5);
         refused(provider.offer(host.profile(0, "h", 1), host.profile(1, "h", 2)))
@@ -64,7 +61,7 @@ final class OfferTest {
     @Test
     void pciExpressIsOfferedAcrossTheSwitchesOfOneTree() {
         Ranks host = Ranks.of(Joined.SWITCHES_BELOW_A_SWITCH, 4);
-        PathOffer offer = path(provider.offer(host.profile(0, "h", 1), host.profile(1, "h", 2)));
+        Offer offer = path(provider.offer(host.profile(0, "h", 1), host.profile(1, "h", 2)));
         assertThat(offer.gigabytesPerSecond()).isBetween(20.0, 48.0);
     }
 
@@ -160,7 +157,7 @@ final class OfferTest {
     @Test
     void hostsAreJoinedByADomainWithFabricHandles() {
         Ranks host = Ranks.of(Joined.NVSWITCH, 4).inDomain("c/1", Ranks.IMEX);
-        PathOffer offer = path(provider.offer(host.profile(0, "a", 0, "c/1"), host.profile(1, "b", 3, "c/1")));
+        Offer offer = path(provider.offer(host.profile(0, "a", 0, "c/1"), host.profile(1, "b", 3, "c/1")));
         assertThat(offer.kind()).isEqualTo(EpPath.Kind.MAPPED);
         assertThat(offer.gigabytesPerSecond()).isGreaterThan(300);
         refused(provider.offer(host.profile(0, "a", 0, "c/1"), host.profile(1, "b", 3, "c/2")))
@@ -195,7 +192,11 @@ final class OfferTest {
     void otherDevicesAreNotServed() {
         RankProfile gpu = Ranks.of(Joined.NVSWITCH, 1).profile(0, "h", 0);
         for (String device : List.of("host", "hip:0")) {
-            RankProfile other = new RankProfile(1, "h", "h", 1, Device.parse(device), gpu.backends(), gpu.settings());
+            RankProfile other = RankProfile.builder(1, "h", Device.parse(device))
+                    .pid(1)
+                    .backends(gpu.backends())
+                    .settings(gpu.settings())
+                    .build();
             refused(provider.offer(gpu, other)).contains("not an NVIDIA GPU");
             refused(provider.offer(other, gpu)).contains("not an NVIDIA GPU");
         }
@@ -204,7 +205,7 @@ final class OfferTest {
     @Test
     void aRankWithoutFactsHasNoPath() {
         RankProfile gpu = Ranks.of(Joined.NVSWITCH, 1).profile(0, "h", 0);
-        RankProfile silent = new RankProfile(1, "h", "h", 1, gpu.device(), Map.of(), Map.of());
+        RankProfile silent = RankProfile.builder(1, "h", gpu.device()).pid(1).build();
         refused(provider.offer(gpu, silent)).contains("did not report its GPU");
     }
 }

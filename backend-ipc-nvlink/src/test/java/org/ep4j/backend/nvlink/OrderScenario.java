@@ -53,10 +53,18 @@ public final class OrderScenario implements Scenario {
         int here = mine.device().ordinal();
         List<GpuPeer> peers = IntStream.range(0, gpus.size())
                 .filter(index -> index != here)
-                .mapToObj(index -> new GpuPeer(index, new Distance(PathType.PIX, 24, 2), LinkType.PCI))
+                .mapToObj(index -> GpuPeer.of(index, new Distance(PathType.PIX, 24, 2), LinkType.PCI))
                 .toList();
-        return mine.withBackends(Map.of(
-                        IpcNvlinkProvider.ID, new BackendProfile(true, "", facts, mine.identity(IpcNvlinkProvider.ID))))
-                .withLocality(new Locality(here, GpuVendor.NVIDIA, "sm_90", 0, gpus.size(), peers, List.of()));
+        return mine.toBuilder()
+                .backends(Map.of(IpcNvlinkProvider.ID, BackendProfile.of(facts, mine.identity(IpcNvlinkProvider.ID))))
+                .locality(Locality.builder()
+                        .gpu(here)
+                        .vendor(GpuVendor.NVIDIA)
+                        .architecture("sm_90")
+                        .numa(0)
+                        .gpus(gpus.size())
+                        .peers(peers)
+                        .build())
+                .build();
     }
 }

@@ -43,7 +43,7 @@ final class ProbeTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
     void everyPairIsReported(int gpus) {
-        ProbeReport report = Ranks.of(Joined.NVSWITCH, gpus).probe(new Device("cuda", gpus - 1));
+        ProbeReport report = Ranks.of(Joined.NVSWITCH, gpus).probe(Device.cuda(gpus - 1));
         assertThat(report.usable()).isTrue();
         String pairs = check(report, "EP-NVL-004").detail();
         for (int a = 0; a < gpus; a++) {
@@ -56,13 +56,13 @@ final class ProbeTest {
 
     @Test
     void directLinksAndPciExpressAreToldApart() {
-        String row = check(Ranks.of(Joined.ROW, 3).probe(new Device("cuda", 0)), "EP-NVL-004")
+        String row = check(Ranks.of(Joined.ROW, 3).probe(Device.cuda(0)), "EP-NVL-004")
                 .detail();
         assertThat(row).contains("cuda:0 - cuda:1 NVLink x4, ", "cuda:0 - cuda:2 PCIe ");
-        String pci = check(Ranks.of(Joined.PAIRS_OF_PCI, 2).probe(new Device("cuda", 0)), "EP-NVL-004")
+        String pci = check(Ranks.of(Joined.PAIRS_OF_PCI, 2).probe(Device.cuda(0)), "EP-NVL-004")
                 .detail();
         assertThat(pci).contains("PCIe PIX, peer access");
-        String unknown = check(Ranks.of(Joined.UNKNOWN, 2).probe(new Device("cuda", 0)), "EP-NVL-004")
+        String unknown = check(Ranks.of(Joined.UNKNOWN, 2).probe(Device.cuda(0)), "EP-NVL-004")
                 .detail();
         assertThat(unknown).contains("unknown link, peer access");
     }
@@ -81,7 +81,7 @@ final class ProbeTest {
         ProbeReport report = host.with(new VisibleGpus(
                         "driver for CUDA 13.0",
                         List.of(closed, host.gpus().all().get(1))))
-                .probe(new Device("cuda", 0));
+                .probe(Device.cuda(0));
         Check pairs = check(report, "EP-NVL-004");
         assertThat(pairs.status()).isEqualTo(Status.WARN);
         assertThat(pairs.detail()).contains("cuda:0 has no peer access to cuda:1", "one way only");
@@ -92,7 +92,7 @@ final class ProbeTest {
     @Test
     void hiddenGpusAreNamedByTheirAddresses() {
         ProbeReport report =
-                Ranks.seeing(Joined.NVSWITCH, Ranks.upTo(4), List.of(3, 1)).probe(new Device("cuda", 0));
+                Ranks.seeing(Joined.NVSWITCH, Ranks.upTo(4), List.of(3, 1)).probe(Device.cuda(0));
         assertThat(check(report, "EP-NVL-006").detail()).contains("2 GPUs", "0000:10:00.0, 0000:12:00.0");
         assertThat(report.facts())
                 .containsEntry("gpu", "0000:13:00.0")
@@ -102,12 +102,12 @@ final class ProbeTest {
     @Test
     void theDomainNeedsFabricHandlesAndAChannel() {
         Ranks host = Ranks.of(Joined.NVSWITCH, 2);
-        Check alone = check(host.probe(new Device("cuda", 0)), "EP-NVL-007");
+        Check alone = check(host.probe(Device.cuda(0)), "EP-NVL-007");
         assertThat(alone.detail()).contains("NVLink connects only GPUs of this host");
-        ProbeReport with = host.inDomain("c/7", Ranks.IMEX).probe(new Device("cuda", 0));
+        ProbeReport with = host.inDomain("c/7", Ranks.IMEX).probe(Device.cuda(0));
         assertThat(check(with, "EP-NVL-007").detail()).contains("c/7", "channel0");
         assertThat(with.facts()).containsEntry("fabric", "yes");
-        ProbeReport without = host.inDomain("c/7", Ranks.NO_FILES).probe(new Device("cuda", 0));
+        ProbeReport without = host.inDomain("c/7", Ranks.NO_FILES).probe(Device.cuda(0));
         assertThat(check(without, "EP-NVL-007").status()).isEqualTo(Status.WARN);
         assertThat(check(without, "EP-NVL-007").remedy()).contains("nvidia-imex");
         assertThat(without.facts()).containsEntry("fabric", "no");
@@ -115,7 +115,7 @@ final class ProbeTest {
 
     @Test
     void theGpuMustExist() {
-        ProbeReport report = Ranks.of(Joined.NVSWITCH, 2).probe(new Device("cuda", 2));
+        ProbeReport report = Ranks.of(Joined.NVSWITCH, 2).probe(Device.cuda(2));
         assertThat(report.usable()).isFalse();
         assertThat(check(report, "EP-NVL-003").detail()).contains("cuda:2 does not exist", "2 GPUs");
         assertThat(check(report, "EP-NVL-007").status()).isEqualTo(Status.NOT_RUN);
@@ -131,7 +131,7 @@ final class ProbeTest {
                         () -> Topology.builder("t").build(),
                         ProbeTest::process,
                         Ranks.NO_FILES)
-                .probe(new Device("cuda", 0));
+                .probe(Device.cuda(0));
         assertThat(report.usable()).isFalse();
         assertThat(check(report, "EP-NVL-002").detail()).contains("no driver here");
         assertThat(check(report, "EP-NVL-002").remedy()).contains("nvidia-smi");
@@ -148,7 +148,7 @@ final class ProbeTest {
                         },
                         host::process,
                         host.files())
-                .probe(new Device("cuda", 0));
+                .probe(Device.cuda(0));
         assertThat(report.usable()).isTrue();
         assertThat(report.facts()).containsEntry("gpus", "-1=0000:10:00.0,-1=0000:11:00.0");
     }
@@ -175,7 +175,7 @@ final class ProbeTest {
     void theProviderProbesThisMachineWithoutThrowing() {
         IpcNvlinkProvider provider = new IpcNvlinkProvider();
         ProbeRequest request = ProbeRequest.of(
-                new Device("cuda", 0), EpConfig.builder(Map.of(), Map.of()).build(), Duration.ofSeconds(20));
+                Device.cuda(0), EpConfig.builder(Map.of(), Map.of()).build(), Duration.ofSeconds(20));
         ProbeReport report = provider.probe(request);
         assertThat(report.checks()).extracting(Check::code).containsExactlyElementsOf(CODES);
         assertThat(report.failures())

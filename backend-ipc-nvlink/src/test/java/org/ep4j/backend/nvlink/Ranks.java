@@ -122,7 +122,7 @@ record Ranks(Topology topology, VisibleGpus gpus, ProcessFacts process, FileTree
     }
 
     RankProfile profile(int rank, String host, int ordinal, String domain) {
-        Device device = new Device("cuda", ordinal);
+        Device device = Device.cuda(ordinal);
         ProbeReport report = probe(device);
         PciAddress mine = gpus.all().get(ordinal).address().orElseThrow();
         Locality locality = topology.gpus().stream()
@@ -130,18 +130,12 @@ record Ranks(Topology topology, VisibleGpus gpus, ProcessFacts process, FileTree
                 .findFirst()
                 .map(gpu -> Localities.of(topology, gpu))
                 .orElse(Locality.UNKNOWN);
-        return new RankProfile(
-                rank,
-                host,
-                host,
-                100 + rank,
-                device,
-                locality,
-                domain,
-                Map.of(
-                        IpcNvlinkProvider.ID,
-                        new BackendProfile(report.usable(), "", report.facts(), report.identity())),
-                Map.of());
+        return RankProfile.builder(rank, host, device)
+                .pid(100 + rank)
+                .locality(locality)
+                .domain(domain)
+                .backends(Map.of(IpcNvlinkProvider.ID, BackendProfile.of(report)))
+                .build();
     }
 
     private static VisibleGpus cuda(Joined joined, List<Integer> visible, boolean fabric) {

@@ -15,8 +15,8 @@ import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.engine.gpu.EngineGpu;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.EpBackend;
@@ -39,7 +39,7 @@ final class NvshmemBackend implements EpBackend, AllocatesMemory {
 
     private final OpenContext context;
     private final Collective collective;
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final DeviceCode code;
     private final Set<Purpose> purposes;
     private final Map<Integer, Integer> numbers;
@@ -55,7 +55,7 @@ final class NvshmemBackend implements EpBackend, AllocatesMemory {
     NvshmemBackend(
             OpenContext context,
             Collective collective,
-            GpuDevice device,
+            EngineGpu device,
             DeviceCode code,
             Set<Purpose> purposes,
             Map<Integer, Integer> numbers) {
@@ -196,7 +196,7 @@ final class NvshmemBackend implements EpBackend, AllocatesMemory {
     private void zero(long address, long bytes) {
         try (GpuStream stream = device.createStream()) {
             device.zero(address, bytes, stream.handle());
-            stream.synchronize();
+            device.synchronize(stream.handle());
         }
     }
 

@@ -14,11 +14,11 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuMarker;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.engine.gpu.EngineEvent;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.PinnedMemory;
 import org.ep4j.engine.memory.PostedArguments;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.MappedPeers;
@@ -35,7 +35,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
 
     private final String name;
     private final Place place;
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final DeviceCode code;
     private final Map<Integer, Peer> peers;
     private final Runnable release;
@@ -44,14 +44,14 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     private final Duration longest;
 
     private final GpuStream stream;
-    /** Guards the marker and the word, which stand for one wait at a time. */
+    /** Guards the event and the word, which stand for one wait at a time. */
     private final ReentrantLock waiting = new ReentrantLock();
 
-    private final GpuMarker marker;
+    private final EngineEvent event;
     private final PinnedMemory word;
     /** Work has failed, or has not ended in time. Guarded by the lock. */
     private boolean stuck;
-    /** The marker does not stand for all work that may be queued. Guarded by the lock. */
+    /** The event does not stand for all work that may be queued. Guarded by the lock. */
     private boolean unmarked;
 
     private final NvshmemProcess process;
@@ -90,7 +90,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             NvshmemProcess process,
             String name,
             Place place,
-            GpuDevice device,
+            EngineGpu device,
             DeviceCode code,
             Map<Integer, Peer> peers,
             Duration longest,
@@ -109,7 +109,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         this.word = device.allocatePinned(Long.BYTES);
         boolean made = false;
         try {
-            this.marker = device.createMarker();
+            this.event = device.createUntimedEvent();
             made = true;
         } finally {
             if (!made) {
@@ -122,7 +122,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             made = true;
         } finally {
             if (!made) {
-                marker.close();
+                event.close();
                 word.close();
             }
         }
@@ -141,7 +141,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     }
 
     private DeviceMemory memory(long address, long bytes) {
-        return new DeviceMemory(address, bytes, device.id());
+        return DeviceMemory.of(address, bytes, device.id());
     }
 
     @Override
@@ -259,9 +259,9 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         try {
             checkOpen();
             queue.run();
-            marker.record(stream.handle());
+            event.record(stream.handle());
             queued = true;
-            marker.await(end.left());
+            event.await(end.left());
             done = true;
             after.run();
         } catch (EpTimeoutException e) {
@@ -306,9 +306,9 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             // Another call holds it until its own deadline.
             waiting.lock();
             try {
-                boolean busy = stuck && (unmarked || !marker.isDone());
+                boolean busy = stuck && (unmarked || !event.isDone());
                 stream.close();
-                marker.close();
+                event.close();
                 if (busy) {
                     LOG.log(
                             Level.WARNING,

@@ -1,6 +1,5 @@
 package org.ep4j.backend.nvshmem;
 
-import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
@@ -13,9 +12,7 @@ import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.PerRank;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
@@ -86,12 +83,12 @@ final class NvshmemOffer {
         }
         String theirs = NvshmemFacts.fact(to, NvshmemFacts.VERSION);
         if (!version.equals(theirs)) {
-            return new NoPath(
+            return Offer.none(
                     "one rank has NVSHMEM " + version + ", the other " + theirs,
                     "install the same version of NVSHMEM on all machines");
         }
         if (NvshmemFacts.same(from, to, NvshmemFacts.PROCESS)) {
-            return new NoPath(
+            return Offer.none(
                     "the ranks are threads of one process, and NVSHMEM allows one PE per process",
                     "start one process for each GPU, or use ipc-nvlink");
         }
@@ -99,24 +96,28 @@ final class NvshmemOffer {
             return onMachine(from, to);
         }
         return NvshmemFacts.fact(from, NvshmemFacts.TRANSPORT).equals("none")
-                ? new NoPath(
+                ? Offer.none(
                         "the ranks are on different machines, and " + NvshmemKeys.TRANSPORT.name() + " is none",
                         "set " + NvshmemKeys.TRANSPORT.name() + " to auto or ibgda")
                 : byNic(from, to);
     }
 
     private static Offer onMachine(RankProfile from, RankProfile to) {
-        Optional<PathOffer> way = GpuPaths.between(from, to).map(GpuPath::offer);
-        double rate = way.map(PathOffer::gigabytesPerSecond)
+        Optional<Offer> way = GpuPaths.between(from, to).map(GpuPath::offer);
+        double rate = way.map(Offer::gigabytesPerSecond)
                 .orElseGet(() -> Estimates.GPU_LINK_EFFICIENCY
                         * GpuPaths.nvlink(from.locality().architecture()));
-        double micros = way.map(PathOffer::latencyMicros).orElse(Estimates.GPU_LINK_MICROS);
+        double micros = way.map(Offer::latencyMicros).orElse(Estimates.GPU_LINK_MICROS);
         boolean maps = NvshmemFacts.fact(from, NvshmemFacts.MAPS).equals("true");
         // On hosts that are made up on one machine it does what it does between hosts.
-        PathOffer offer = maps && from.hostId().equals(to.hostId())
-                ? new PathOffer(EpPath.Kind.MAPPED, MAPPING * rate, micros, List.of())
-                : new PathOffer(EpPath.Kind.DEVICE_POSTED, WINDOW * rate, micros + Estimates.PCI_MICROS, List.of());
-        return offer.withSharers(way.map(PathOffer::sharers).orElse(1));
+        Offer.Builder offer = maps && from.hostId().equals(to.hostId())
+                ? Offer.path(EpPath.Kind.MAPPED)
+                        .gigabytesPerSecond(MAPPING * rate)
+                        .latencyMicros(micros)
+                : Offer.path(EpPath.Kind.DEVICE_POSTED)
+                        .gigabytesPerSecond(WINDOW * rate)
+                        .latencyMicros(micros + Estimates.PCI_MICROS);
+        return offer.sharers(way.map(Offer::sharers).orElse(1)).build();
     }
 
     private Offer byNic(RankProfile from, RankProfile to) {
@@ -124,13 +125,13 @@ final class NvshmemOffer {
         Optional<NicPaths> theirs = nics.of(to);
         if (mine.isPresent() && theirs.isPresent()) {
             if (!mine.get().direct() || !theirs.get().direct()) {
-                return new NoPath(
+                return Offer.none(
                         "GPU-posted writes need a NIC that reaches GPU memory, but the nearest NIC of at least one of"
                                 + " the two ranks cannot reach the memory of its GPU",
                         "use ibrc-multiqp, which stages through host memory");
             }
             if (mine.get().apart(theirs.get())) {
-                return new NoPath(
+                return Offer.none(
                         "no known route joins the networks of the nearest ports of the two ranks, "
                                 + String.join(", ", mine.get().networks()) + " and "
                                 + String.join(", ", theirs.get().networks()),
@@ -143,8 +144,8 @@ final class NvshmemOffer {
                 new NicOffers.Side(to, theirs),
                 EpPath.Kind.DEVICE_POSTED,
                 Estimates.NETWORK_MICROS + Estimates.PCI_MICROS);
-        return offer instanceof PathOffer path
-                ? path.withFlow(limits().with(from.settings()).text())
+        return offer.isPath()
+                ? offer.toBuilder().flow(limits().with(from.settings()).text()).build()
                 : offer;
     }
 

@@ -18,10 +18,10 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.memory.NativeRecord;
-import org.ep4j.spi.RecordCodec;
+import org.ep4j.plan.RecordCodec;
 
 /**
  * NVSHMEM of this JVM: initialised by the first group, and never finalised, since nvshmem_finalize is collective and ranks close
@@ -161,7 +161,7 @@ final class NvshmemProcess {
     private static native int setenv(String name, String value, int overwrite);
 
     /** A new unique id, which rank 0 gives to all ranks. */
-    byte[] newId(GpuDevice device, Map<String, String> variables) {
+    byte[] newId(EngineGpu device, Map<String, String> variables) {
         return locked(() -> {
             setEnvironment(variables);
             NativeRecord id = Structures.id();
@@ -183,7 +183,7 @@ final class NvshmemProcess {
      * @param id of rank 0
      * @throws EpUnavailableException when NVSHMEM says that it did not work
      */
-    void start(GpuDevice device, Map<String, String> variables, byte[] id, World world, Duration deadline) {
+    void start(EngineGpu device, Map<String, String> variables, byte[] id, World world, Duration deadline) {
         timed(
                 "the initialisation of NVSHMEM",
                 deadline,
@@ -246,7 +246,7 @@ final class NvshmemProcess {
      *
      * @return its new part, 0 where there is no room
      */
-    long grow(GpuDevice device, long bytes, Duration deadline) {
+    long grow(EngineGpu device, long bytes, Duration deadline) {
         return timed(
                 "nvshmem_malloc of " + bytes + " bytes",
                 deadline,
@@ -258,7 +258,7 @@ final class NvshmemProcess {
         return locked(() -> functions().nvshmem_ptr(address, pe));
     }
 
-    void attach(GpuDevice device, long module) {
+    void attach(EngineGpu device, long module) {
         int result = locked(() -> device.inside(() -> functions().nvshmemx_cumodule_init(module)));
         if (result != 0) {
             throw new EpException("nvshmemx_cumodule_init failed with " + result
@@ -269,11 +269,11 @@ final class NvshmemProcess {
         }
     }
 
-    void detach(GpuDevice device, long module) {
+    void detach(EngineGpu device, long module) {
         locked(() -> device.inside(() -> functions().nvshmemx_cumodule_finalize(module)));
     }
 
-    void put(GpuDevice device, long to, long from, long bytes, int pe, long stream) {
+    void put(EngineGpu device, long to, long from, long bytes, int pe, long stream) {
         locked(() -> device.inside(() -> {
             functions().nvshmemx_putmem_on_stream(to, from, bytes, pe, stream);
             return bytes;
@@ -281,7 +281,7 @@ final class NvshmemProcess {
     }
 
     /** After all that was put on the stream before. */
-    void signal(GpuDevice device, long word, long value, int pe, long stream) {
+    void signal(EngineGpu device, long word, long value, int pe, long stream) {
         locked(() -> device.inside(() -> {
             functions().nvshmemx_quiet_on_stream(stream);
             functions().nvshmemx_signal_op_on_stream(word, value, NvshmemLibrary.SIGNAL_SET, pe, stream);
@@ -290,7 +290,7 @@ final class NvshmemProcess {
         }));
     }
 
-    void quiet(GpuDevice device, long stream) {
+    void quiet(EngineGpu device, long stream) {
         locked(() -> device.inside(() -> {
             functions().nvshmemx_quiet_on_stream(stream);
             return stream;

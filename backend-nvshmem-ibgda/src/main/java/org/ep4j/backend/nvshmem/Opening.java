@@ -22,7 +22,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.AllocatesMemory.Purpose;
@@ -85,8 +85,8 @@ final class Opening {
         return purposes;
     }
 
-    private GpuDevice gpu() {
-        if (context.device() instanceof GpuDevice gpu) {
+    private EngineGpu gpu() {
+        if (context.device() instanceof EngineGpu gpu) {
             return gpu;
         }
         throw new EpArgumentException(

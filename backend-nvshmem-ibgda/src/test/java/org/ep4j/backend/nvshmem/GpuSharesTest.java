@@ -21,9 +21,12 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class GpuSharesTest {
     private static RankProfile rank(int rank, Map<String, String> identity) {
-        BackendProfile profile = new BackendProfile(true, "", Map.of(), identity);
-        return new RankProfile(
-                rank, "host", "a", 100 + rank, new Device("cuda", 0), Map.of(NvshmemProvider.ID, profile), Map.of());
+        BackendProfile profile = BackendProfile.of(Map.of(), identity);
+        return RankProfile.builder(rank, "host", Device.cuda(0))
+                .hostName("a")
+                .pid(100 + rank)
+                .backends(Map.of(NvshmemProvider.ID, profile))
+                .build();
     }
 
     /** A rank on each of the GPUs, by number. */

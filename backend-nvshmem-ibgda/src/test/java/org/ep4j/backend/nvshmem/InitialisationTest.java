@@ -15,7 +15,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -37,13 +37,13 @@ final class InitialisationTest {
     /** An initialisation has begun, with the lock. */
     private final CountDownLatch begun = new CountDownLatch(1);
 
-    private GpuDevice gpu(int ordinal) {
-        return (GpuDevice) Proxy.newProxyInstance(
-                GpuDevice.class.getClassLoader(),
-                new Class<?>[] {GpuDevice.class},
+    private EngineGpu gpu(int ordinal) {
+        return (EngineGpu) Proxy.newProxyInstance(
+                EngineGpu.class.getClassLoader(),
+                new Class<?>[] {EngineGpu.class},
                 (proxy, method, arguments) -> switch (method.getName()) {
                     case "inside" -> ((Supplier<?>) arguments[0]).get();
-                    case "id" -> new Device("cuda", ordinal);
+                    case "id" -> Device.cuda(ordinal);
                     case "keep" -> {
                         begun.countDown();
                         yield "";
@@ -132,8 +132,8 @@ final class InitialisationTest {
     @Test
     void aProcessHasOneGpu() throws Exception {
         start(Map.of(), "3.4.5", LONG);
-        process.checkDevice(new Device("cuda", 0));
-        assertThatThrownBy(() -> process.checkDevice(new Device("cuda", 1)))
+        process.checkDevice(Device.cuda(0));
+        assertThatThrownBy(() -> process.checkDevice(Device.cuda(1)))
                 .isInstanceOf(EpStateException.class)
                 .hasMessageContainingAll(NvshmemProbe.PROCESS, "PE 1 of 2 on cuda:0", "cuda:1", "one process");
     }

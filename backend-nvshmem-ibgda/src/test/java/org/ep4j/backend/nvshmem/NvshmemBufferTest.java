@@ -25,11 +25,11 @@ import org.ep4j.EpEvent;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuMarker;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.engine.gpu.EngineEvent;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.PinnedMemory;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.BeforeEach;
@@ -71,7 +71,7 @@ final class NvshmemBufferTest {
                 process,
                 "b",
                 PLACE,
-                proxy(GpuDevice.class),
+                proxy(EngineGpu.class),
                 DeviceCode.builder("1", "").build(),
                 Map.of(
                         PEER,
@@ -88,10 +88,10 @@ final class NvshmemBufferTest {
         return type.cast(Proxy.newProxyInstance(
                 type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> switch (method.getName()) {
                     case "inside" -> ((Supplier<?>) arguments[0]).get();
-                    case "id" -> new Device("cuda", 0);
+                    case "id" -> Device.cuda(0);
                     case "keep" -> kept.incrementAndGet();
                     case "createStream" -> proxy(GpuStream.class);
-                    case "createMarker" -> proxy(GpuMarker.class);
+                    case "createUntimedEvent" -> proxy(EngineEvent.class);
                     case "allocatePinned" -> proxy(PinnedMemory.class);
                     case "memory" -> HostMemory.of(pinned);
                     case "hostAddress" -> HostMemory.address(pinned);
@@ -105,7 +105,7 @@ final class NvshmemBufferTest {
                     }
                     case "record" -> {
                         if (failing) {
-                            throw new EpException("the marker cannot be recorded");
+                            throw new EpException("the event cannot be recorded");
                         }
                         yield null;
                     }

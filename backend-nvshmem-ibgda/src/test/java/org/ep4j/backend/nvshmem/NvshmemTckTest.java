@@ -58,7 +58,7 @@ final class NvshmemTckTest extends EpBackendTck {
     void aNicIsThereWhereItIsRequired() {
         if (List.of(REQUIRED.split(",", -1)).contains("nvshmem-ibgda-nic")) {
             ProbeRequest request =
-                    ProbeRequest.of(new Device("cuda", 0), EpConfig.builder().build(), Duration.ofSeconds(10));
+                    ProbeRequest.of(Device.cuda(0), EpConfig.builder().build(), Duration.ofSeconds(10));
             assertThat(new NvshmemProvider().probe(request).checks())
                     .filteredOn(check -> check.code().equals(NvshmemProbe.NIC)
                             || check.code().equals(NvshmemProbe.DIRECT))

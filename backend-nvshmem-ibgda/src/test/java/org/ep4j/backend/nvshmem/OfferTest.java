@@ -19,9 +19,7 @@ import org.ep4j.doctor.DoctorInput;
 import org.ep4j.doctor.LibrarySearch;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
@@ -43,7 +41,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
 final class OfferTest {
-    private static final Device CUDA = new Device("cuda", 0);
+    private static final Device CUDA = Device.cuda(0);
 
     @TempDir
     Path root;
@@ -57,16 +55,10 @@ final class OfferTest {
                 facts.getOrDefault("process", "process-" + number),
                 NvshmemFacts.MACHINE,
                 machine);
-        return new RankProfile(
-                number,
-                host,
-                host,
-                number,
-                CUDA,
-                Locality.UNKNOWN,
-                "",
-                Map.of(NvshmemProvider.ID, new RankProfile.BackendProfile(true, "", facts, identity)),
-                Map.of());
+        return RankProfile.builder(number, host, CUDA)
+                .pid(number)
+                .backends(Map.of(NvshmemProvider.ID, RankProfile.BackendProfile.of(facts, identity)))
+                .build();
     }
 
     private static Offer offer(RankProfile from, RankProfile to) {
@@ -76,7 +68,8 @@ final class OfferTest {
     @Test
     void gpusOfAMachinePutIntoEachOther() {
         assertThat(offer(rank(0, "a", "m", Map.of()), rank(1, "a", "m", Map.of())))
-                .isInstanceOfSatisfying(PathOffer.class, path -> {
+                .matches(Offer::isPath)
+                .satisfies(path -> {
                     assertThat(path.kind()).isEqualTo(EpPath.Kind.DEVICE_POSTED);
                     assertThat(path.nics()).isEmpty();
                 });
@@ -86,18 +79,19 @@ final class OfferTest {
     void memoryIsMappedWhereThatIsWantedAndNotBetweenHostsThatAreMadeUp() {
         Map<String, String> maps = Map.of(NvshmemFacts.MAPS, "true");
         assertThat(offer(rank(0, "a", "m", maps), rank(1, "a", "m", maps)))
-                .isInstanceOfSatisfying(
-                        PathOffer.class, path -> assertThat(path.kind()).isEqualTo(EpPath.Kind.MAPPED));
+                .matches(Offer::isPath)
+                .satisfies(path -> assertThat(path.kind()).isEqualTo(EpPath.Kind.MAPPED));
         assertThat(offer(rank(0, "a", "m", maps), rank(1, "b", "m", maps)))
-                .isInstanceOfSatisfying(
-                        PathOffer.class, path -> assertThat(path.kind()).isEqualTo(EpPath.Kind.DEVICE_POSTED));
+                .matches(Offer::isPath)
+                .satisfies(path -> assertThat(path.kind()).isEqualTo(EpPath.Kind.DEVICE_POSTED));
     }
 
     @Test
     void threadsOfAProcessAreToldToBeProcesses() {
         Map<String, String> process = Map.of("process", "one");
         assertThat(offer(rank(0, "a", "m", process), rank(1, "a", "m", process)))
-                .isInstanceOfSatisfying(NoPath.class, no -> {
+                .matches(answer -> !answer.isPath())
+                .satisfies(no -> {
                     assertThat(no.reason()).contains("one PE per process");
                     assertThat(no.remedy()).contains("one process for each GPU");
                 });
@@ -106,44 +100,49 @@ final class OfferTest {
     @Test
     void versionsMustBeEqual() {
         assertThat(offer(rank(0, "a", "m", Map.of()), rank(1, "b", "n", Map.of(NvshmemFacts.VERSION, "3.5.0"))))
-                .isInstanceOfSatisfying(
-                        NoPath.class, no -> assertThat(no.reason()).contains("3.4.5", "3.5.0"));
+                .matches(answer -> !answer.isPath())
+                .satisfies(no -> assertThat(no.reason()).contains("3.4.5", "3.5.0"));
     }
 
     private static RankProfile near(RankProfile rank, PathType distance, String network) {
-        NicReach nic = new NicReach(
-                "mlx5_0",
-                NicFamily.MLX5,
-                "mlx5_0",
-                new Distance(distance, 48, 2),
-                Optional.empty(),
-                List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 400, network)));
-        return rank.withLocality(new Locality(0, GpuVendor.NVIDIA, "sm_90", 0, 8, List.of(), List.of(nic)));
+        NicReach nic = NicReach.builder("mlx5_0", NicFamily.MLX5, new Distance(distance, 48, 2))
+                .ports(List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 400, network)))
+                .build();
+        return rank.toBuilder()
+                .locality(Locality.builder()
+                        .gpu(0)
+                        .vendor(GpuVendor.NVIDIA)
+                        .architecture("sm_90")
+                        .numa(0)
+                        .gpus(8)
+                        .nics(List.of(nic))
+                        .build())
+                .build();
     }
 
     @Test
     void nicsMustReachTheMemoryAndEachOther() {
         RankProfile here = near(rank(0, "a", "m", Map.of()), PathType.PIX, "10.0.0.0/24");
         RankProfile there = rank(1, "b", "n", Map.of());
-        assertThat(offer(here, near(there, PathType.PIX, "10.0.0.0/24"))).isInstanceOf(PathOffer.class);
-        assertThat(offer(here, near(there, PathType.PIX, ""))).isInstanceOf(PathOffer.class);
+        assertThat(offer(here, near(there, PathType.PIX, "10.0.0.0/24"))).matches(Offer::isPath);
+        assertThat(offer(here, near(there, PathType.PIX, ""))).matches(Offer::isPath);
         assertThat(offer(here, near(there, PathType.PIX, "10.0.1.0/24")))
-                .isInstanceOfSatisfying(
-                        NoPath.class, no -> assertThat(no.reason()).contains("10.0.1.0/24"));
+                .matches(answer -> !answer.isPath())
+                .satisfies(no -> assertThat(no.reason()).contains("10.0.1.0/24"));
         assertThat(offer(here, near(there, PathType.NODE, "10.0.0.0/24")))
-                .isInstanceOfSatisfying(
-                        NoPath.class, no -> assertThat(no.reason()).contains("reaches GPU memory"));
+                .matches(answer -> !answer.isPath())
+                .satisfies(no -> assertThat(no.reason()).contains("reaches GPU memory"));
     }
 
     @Test
     void otherMachinesNeedNicsAndATransport() {
         assertThat(offer(rank(0, "a", "m", Map.of()), rank(1, "b", "n", Map.of())))
-                .isInstanceOfSatisfying(
-                        NoPath.class, no -> assertThat(no.reason()).contains("no NIC"));
+                .matches(answer -> !answer.isPath())
+                .satisfies(no -> assertThat(no.reason()).contains("no NIC"));
         Map<String, String> none = Map.of(NvshmemFacts.TRANSPORT, "none");
         assertThat(offer(rank(0, "a", "m", none), rank(1, "b", "n", none)))
-                .isInstanceOfSatisfying(
-                        NoPath.class, no -> assertThat(no.reason()).contains("ep.nvshmem.transport is none"));
+                .matches(answer -> !answer.isPath())
+                .satisfies(no -> assertThat(no.reason()).contains("ep.nvshmem.transport is none"));
     }
 
     private ProbeReport probe(Device device, Map<String, String> environment) {

@@ -5,7 +5,7 @@ import org.ep4j.engine.driver.MappedGpuProvider;
 import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.GpuPath;
-import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
@@ -46,14 +46,14 @@ public final class RocmProvider extends MappedGpuProvider {
     }
 
     @Override
-    protected Optional<NoPath> acrossHosts(RankProfile from, RankProfile to) {
-        return Optional.of(new NoPath(
+    protected Optional<Offer> acrossHosts(RankProfile from, RankProfile to) {
+        return Optional.of(Offer.none(
                 "the GPUs are on different hosts, and xGMI connects only GPUs of one host", "add a NIC backend"));
     }
 
     @Override
-    protected NoPath hidden(String mine, String theirs) {
-        return new NoPath(
+    protected Offer hidden(String mine, String theirs) {
+        return Offer.none(
                 "the GPU at " + theirs + " is hidden from the rank with the GPU at " + mine
                         + ", and HIP can map only memory of visible GPUs",
                 "give every rank all GPUs of the group (--device /dev/kfd --device /dev/dri; leave ROCR_VISIBLE_DEVICES"
@@ -61,8 +61,8 @@ public final class RocmProvider extends MappedGpuProvider {
     }
 
     @Override
-    protected NoPath denied(String mine, String theirs) {
-        return new NoPath(
+    protected Offer denied(String mine, String theirs) {
+        return Offer.none(
                 "HIP denies peer access between the GPUs at " + mine + " and " + theirs,
                 PEER_ACCESS + "; or let a backend for NICs or host memory connect them");
     }

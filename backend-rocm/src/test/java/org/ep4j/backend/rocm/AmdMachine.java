@@ -197,12 +197,12 @@ record AmdMachine(
                         files(),
                         file -> true,
                         environment)
-                .probe(new Device("hip", ordinal));
+                .probe(Device.hip(ordinal));
     }
 
     /** The profile of a rank with a GPU, by HIP's number. */
     RankProfile profile(int rank, String host, int ordinal) {
-        Device device = new Device("hip", ordinal);
+        Device device = Device.hip(ordinal);
         ProbeReport report = probe(ordinal);
         Topology topology = topology();
         Locality locality = topology.gpus().stream()
@@ -210,9 +210,12 @@ record AmdMachine(
                 .findFirst()
                 .map(gpu -> Localities.of(topology, gpu))
                 .orElse(Locality.UNKNOWN);
-        BackendProfile known = new BackendProfile(report.usable(), "", report.facts(), report.identity());
-        return new RankProfile(
-                rank, host, host, 100 + rank, device, locality, "", Map.of(RocmProvider.ID, known), Map.of());
+        BackendProfile known = BackendProfile.of(report);
+        return RankProfile.builder(rank, host, device)
+                .pid(100 + rank)
+                .locality(locality)
+                .backends(Map.of(RocmProvider.ID, known))
+                .build();
     }
 
     /** Files in memory. */

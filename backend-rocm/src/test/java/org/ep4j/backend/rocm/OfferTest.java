@@ -10,9 +10,8 @@ import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpPath;
 import org.ep4j.engine.driver.ProcessFacts;
-import org.ep4j.spi.NoPath;
+import org.ep4j.plan.ProfileCodec;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.ForAll;
@@ -27,16 +26,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class OfferTest {
     private final RocmProvider provider = new RocmProvider();
 
-    private static PathOffer path(Offer offer) {
-        assertThat(offer).isInstanceOf(PathOffer.class);
-        return (PathOffer) offer;
+    private static Offer path(Offer offer) {
+        assertThat(offer).matches(Offer::isPath);
+        return offer;
     }
 
     private static AbstractStringAssert<?> refused(Offer offer) {
-        assertThat(offer).isInstanceOf(NoPath.class);
-        NoPath none = (NoPath) offer;
-        assertThat(none.remedy()).isNotEmpty();
-        return assertThat(none.reason() + " | " + none.remedy());
+        assertThat(offer).matches(answer -> !answer.isPath());
+        assertThat(offer.remedy()).isNotEmpty();
+        return assertThat(offer.reason() + " | " + offer.remedy());
     }
 
     @ParameterizedTest
@@ -45,7 +43,7 @@ final class OfferTest {
         AmdMachine host = AmdMachine.oneHive(gpus);
         for (int a = 0; a < gpus; a++) {
             for (int b = 0; b < gpus; b++) {
-                PathOffer offer = path(provider.offer(host.profile(0, "h", a), host.profile(1, "h", b)));
+                Offer offer = path(provider.offer(host.profile(0, "h", a), host.profile(1, "h", b)));
                 assertThat(offer.kind()).isEqualTo(EpPath.Kind.MAPPED);
                 assertThat(offer.gigabytesPerSecond()).isBetween(40.0, 48.0);
                 assertThat(offer.staged()).isFalse();
@@ -83,7 +81,7 @@ final class OfferTest {
         AmdMachine whole = AmdMachine.of(List.of(1, 1), 4);
         AmdMachine host = functions ? whole : whole.withoutFunctions();
         for (int other = 1; other < 8; other++) {
-            PathOffer offer = path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", other)));
+            Offer offer = path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", other)));
             assertThat(offer.gigabytesPerSecond()).isGreaterThan(20);
         }
         assertThat(host.probe(5).facts()).containsEntry("gpu", "0000:11:00.1");
@@ -131,25 +129,29 @@ final class OfferTest {
         refused(provider.offer(gpu, AmdMachine.oneHive(2).profile(1, "i", 1)))
                 .contains("different hosts", "xGMI connects only GPUs of one host", "NIC backend");
         for (String device : List.of("host", "cuda:0")) {
-            RankProfile other = new RankProfile(1, "h", "h", 1, Device.parse(device), gpu.backends(), gpu.settings());
+            RankProfile other = RankProfile.builder(1, "h", Device.parse(device))
+                    .pid(1)
+                    .backends(gpu.backends())
+                    .settings(gpu.settings())
+                    .build();
             refused(provider.offer(gpu, other)).contains("not an AMD GPU");
             refused(provider.offer(other, gpu)).contains("not an AMD GPU");
         }
-        RankProfile silent = new RankProfile(1, "h", "h", 1, gpu.device(), Map.of(), Map.of());
+        RankProfile silent = RankProfile.builder(1, "h", gpu.device()).pid(1).build();
         refused(provider.offer(gpu, silent)).contains("did not report its GPU");
     }
 
     @Test
     void descriptionsAreOfAmdGpusAlone() {
-        assertThat(describe(new Device("cuda", 0)).failures())
+        assertThat(describe(Device.cuda(0)).failures())
                 .singleElement()
                 .satisfies(check -> assertThat(check.remedy()).contains("ipc-nvlink", "host-shm"));
-        assertThat(describe(new Device("hip", 0)).usable()).isTrue();
+        assertThat(describe(Device.hip(0)).usable()).isTrue();
     }
 
     private ProbeReport describe(Device device) {
         return provider.describe(
-                new RankProfile(0, "a", "a", 1, device, Map.of(), Map.of()),
+                RankProfile.builder(0, "a", device).pid(1).build(),
                 EpConfig.builder(Map.of(), Map.of()).build());
     }
 
@@ -182,15 +184,16 @@ final class OfferTest {
         RankProfile b = rank(1, machine, shownThere | 1, ordinalThere, whoThere);
         Offer there = provider.offer(a, b);
         Offer back = provider.offer(b, a);
-        assertThat(back.getClass()).isEqualTo(there.getClass());
-        assertThat(provider.offer(RankProfile.decode(a.encode()), RankProfile.decode(b.encode())))
+        assertThat(back.isPath()).isEqualTo(there.isPath());
+        assertThat(provider.offer(
+                        ProfileCodec.decode(ProfileCodec.encode(a)), ProfileCodec.decode(ProfileCodec.encode(b))))
                 .isEqualTo(there);
-        if (there instanceof NoPath none) {
-            assertThat(none.reason()).isNotBlank().doesNotContain("rank 0", "rank 1", "pid:[", "p0", "p1");
-            assertThat(none.remedy()).isNotBlank();
+        if (!there.isPath()) {
+            assertThat(there.reason()).isNotBlank().doesNotContain("rank 0", "rank 1", "pid:[", "p0", "p1");
+            assertThat(there.remedy()).isNotBlank();
         } else {
             assertThat(provider.byPci(a, b)).isEqualTo(provider.byPci(b, a));
-            assertThat(((PathOffer) back).gigabytesPerSecond()).isEqualTo(((PathOffer) there).gigabytesPerSecond());
+            assertThat(back.gigabytesPerSecond()).isEqualTo(there.gigabytesPerSecond());
         }
     }
 }

@@ -43,7 +43,8 @@ public final class OrderScenario implements Scenario {
         Map<String, String> facts = new TreeMap<>(mine.facts(RocmProvider.ID));
         facts.put(RocmFacts.PCI, facts.getOrDefault(RocmFacts.XGMI, "").replaceAll("/\\d+", ""));
         facts.put(RocmFacts.XGMI, "");
-        return mine.withBackends(
-                Map.of(RocmProvider.ID, new BackendProfile(true, "", facts, mine.identity(RocmProvider.ID))));
+        return mine.toBuilder()
+                .backends(Map.of(RocmProvider.ID, BackendProfile.of(facts, mine.identity(RocmProvider.ID))))
+                .build();
     }
 }

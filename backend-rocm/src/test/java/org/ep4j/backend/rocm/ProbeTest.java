@@ -55,7 +55,7 @@ final class ProbeTest {
                         files,
                         opens,
                         machine.environment())
-                .probe(new Device("hip", 0));
+                .probe(Device.hip(0));
     }
 
     @Test
@@ -177,7 +177,7 @@ final class ProbeTest {
                         AmdMachine.oneHive(1).files(),
                         file -> true,
                         Map.of())
-                .probe(new Device("hip", 0));
+                .probe(Device.hip(0));
         assertThat(report.usable()).isFalse();
         assertThat(check(report, "EP-ROC-003").detail()).contains("5.2 is older");
         assertThat(check(report, "EP-ROC-002").status()).isEqualTo(Status.PASS);
@@ -197,7 +197,7 @@ final class ProbeTest {
                         host.files(),
                         file -> true,
                         Map.of())
-                .probe(new Device("hip", 1));
+                .probe(Device.hip(1));
         assertThat(report.usable()).isTrue();
         assertThat(report.facts()).containsEntry("gpus", "-1=0000:10:00.0,-1=0000:11:00.0");
     }
@@ -236,7 +236,7 @@ final class ProbeTest {
     void theProviderProbesThisMachineWithoutThrowing() {
         RocmProvider provider = new RocmProvider();
         ProbeRequest request = ProbeRequest.of(
-                new Device("hip", 0), EpConfig.builder(Map.of(), Map.of()).build(), Duration.ofSeconds(20));
+                Device.hip(0), EpConfig.builder(Map.of(), Map.of()).build(), Duration.ofSeconds(20));
         ProbeReport report = provider.probe(request);
         assertThat(report.checks()).extracting(Check::code).containsExactlyElementsOf(CODES);
         assertThat(report.failures())

@@ -16,7 +16,7 @@ public final class BufferNeed {
 
     /** The need of ranks that all map each other's buffers of a shape. */
     public static Need of(EpShape shape, int ranks) {
-        return new Need(ranks, EpEngine.installed().bufferSize(shape, ranks, 0).symmetric());
+        return new Need(ranks, EpEngine.installed().bufferSize(shape, ranks, 0).symmetricBytes());
     }
 
     /** The room in a folder of the running machine. */

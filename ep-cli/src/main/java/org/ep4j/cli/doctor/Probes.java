@@ -196,7 +196,8 @@ final class Probes {
                     .findFirst()
                     .map(gpu -> Localities.of(machine, gpu, gidIndex))
                     .orElseGet(() -> Localities.ofHost(machine, 0, -1, gidIndex));
-            RankProfile described = new RankProfile(0, "here", "here", 0, device, locality, "", Map.of(), Map.of());
+            RankProfile described =
+                    RankProfile.builder(0, "here", device).locality(locality).build();
             return provider.describe(described, config).notApplicable().map(Check::detail);
         } catch (RuntimeException | LinkageError e) {
             return Optional.empty();

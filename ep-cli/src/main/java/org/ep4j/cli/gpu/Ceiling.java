@@ -9,16 +9,18 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.Tensor;
 import org.ep4j.cli.gpu.GpuInputs.Places;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.GpuBufferFacts;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuKernels;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.gpu.GpuKernel;
+import org.ep4j.gpu.GpuKernels;
+import org.ep4j.gpu.GpuStream;
 
 /**
  * The kernels of {@code ceiling.cu} over the memory of a buffer that nothing else uses, so over the paths that the measured
@@ -33,7 +35,7 @@ final class Ceiling implements AutoCloseable {
 
     private static final int PULL_WARPS = 7;
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final int ranks;
     private final int rank;
     private final boolean reachesAll;
@@ -43,6 +45,7 @@ final class Ceiling implements AutoCloseable {
     private final DeviceAllocation table;
     private final PinnedMemory go;
     private final Map<Shape, GpuKernels> modules = new HashMap<>();
+    private final Map<Named, GpuKernel> kernels = new HashMap<>();
     private long epoch;
 
     /**
@@ -57,11 +60,12 @@ final class Ceiling implements AutoCloseable {
      */
     private record Shape(int rowBytes, int width, int pushWarps, int pushPiece, int pullWarps, int pullPiece) {}
 
+    private record Named(Shape shape, String name) {}
+
     /** Over the memory of {@code buffer}: its combine input, of which the last row is kept for the gate. */
-    Ceiling(GpuDevice device, EpBuffer buffer) {
-        if (!(buffer instanceof GpuBufferFacts facts)) {
-            throw new EpException("the buffer " + buffer + " is not in GPU memory");
-        }
+    Ceiling(EngineGpu device, EpBuffer buffer) {
+        GpuBufferFacts facts = GpuBufferFacts.of(buffer)
+                .orElseThrow(() -> new EpException("the buffer " + buffer + " is not in GPU memory"));
         this.device = device;
         int own = buffer.group().rank();
         Map<Integer, DeviceMemory> memory = facts.symmetricMemory();
@@ -100,9 +104,9 @@ final class Ceiling implements AutoCloseable {
     }
 
     /** What is queued on {@code stream} from now on waits until all ranks have called {@link #letGo}. */
-    void holdBack(long stream) {
+    void holdBack(GpuStream stream) {
         epoch++;
-        kernels(shape(16, 1, 16)).launch("ceiling_gate", 1, device.facts().lanes(), 0, stream, arguments(0, 0, 0, 0));
+        kernel("ceiling_gate", shape(16, 1, 16), 1, 0).launch(stream, 1, arguments(0, 0, 0, 0));
     }
 
     /** See {@link #holdBack}. */
@@ -111,9 +115,8 @@ final class Ceiling implements AutoCloseable {
     }
 
     /** Queues a kernel of {@code blocks} blocks that does nothing. */
-    void nothing(int blocks, long stream) {
-        kernels(shape(16, 1, 16))
-                .launch("ceiling_empty", blocks, device.facts().lanes(), 0, stream, arguments(0, 0, 0, 0));
+    void nothing(int blocks, GpuStream stream) {
+        kernel("ceiling_empty", shape(16, 1, 16), 1, 0).launch(stream, blocks, arguments(0, 0, 0, 0));
     }
 
     /**
@@ -121,28 +124,25 @@ final class Ceiling implements AutoCloseable {
      *
      * @param piece bytes that a warp moves at once, at most
      */
-    void push(long x, int rowBytes, Places places, int piece, int blocks, long stream) {
+    void push(long x, int rowBytes, Places places, int piece, int blocks, GpuStream stream) {
         Shape shape = shape(rowBytes, places.width(), piece);
-        int shared = device.facts().bulk() ? shape.pushWarps() * shape.pushPiece() : 0;
+        int shared = device.hasBulkCopies() ? shape.pushWarps() * shape.pushPiece() : 0;
         launch("ceiling_push", shape, shape.pushWarps(), shared, x, places, blocks, stream);
     }
 
     /** Queues the sums of all tokens' rows; see {@link #push}. */
-    void pull(long out, int rowBytes, Places places, int piece, int blocks, long stream) {
+    void pull(long out, int rowBytes, Places places, int piece, int blocks, GpuStream stream) {
         Shape shape = shape(rowBytes, places.width(), piece);
-        int shared = device.facts().bulk() ? shape.pullWarps() * 2 * shape.width() * shape.pullPiece() : 0;
+        int shared = device.hasBulkCopies() ? shape.pullWarps() * 2 * shape.width() * shape.pullPiece() : 0;
         launch("ceiling_pull", shape, shape.pullWarps(), shared, out, places, blocks, stream);
     }
 
     private void launch(
-            String name, Shape shape, int warps, int shared, long x, Places places, int blocks, long stream) {
-        kernels(shape)
+            String name, Shape shape, int warps, int shared, long x, Places places, int blocks, GpuStream stream) {
+        kernel(name, shape, warps, shared)
                 .launch(
-                        name,
-                        blocks,
-                        warps * device.facts().lanes(),
-                        shared,
                         stream,
+                        blocks,
                         arguments(
                                 x,
                                 places.rank().address(),
@@ -158,8 +158,8 @@ final class Ceiling implements AutoCloseable {
     }
 
     private Shape shape(int rowBytes, int width, int piece) {
-        int shared = device.facts().sharedBytes() - RESERVED_SHARED_BYTES;
-        if (!device.facts().bulk()) {
+        int shared = device.info().sharedBytes() - RESERVED_SHARED_BYTES;
+        if (!device.hasBulkCopies()) {
             return new Shape(rowBytes, width, MOST_WARPS, rowBytes, MOST_WARPS, rowBytes);
         }
         int pushPiece = even(rowBytes, piece);
@@ -176,8 +176,11 @@ final class Ceiling implements AutoCloseable {
         return (piece + 15) / 16 * 16;
     }
 
-    private GpuKernels kernels(Shape shape) {
-        return modules.computeIfAbsent(shape, s -> GpuKernels.load(device, "ceiling.cu", source(s)));
+    private GpuKernel kernel(String name, Shape shape, int warps, int sharedBytes) {
+        return kernels.computeIfAbsent(
+                new Named(shape, name),
+                key -> modules.computeIfAbsent(shape, s -> device.compile("ceiling.cu", source(s)))
+                        .kernel(name, warps * device.info().warpSize(), sharedBytes));
     }
 
     private String source(Shape shape) {

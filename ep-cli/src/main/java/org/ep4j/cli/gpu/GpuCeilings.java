@@ -1,11 +1,12 @@
 package org.ep4j.cli.gpu;
 
+import org.ep4j.BufferSize;
 import org.ep4j.EpBuffer;
 import org.ep4j.Tensor;
 import org.ep4j.cli.gpu.GpuInputs.Volumes;
 import org.ep4j.cli.gpu.GpuOperation.Rows;
 import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.engine.gpu.GpuBufferFacts;
+import org.ep4j.gpu.GpuStream;
 
 /** The ceiling of every operation, over the same routing and with as many multiprocessors, and what it moves. */
 final class GpuCeilings {
@@ -14,15 +15,15 @@ final class GpuCeilings {
 
     private static final int SMALL_PIECE = 4 << 10;
 
-    private final GpuBufferFacts facts;
+    private final EpBuffer buffer;
     private final GpuSpec spec;
     private final GpuInputs inputs;
     private final Ceiling ceiling;
-    private final long stream;
+    private final GpuStream stream;
     private final Tensor result;
 
-    GpuCeilings(EpBuffer buffer, GpuSpec spec, GpuInputs inputs, Ceiling ceiling, long stream) {
-        this.facts = (GpuBufferFacts) buffer;
+    GpuCeilings(EpBuffer buffer, GpuSpec spec, GpuInputs inputs, Ceiling ceiling, GpuStream stream) {
+        this.buffer = buffer;
         this.spec = spec;
         this.inputs = inputs;
         this.ceiling = ceiling;
@@ -61,7 +62,8 @@ final class GpuCeilings {
     }
 
     private int blocks(GpuOperation operation) {
-        return operation.mode() == Mode.HT ? facts.highThroughputProcessors() : facts.lowLatencyProcessors();
+        BufferSize size = buffer.size();
+        return operation.mode() == Mode.HT ? size.highThroughputSms() : size.lowLatencySms();
     }
 
     private int aligned(Rows rows) {

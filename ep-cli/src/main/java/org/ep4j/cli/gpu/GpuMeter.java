@@ -2,12 +2,13 @@ package org.ep4j.cli.gpu;
 
 import java.time.Duration;
 import java.util.function.Supplier;
-import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpEvent;
+import org.ep4j.TensorArena;
 import org.ep4j.cli.rank.Meeting;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuStream;
-import org.ep4j.engine.gpu.GpuTimer;
+import org.ep4j.engine.gpu.EngineGpu;
+import org.ep4j.gpu.GpuEvent;
+import org.ep4j.gpu.GpuStream;
 
 /**
  * Times work of one rank in two ways, all ranks starting together and with nothing in the caches of the GPU. One thread.
@@ -24,58 +25,67 @@ final class GpuMeter implements AutoCloseable {
 
     private static final Duration LONGEST = Duration.ofMinutes(1);
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final Meeting barrier;
     private final Ceiling gate;
     private final GpuStream stream;
-    private final GpuTimer timer;
-    private final DeviceAllocation flushed;
+    private final GpuEvent start;
+    private final GpuEvent end;
+    private final TensorArena arena;
+    private final DeviceMemory flushed;
 
-    GpuMeter(GpuDevice device, Meeting barrier, Ceiling gate, GpuStream stream) {
+    GpuMeter(EngineGpu device, Meeting barrier, Ceiling gate, GpuStream stream) {
         this.device = device;
         this.barrier = barrier;
         this.gate = gate;
         this.stream = stream;
-        this.timer = device.createTimer();
-        this.flushed = device.allocate(FLUSHED_BYTES);
+        this.start = device.createEvent();
+        this.end = device.createEvent();
+        this.arena = device.arena();
+        this.flushed = arena.memory(FLUSHED_BYTES);
     }
 
     /** Nanoseconds on the GPU. */
     long onGpu(Runnable work) {
         meet();
-        gate.holdBack(stream.handle());
+        gate.holdBack(stream);
         try {
-            timer.start(stream.handle());
+            start.record(stream);
             work.run();
-            timer.stop(stream.handle());
+            end.record(stream);
         } finally {
             gate.letGo();
         }
-        return timer.elapsedNanos();
+        end.await(LONGEST);
+        return end.nanosSince(start);
     }
 
     /** Nanoseconds as a call; {@code work} gives the event of its end. */
     long asCall(Supplier<EpEvent> work) {
         meet();
-        long start = System.nanoTime();
+        long began = System.nanoTime();
         EpEvent event = work.get();
-        while (!event.isDone() && System.nanoTime() - start < LONGEST.toNanos()) {
+        while (!event.isDone() && System.nanoTime() - began < LONGEST.toNanos()) {
             Thread.onSpinWait();
         }
-        long end = System.nanoTime();
+        long ended = System.nanoTime();
         event.await(LONGEST);
-        return end - start;
+        return ended - began;
     }
 
     private void meet() {
-        device.zero(flushed.memory().address(), FLUSHED_BYTES, stream.handle());
-        stream.synchronize();
+        stream.zero(flushed);
+        // The driver never sleeps in this wait, which would lower the clock of the processor before the measurement.
+        device.synchronize(stream.handle());
         barrier.await();
     }
 
     @Override
     public void close() {
-        timer.close();
-        flushed.close();
+        start.close();
+        end.close();
+        // A measurement that failed may have left the writes queued; where they do not end, the memory stays.
+        stream.synchronize(LONGEST);
+        arena.close();
     }
 }

@@ -2,11 +2,11 @@ package org.ep4j.cli.gpu;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.SplittableRandom;
+import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
-import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
@@ -14,11 +14,11 @@ import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 
 /** The operations as they are measured: asynchronous, in the worst case, on one stream. One thread. */
@@ -26,8 +26,8 @@ final class GpuOperations {
     private final EpBuffer buffer;
     private final EpDevice device;
     private final GpuInputs inputs;
-    private final OpOptions options;
     private final Tensor result;
+    private final List<LowLatencyDispatchRequest> weighted;
     private final List<Runnable> handles = new ArrayList<>();
     private boolean combineInputsFilled;
 
@@ -41,11 +41,17 @@ final class GpuOperations {
     }
 
     GpuOperations(EpBuffer buffer, EpDevice device, GpuInputs inputs, long stream) {
-        this.buffer = buffer;
+        this.buffer = buffer.withOptions(OpOptions.DEFAULT.onStream(stream).asynchronous());
         this.device = device;
         this.inputs = inputs;
-        this.options = new OpOptions(List.of(), true, stream, Optional.empty());
         this.result = inputs.result();
+        this.weighted = IntStream.range(0, GpuInputs.SETS)
+                .mapToObj(inputs::get)
+                .map(set -> LowLatencyDispatchRequest.builder(set.x(), set.ids())
+                        .topkWeights(set.weights())
+                        .format(WireFormat.FP8)
+                        .build())
+                .toList();
     }
 
     /** An operation; collective, since some need others first. */
@@ -54,17 +60,19 @@ final class GpuOperations {
             fillCombineInputs();
         }
         return switch (operation) {
-            case HT_DISPATCH_BF16, HT_DISPATCH_FP8 ->
-                round -> () -> dispatch(operation, round).event();
+            case HT_DISPATCH_BF16, HT_DISPATCH_FP8 -> {
+                List<DispatchRequest> requests = requests(operation);
+                yield round -> () -> dispatch(requests, round).event();
+            }
             case HT_DISPATCH_BF16_CACHED, HT_DISPATCH_FP8_CACHED -> cached(operation);
             case HT_COMBINE -> combine();
             case LL_DISPATCH_BF16 -> dispatch(WireFormat.BF16);
             case LL_DISPATCH_FP8 -> dispatch(WireFormat.FP8);
             case LL_DISPATCH_POW2 -> dispatch(WireFormat.FP8_POW2);
             case LL_DISPATCH_UE8M0 -> dispatch(WireFormat.FP8_UE8M0);
-            case LL_COMBINE -> combine(CombinePrecision.EXACT, false);
-            case LL_COMBINE_PARTIAL -> combine(CombinePrecision.RANK_PARTIAL, false);
-            case LL_COMBINE_LOG_FMT -> combine(CombinePrecision.EXACT, true);
+            case LL_COMBINE -> combine(CombinePrecision.EXACT, WireFormat.BF16);
+            case LL_COMBINE_PARTIAL -> combine(CombinePrecision.RANK_PARTIAL, WireFormat.BF16);
+            case LL_COMBINE_LOG_FMT -> combine(CombinePrecision.EXACT, WireFormat.LOGFMT10);
             case LL_BOTH -> both(CombinePrecision.EXACT);
             case LL_BOTH_PARTIAL -> both(CombinePrecision.RANK_PARTIAL);
         };
@@ -76,67 +84,60 @@ final class GpuOperations {
         handles.clear();
     }
 
-    private DispatchResult dispatch(GpuOperation operation, int round) {
-        DispatchResult dispatched = dispatchAndKeep(operation, round);
+    /** A request for each set of inputs, made once. */
+    private <R> List<R> requests(Function<GpuInputs.Set, R> request) {
+        return IntStream.range(0, GpuInputs.SETS)
+                .mapToObj(i -> request.apply(inputs.get(i)))
+                .toList();
+    }
+
+    private List<DispatchRequest> requests(GpuOperation operation) {
+        return requests(set -> (operation.rows() == GpuOperation.Rows.FP8
+                        ? DispatchRequest.builder(set.fp8(), set.ids()).scales(set.scales())
+                        : DispatchRequest.builder(set.x(), set.ids()))
+                .topkWeights(set.weights())
+                .worstCase()
+                .build());
+    }
+
+    private DispatchResult dispatch(List<DispatchRequest> requests, int round) {
+        DispatchResult dispatched = buffer.dispatch(requests.get(round % GpuInputs.SETS));
         handles.add(dispatched.handle()::close);
         return dispatched;
     }
 
-    private DispatchResult dispatchAndKeep(GpuOperation operation, int round) {
-        GpuInputs.Set set = inputs.get(round);
-        DispatchRequest.Builder builder = operation.rows() == GpuOperation.Rows.FP8
-                ? DispatchRequest.of(set.fp8(), set.ids()).scales(set.scales())
-                : DispatchRequest.of(set.x(), set.ids());
-        return buffer.dispatch(
-                builder.topkWeights(set.weights()).worstCase().options(options).build());
-    }
-
     private Measured cached(GpuOperation operation) {
-        List<DispatchHandle> routings = new ArrayList<>();
-        for (int i = 0; i < GpuInputs.SETS; i++) {
-            routings.add(dispatchAndKeep(operation, i).handle());
+        List<DispatchRequest> requests = new ArrayList<>();
+        for (DispatchRequest first : requests(operation)) {
+            DispatchRequest.Builder again =
+                    DispatchRequest.builder(first.x(), buffer.dispatch(first).handle());
+            first.scales().ifPresent(again::scales);
+            first.topkWeights().ifPresent(again::topkWeights);
+            requests.add(again.worstCase().build());
         }
-        return round -> () -> {
-            GpuInputs.Set set = inputs.get(round);
-            DispatchHandle handle = routings.get(round % GpuInputs.SETS);
-            DispatchRequest.Builder builder = operation.rows() == GpuOperation.Rows.FP8
-                    ? DispatchRequest.cached(set.fp8(), handle).scales(set.scales())
-                    : DispatchRequest.cached(set.x(), handle);
-            return buffer.dispatch(builder.topkWeights(set.weights())
-                            .worstCase()
-                            .options(options)
-                            .build())
-                    .event();
-        };
+        return round ->
+                () -> buffer.dispatch(requests.get(round % GpuInputs.SETS)).event();
     }
 
     private Measured combine() {
         Tensor input = buffer.combineInput();
         GpuInputs.fill(device, input.memory(), new SplittableRandom(11L));
+        List<DispatchRequest> requests = requests(GpuOperation.HT_DISPATCH_BF16);
         return round -> {
-            DispatchResult from = dispatch(GpuOperation.HT_DISPATCH_BF16, round);
-            return () -> {
-                Tensor rows = Tensor.of(
-                        input.memory().slice(0, from.rows() * input.dim(1) * 2),
-                        input.type(),
-                        from.rows(),
-                        input.dim(1));
-                return buffer.combine(CombineRequest.of(rows, from.handle())
-                                .out(result)
-                                .options(options)
-                                .build())
-                        .event();
-            };
+            DispatchResult from = dispatch(requests, round);
+            CombineRequest request = CombineRequest.builder(input.rows(0, from.rows()), from.handle())
+                    .out(result)
+                    .build();
+            return () -> buffer.combine(request).event();
         };
     }
 
     private Measured dispatch(WireFormat format) {
+        List<LowLatencyDispatchRequest> requests = requests(set -> LowLatencyDispatchRequest.builder(set.x(), set.ids())
+                .format(format)
+                .build());
         return round -> () -> {
-            GpuInputs.Set set = inputs.get(round);
-            LowLatencyDispatchResult dispatched = buffer.dispatch(LowLatencyDispatchRequest.of(set.x(), set.ids())
-                    .format(format)
-                    .options(options)
-                    .build());
+            LowLatencyDispatchResult dispatched = buffer.lowLatencyDispatch(requests.get(round % GpuInputs.SETS));
             handles.add(dispatched.handle()::close);
             return dispatched.event();
         };
@@ -150,48 +151,46 @@ final class GpuOperations {
         combineInputsFilled = true;
         SplittableRandom random = new SplittableRandom(13);
         for (int i = 0; i < 2; i++) {
-            GpuInputs.fill(device, buffer.lowLatencyCombineInput().memory(), random);
+            GpuInputs.fill(device, buffer.nextLowLatencyCombineInput().memory(), random);
             EpEvent combined = both(CombinePrecision.EXACT).prepare(0).queue();
             combined.await(java.time.Duration.ofMinutes(1));
         }
     }
 
     private LowLatencyHandle handle(int round) {
-        GpuInputs.Set set = inputs.get(round);
-        LowLatencyHandle handle = buffer.dispatch(LowLatencyDispatchRequest.of(set.x(), set.ids())
-                        .topkWeights(set.weights())
-                        .format(WireFormat.FP8)
-                        .options(options)
-                        .build())
-                .handle();
+        LowLatencyHandle handle =
+                buffer.lowLatencyDispatch(weighted.get(round % GpuInputs.SETS)).handle();
         handles.add(handle::close);
         return handle;
     }
 
-    private EpEvent combine(int round, LowLatencyHandle handle, CombinePrecision precision, boolean logFmt) {
-        LowLatencyCombineRequest.Builder builder = LowLatencyCombineRequest.of(buffer.lowLatencyCombineInput(), handle)
+    private LowLatencyCombineRequest combineOf(
+            int round, Tensor input, LowLatencyHandle handle, CombinePrecision precision, WireFormat format) {
+        LowLatencyCombineRequest.Builder builder = LowLatencyCombineRequest.builder(input, handle)
                 .precision(precision)
-                .out(result)
-                .options(options);
+                .format(format)
+                .out(result);
         if (precision == CombinePrecision.EXACT) {
             builder.topkWeights(inputs.get(round).weights());
         }
-        if (logFmt) {
-            builder.logFmt();
-        }
-        return buffer.combine(builder.build()).event();
+        return builder.build();
     }
 
-    /** Dispatch and combine, one behind the other. */
+    /** Dispatch and combine, one behind the other; the combine's request needs the handle of the dispatch. */
     private Measured both(CombinePrecision precision) {
-        return round -> () -> combine(round, handle(round), precision, false);
+        return round -> {
+            Tensor input = buffer.nextLowLatencyCombineInput();
+            return () -> buffer.lowLatencyCombine(combineOf(round, input, handle(round), precision, WireFormat.BF16))
+                    .event();
+        };
     }
 
     /** A combine; the dispatch before it does not count. */
-    private Measured combine(CombinePrecision precision, boolean logFmt) {
+    private Measured combine(CombinePrecision precision, WireFormat format) {
         return round -> {
-            LowLatencyHandle handle = handle(round);
-            return () -> combine(round, handle, precision, logFmt);
+            Tensor input = buffer.nextLowLatencyCombineInput();
+            LowLatencyCombineRequest request = combineOf(round, input, handle(round), precision, format);
+            return () -> buffer.lowLatencyCombine(request).event();
         };
     }
 }

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.function.Consumer;
 import org.ep4j.Bootstrap;
+import org.ep4j.BufferSize;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
@@ -20,9 +21,8 @@ import org.ep4j.cli.rank.RankWork;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.gpu.GpuBufferFacts;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.engine.gpu.EngineGpu;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
@@ -78,7 +78,7 @@ public final class GpuRank {
     private void run(Bootstrap bootstrap, EpConfig config) {
         try (EpGroup group = EpGroup.join(bootstrap, config)) {
             EpDevice device = group.device();
-            if (!(device instanceof GpuDevice gpu)) {
+            if (!(device instanceof EngineGpu gpu)) {
                 throw new EpUnavailableException(device.id() + " is not a GPU; name one with --device");
             }
             if (spec.work().validate()) {
@@ -95,7 +95,7 @@ public final class GpuRank {
         }
     }
 
-    private void measure(EpGroup group, GpuDevice gpu) {
+    private void measure(EpGroup group, EngineGpu gpu) {
         WorkSpec work = spec.work();
         int most = Math.max(
                 spec.maxTokens(Mode.HT), (spec.maxTokens(Mode.LL) * work.topK() + work.ranks() - 1) / work.ranks());
@@ -116,8 +116,8 @@ public final class GpuRank {
             parent.accept(new RankMessage.Joined(
                     GroupPlan.of(group.plan()).summary(),
                     group.plan().backends(),
-                    buffer.size().symmetric(),
-                    buffer.size().local()));
+                    buffer.size().symmetricBytes(),
+                    buffer.size().localBytes()));
             parent.accept(facts(gpu, buffer));
             measure(buffer, gpu, ceiling, meter, stream);
             group.barrier(MEETING);
@@ -130,18 +130,18 @@ public final class GpuRank {
         return Meeting.of(compared.isEmpty() ? "" : compared + "-gpu", group, MEETING);
     }
 
-    private static RankMessage.OnGpu facts(GpuDevice gpu, EpBuffer buffer) {
-        GpuBufferFacts sizes = (GpuBufferFacts) buffer;
+    private static RankMessage.OnGpu facts(EngineGpu gpu, EpBuffer buffer) {
+        BufferSize size = buffer.size();
         return new RankMessage.OnGpu(
                 name(gpu),
-                gpu.facts().architecture(),
-                gpu.facts().processors(),
-                sizes.highThroughputProcessors(),
-                sizes.lowLatencyProcessors());
+                gpu.info().architecture(),
+                gpu.info().multiprocessors(),
+                size.highThroughputSms(),
+                size.lowLatencySms());
     }
 
     /** What the probe says of it, since devices have no names otherwise. */
-    private static String name(GpuDevice gpu) {
+    private static String name(EngineGpu gpu) {
         for (DeviceProvider provider : ServiceLoader.load(DeviceProvider.class)) {
             if (provider.type().equals(gpu.id().type())) {
                 List<Check> checks = provider.probe(
@@ -157,7 +157,7 @@ public final class GpuRank {
         return gpu.id().toString();
     }
 
-    private void measure(EpBuffer buffer, GpuDevice gpu, Ceiling ceiling, GpuMeter meter, GpuStream stream) {
+    private void measure(EpBuffer buffer, EngineGpu gpu, Ceiling ceiling, GpuMeter meter, GpuStream stream) {
         int total = spec.operations().stream()
                 .mapToInt(o -> spec.tokens(o.mode()).size())
                 .sum();
@@ -167,7 +167,7 @@ public final class GpuRank {
             for (int tokens : spec.uses(mode) ? spec.tokens(mode) : List.<Integer>of()) {
                 try (GpuInputs inputs = new GpuInputs(gpu, spec, buffer.group().rank(), tokens, ceiling.capacity())) {
                     GpuOperations operations = new GpuOperations(buffer, gpu, inputs, stream.handle());
-                    GpuCeilings ceilings = new GpuCeilings(buffer, spec, inputs, ceiling, stream.handle());
+                    GpuCeilings ceilings = new GpuCeilings(buffer, spec, inputs, ceiling, stream);
                     for (GpuOperation operation : spec.operations()) {
                         if (operation.mode() == mode) {
                             parent.accept(measure(
@@ -181,7 +181,7 @@ public final class GpuRank {
                                     ++done, total, operation.text() + ", " + tokens + " tokens"));
                         }
                     }
-                    stream.synchronize();
+                    stream.synchronize(MEETING);
                 }
             }
         }
@@ -199,7 +199,7 @@ public final class GpuRank {
 
     /** All operations are called by turns before those that count. */
     private Map<GpuOperation, QueuedTimes> queuedTimes(
-            EpBuffer buffer, GpuDevice gpu, Ceiling ceiling, GpuStream stream) {
+            EpBuffer buffer, EngineGpu gpu, Ceiling ceiling, GpuStream stream) {
         Map<GpuOperation, QueuedTimes> times = new EnumMap<>(GpuOperation.class);
         for (int pass = 0; pass < 2; pass++) {
             for (Mode mode : Mode.values()) {
@@ -211,7 +211,7 @@ public final class GpuRank {
                     GpuOperations operations = new GpuOperations(buffer, gpu, inputs, stream.handle());
                     for (GpuOperation operation : spec.operations()) {
                         if (operation.mode() == mode) {
-                            times.put(operation, queuedTimes(operations, operations.of(operation), stream));
+                            times.put(operation, queuedTimes(operations, operations.of(operation), gpu, stream));
                         }
                     }
                 }
@@ -220,7 +220,8 @@ public final class GpuRank {
         return times;
     }
 
-    private QueuedTimes queuedTimes(GpuOperations operations, GpuOperations.Measured work, GpuStream stream) {
+    private QueuedTimes queuedTimes(
+            GpuOperations operations, GpuOperations.Measured work, EngineGpu gpu, GpuStream stream) {
         List<Long> calls = new ArrayList<>();
         List<Long> rounds = new ArrayList<>();
         int batches = Math.min(MOST_BATCHES, BATCHES_OF_ROUND * spec.iterations());
@@ -236,7 +237,7 @@ public final class GpuRank {
                 }
                 operations.release();
             }
-            stream.synchronize();
+            gpu.synchronize(stream.handle());
             if (counts) {
                 rounds.add((System.nanoTime() - begin) / BATCH);
             }

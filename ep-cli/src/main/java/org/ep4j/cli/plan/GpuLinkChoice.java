@@ -31,16 +31,18 @@ final class GpuLinkChoice {
      * @param linked whether the description shows links of any of them
      */
     Locality apply(Gpu gpu, List<Gpu> gpus, Locality locality, boolean linked) {
-        Locality described = locality.withArchitecture(KnownGpuLinks.architecture(gpu));
+        Locality described = locality.toBuilder()
+                .architecture(KnownGpuLinks.architecture(gpu))
+                .build();
         return switch (choice) {
             case FILE -> described;
             case NONE -> {
                 assumptions.add("GPUs without links between them, as --gpu-links none requires");
-                yield described.withPeers(withoutLinks(described));
+                yield described.toBuilder().peers(withoutLinks(described)).build();
             }
             case ALL -> {
                 assumptions.add("all GPUs of a host joined by links through switches, as --gpu-links all requires");
-                yield described.withPeers(joined(described, gpu, gpus));
+                yield described.toBuilder().peers(joined(described, gpu, gpus)).build();
             }
             case AUTO -> {
                 boolean silent = !isLinked(locality);
@@ -63,7 +65,7 @@ final class GpuLinkChoice {
                 assumptions.add("the description shows no GPU links, but GPUs of this model (" + gpu.id()
                         + ") are always joined by " + (gpu.vendor() == GpuVendor.AMD ? "xGMI" : "NVLink")
                         + ", so they are planned with these links (to plan without links, give --gpu-links file)");
-                yield described.withPeers(joined(described, gpu, gpus));
+                yield described.toBuilder().peers(joined(described, gpu, gpus)).build();
             }
         };
     }
@@ -83,7 +85,8 @@ final class GpuLinkChoice {
         for (Gpu other : gpus) {
             if (!other.equals(gpu)) {
                 int card = described.peer(other.index()).map(GpuPeer::card).orElse(other.index());
-                peers.add(new GpuPeer(other.index(), card, distance, amd ? LinkType.XGMI : LinkType.NVLINK, List.of()));
+                peers.add(GpuPeer.of(other.index(), distance, amd ? LinkType.XGMI : LinkType.NVLINK)
+                        .partOf(card));
             }
         }
         return peers;
@@ -93,8 +96,8 @@ final class GpuLinkChoice {
         return locality.peers().stream()
                 .map(peer -> peer.link() == LinkType.PCI
                         ? peer
-                        : new GpuPeer(
-                                peer.gpu(), peer.card(), new Distance(PathType.SYS, 0, 0), LinkType.PCI, List.of()))
+                        : GpuPeer.of(peer.gpu(), new Distance(PathType.SYS, 0, 0), LinkType.PCI)
+                                .partOf(peer.card()))
                 .toList();
     }
 }

@@ -23,7 +23,7 @@ import org.ep4j.plan.PortPairing.Meeting;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.plan.offer.NicPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.NicReach;
 
@@ -58,7 +58,7 @@ final class PlanPaths {
         List<PlanReport.Paths> rows = new ArrayList<>();
         for (PairGroup group : plan.groups()) {
             EpPath path = group.example();
-            PathOffer offer = plan.offer(path.from(), path.to());
+            Offer offer = plan.offer(path.from(), path.to());
             rows.add(new PlanReport.Paths(
                     group.pairs(),
                     path.from(),

@@ -151,7 +151,7 @@ public final class PlanStudy {
     }
 
     private PlanReport.Sizes sizes() {
-        BufferSize buffer = new BufferSize(0, 0);
+        BufferSize buffer = BufferSize.of(0, 0);
         try {
             buffer = EpEngine.installed().bufferSize(shape(), plan, 0);
         } catch (EpArgumentException e) {
@@ -159,8 +159,8 @@ public final class PlanStudy {
         }
         Sizing sizing = Sizing.of(plan, buffer);
         return new PlanReport.Sizes(
-                buffer.symmetric(),
-                buffer.local(),
+                buffer.symmetricBytes(),
+                buffer.localBytes(),
                 sizing.lanesPerRank(),
                 sizing.lanesPerHost(),
                 sizing.endpointsPerRank(),
@@ -171,7 +171,7 @@ public final class PlanStudy {
 
     private List<PlanReport.Operation> forecasts() {
         List<PlanReport.Operation> all = new ArrayList<>();
-        ExpertPlacement placement = shape().placementFor(plan.ranks());
+        ExpertPlacement placement = ExpertPlacement.block(request.experts(), plan.ranks());
         for (Mode mode : Mode.values()) {
             int tokens = mode == Mode.HIGH_THROUGHPUT ? request.tokens() : request.lowLatencyTokens();
             if (tokens > 0) {

@@ -150,33 +150,28 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
             List<Seat> seats = new ArrayList<>();
             for (int i = 0; i < ranks; i++) {
                 int node = numa.isEmpty() ? -1 : numa.get(i % numa.size());
-                seats.add(new Seat(new Device("host", 0), Localities.ofHost(topology, host, node, gidIndex), ""));
+                seats.add(new Seat(Device.HOST, Localities.ofHost(topology, host, node, gidIndex), ""));
             }
             return seats;
         }
 
         private RankProfile profile(int host, Seat seat) {
             String hostId = "host-" + host;
-            RankProfile described = new RankProfile(
-                    profiles.size(),
-                    hostId,
-                    hostId,
-                    0,
-                    seat.device(),
-                    seat.locality(),
-                    domain(host, seat),
-                    Map.of(),
-                    settings);
+            RankProfile described = RankProfile.builder(profiles.size(), hostId, seat.device())
+                    .locality(seat.locality())
+                    .domain(domain(host, seat))
+                    .settings(settings)
+                    .build();
             Map<String, BackendProfile> found = new TreeMap<>();
             for (PlannedBackend backend : backends) {
                 found.put(
                         backend.id(),
                         choice.refuses(backend.id())
-                                .map(why -> new BackendProfile(false, "not probed: " + why, Map.of()))
+                                .map(why -> BackendProfile.unusable("not probed: " + why))
                                 .orElseGet(() ->
                                         BackendProfile.of(backend.describe().apply(described, config))));
             }
-            return described.withBackends(found);
+            return described.toBuilder().backends(found).build();
         }
 
         private String domain(int host, Seat seat) {

@@ -27,6 +27,7 @@ final class HighThroughput implements RankWork.Exchange {
     private final Part part;
     private final Loader loader;
     private final RowLayout layout;
+    private final DispatchRequest request;
     private final Tensor result;
     private final Tensor foreign;
 
@@ -46,6 +47,10 @@ final class HighThroughput implements RankWork.Exchange {
         this.part = part;
         this.layout = context.spec().layout();
         this.loader = new Loader(context, part.tokens(), part.wire() == Wire.FP8);
+        this.request = loader.dispatch(part.wire())
+                .topkWeights(loader.weights())
+                .layout(layout)
+                .build();
         this.result = context.arena()
                 .allocate(DataType.BF16, part.tokens(), context.spec().hidden());
         this.foreign = context.arena()
@@ -78,7 +83,7 @@ final class HighThroughput implements RankWork.Exchange {
         RowSteps steps = new RowSteps(context.spec(), byRank);
         context.ceiling(Operations.HT_DISPATCH, sent, () -> steps.dispatch(layout, part.wire()));
         DispatchResult dispatched = context.recorder()
-                .time(Operations.HT_DISPATCH, sent, () -> context.buffer().dispatch(request()));
+                .time(Operations.HT_DISPATCH, sent, () -> context.buffer().dispatch(request));
         if (validate) {
             Carried carried = new Carried(
                     part.wire() == Wire.FP8 ? DataType.FP8_E4M3 : DataType.BF16, DataType.INT64, true, false, true);
@@ -89,20 +94,13 @@ final class HighThroughput implements RankWork.Exchange {
         dispatched.handle().close();
     }
 
-    private DispatchRequest request() {
-        return loader.dispatch(part.wire())
-                .topkWeights(loader.weights())
-                .layout(layout)
-                .build();
-    }
-
     private void combine(
             Workload workload, RowSteps steps, DispatchResult dispatched, RowTable table, boolean validate) {
         // Without a check the rows go back as they came: they lie where combine reads them, as an expert's output
         // would.
         OutputRows outputs = validate ? workload.randomOutputs() : workload.echoOutputs();
         boolean foreignOnly = layout == RowLayout.BY_EXPERT;
-        Tensor input = RankContext.rows(foreignOnly ? foreign : context.buffer().combineInput(), table.rows());
+        Tensor input = (foreignOnly ? foreign : context.buffer().combineInput()).rows(0, table.rows());
         if (validate || foreignOnly || part.wire() == Wire.FP8) {
             new Inputs(context.arena(), workload).outputs(input, table, outputs);
         }
@@ -110,17 +108,18 @@ final class HighThroughput implements RankWork.Exchange {
         String operation = foreignOnly ? Operations.HT_COMBINE_STAGED : Operations.HT_COMBINE;
         context.ceiling(operation, back, () -> foreignOnly ? steps.combineOfSelections() : steps.combine());
         CombineRequest request =
-                CombineRequest.of(input, dispatched.handle()).out(result).build();
+                CombineRequest.builder(input, dispatched.handle()).out(result).build();
         CombineResult combined =
                 context.recorder().time(operation, back, () -> context.buffer().combine(request));
         if (validate) {
             check(operation, workload, outputs, combined);
         }
         if (part.extras() && !foreignOnly) {
-            Tensor outside = RankContext.rows(foreign, table.rows());
+            Tensor outside = foreign.rows(0, table.rows());
             new Inputs(context.arena(), workload).outputs(outside, table, outputs);
-            CombineRequest again =
-                    CombineRequest.of(outside, dispatched.handle()).out(result).build();
+            CombineRequest again = CombineRequest.builder(outside, dispatched.handle())
+                    .out(result)
+                    .build();
             context.ceiling(Operations.HT_COMBINE_STAGED, back, steps::stagedCombine);
             CombineResult staged = context.recorder()
                     .time(

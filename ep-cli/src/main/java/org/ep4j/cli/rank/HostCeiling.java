@@ -70,8 +70,8 @@ final class HostCeiling {
 
         /** BF16 numbers between 1 and 2, since infinities and NaN may take longer to sum. */
         private HostMemory filled(long bytes) {
-            HostMemory filled = HostMemory.of(
-                    arena.allocate(DataType.BF16, bytes / DataType.BF16.bytes()).memory());
+            HostMemory filled = HostMemory.of(arena.allocate(DataType.BF16, bytes / DataType.BF16.bytes(1))
+                    .memory());
             ThreadLocalRandom random = ThreadLocalRandom.current();
             int[] page =
                     random.ints(1024).map(i -> (i & 0x007f007f) | 0x3f803f80).toArray();

@@ -49,7 +49,7 @@ final class Loader {
 
     /** Begins the high-throughput dispatch of these inputs. */
     DispatchRequest.Builder dispatch(Wire wire) {
-        return wire == Wire.FP8 ? DispatchRequest.of(fp8, ids).scales(scales) : DispatchRequest.of(x, ids);
+        return wire == Wire.FP8 ? DispatchRequest.builder(fp8, ids).scales(scales) : DispatchRequest.builder(x, ids);
     }
 
     void load(Workload workload) {

@@ -3,17 +3,17 @@ package org.ep4j.cli.rank;
 import java.util.Optional;
 import java.util.Set;
 import org.ep4j.CombinePrecision;
+import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 import org.ep4j.cli.rank.Recorder.Volume;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.rank.WorkSpec.Wire;
@@ -30,6 +30,8 @@ final class LowLatency implements RankWork.Exchange {
     private final RankContext context;
     private final Part part;
     private final Loader loader;
+    private final LowLatencyDispatchRequest whole;
+    private final LowLatencyDispatchRequest halved;
     private final Tensor result;
 
     /** What was prepared; empty before that. */
@@ -47,6 +49,10 @@ final class LowLatency implements RankWork.Exchange {
         this.context = context;
         this.part = part;
         this.loader = new Loader(context, part.tokens(), part.extras() && part.wire() == Wire.FP8);
+        LowLatencyDispatchRequest.Builder builder =
+                LowLatencyDispatchRequest.builder(loader.x(), loader.ids()).format(format());
+        this.whole = builder.build();
+        this.halved = builder.receiveHook().build();
         this.result = context.arena()
                 .allocate(DataType.BF16, part.tokens(), context.spec().hidden());
     }
@@ -75,15 +81,16 @@ final class LowLatency implements RankWork.Exchange {
         RowSteps steps = new RowSteps(context.spec(), pairs);
         context.ceiling(Operations.LL_DISPATCH, sent, () -> steps.lowLatencyDispatch(part.wire()));
         LowLatencyDispatchResult dispatched = context.recorder()
-                .time(Operations.LL_DISPATCH, sent, () -> context.buffer().dispatch(request(false)));
+                .time(Operations.LL_DISPATCH, sent, () -> context.buffer().lowLatencyDispatch(whole));
         if (validate) {
             check(Operations.LL_DISPATCH, dispatched, slots);
         }
-        Tensor input = context.buffer().lowLatencyCombineInput();
+        Tensor input = context.buffer().nextLowLatencyCombineInput();
         new Inputs(context.arena(), workload).outputs(input, slots, outputs);
         context.ceiling(Operations.LL_COMBINE, back, steps::lowLatencyCombine);
-        LowLatencyCombineResult combined =
-                context.recorder().time(Operations.LL_COMBINE, back, () -> combine(input, dispatched.handle()));
+        LowLatencyCombineRequest request = combineOf(input, dispatched.handle());
+        CombineResult combined = context.recorder()
+                .time(Operations.LL_COMBINE, back, () -> context.buffer().lowLatencyCombine(request));
         if (validate) {
             check(Operations.LL_COMBINE, workload, outputs, combined);
         }
@@ -95,22 +102,16 @@ final class LowLatency implements RankWork.Exchange {
         }
     }
 
-    private LowLatencyDispatchRequest request(boolean hook) {
-        LowLatencyDispatchRequest.Builder builder =
-                LowLatencyDispatchRequest.of(loader.x(), loader.ids()).format(format());
-        return (hook ? builder.hook() : builder).build();
-    }
-
     private WireFormat format() {
         return part.wire() == Wire.FP8 ? WireFormat.FP8 : WireFormat.BF16;
     }
 
     private void check(String operation, LowLatencyDispatchResult dispatched, SlotTable slots) {
-        long rows = context.buffer().shape().lowLatencyRows(context.spec().ranks());
+        long rows = slots.capacity(context.buffer().shape());
         context.checks().check(operation, () -> context.verifier().dispatch(dispatched, slots, format(), rows));
     }
 
-    private void check(String operation, Workload workload, OutputRows outputs, LowLatencyCombineResult combined) {
+    private void check(String operation, Workload workload, OutputRows outputs, CombineResult combined) {
         CombineOracle oracle = new CombineOracle(workload, outputs, Set.of());
         context.checks()
                 .check(
@@ -119,18 +120,17 @@ final class LowLatency implements RankWork.Exchange {
                                 .combine(combined, oracle, workload, context.rank(), CombinePrecision.EXACT));
     }
 
-    private LowLatencyCombineResult combine(Tensor input, LowLatencyHandle handle) {
-        return context.buffer()
-                .combine(LowLatencyCombineRequest.of(input, handle)
-                        .topkWeights(loader.weights())
-                        .out(result)
-                        .build());
+    private LowLatencyCombineRequest combineOf(Tensor input, LowLatencyHandle handle) {
+        return LowLatencyCombineRequest.builder(input, handle)
+                .topkWeights(loader.weights())
+                .out(result)
+                .build();
     }
 
     /** Sending and receiving apart; receiving starts when all ranks have sent, as it does behind other work. */
     private void halves(SlotTable slots, Volume sent, boolean validate) {
         LowLatencyDispatchResult hooked = context.recorder()
-                .time(Operations.LL_SEND, sent, () -> context.buffer().dispatch(request(true)));
+                .time(Operations.LL_SEND, sent, () -> context.buffer().lowLatencyDispatch(halved));
         context.recorder().time(Operations.LL_RECEIVE, sent, hooked::receive);
         if (validate) {
             check(Operations.LL_RECEIVE, hooked, slots);
@@ -140,23 +140,22 @@ final class LowLatency implements RankWork.Exchange {
 
     private void together(
             Workload workload, SlotTable slots, OutputRows outputs, Volume sent, Volume back, boolean validate) {
-        Tensor input = context.buffer().lowLatencyCombineInput();
+        Tensor input = context.buffer().nextLowLatencyCombineInput();
         new Inputs(context.arena(), workload).outputs(input, slots, outputs);
         // One row size is all that a series has: the bytes of both directions, as rows of a dispatch.
         Volume both = new Volume(
                 (sent.bytes() + back.bytes()) / sent.rowBytes(),
                 (sent.own() * sent.rowBytes() + back.own() * back.rowBytes()) / sent.rowBytes(),
                 sent.rowBytes());
-        LowLatencyCombineResult combined =
-                context.recorder().time(Operations.LL_BOTH, both, () -> dispatchAndCombine(input));
+        CombineResult combined = context.recorder().time(Operations.LL_BOTH, both, () -> dispatchAndCombine(input));
         if (validate) {
             check(Operations.LL_BOTH, workload, outputs, combined);
         }
     }
 
-    private LowLatencyCombineResult dispatchAndCombine(Tensor input) {
-        LowLatencyHandle handle = context.buffer().dispatch(request(false)).handle();
-        LowLatencyCombineResult combined = combine(input, handle);
+    private CombineResult dispatchAndCombine(Tensor input) {
+        LowLatencyHandle handle = context.buffer().lowLatencyDispatch(whole).handle();
+        CombineResult combined = context.buffer().lowLatencyCombine(combineOf(input, handle));
         handle.close();
         return combined;
     }

@@ -18,7 +18,7 @@ public final class Operations {
     /** Second half of it, when all ranks have sent. */
     public static final String LL_RECEIVE = "ll.dispatch.receive";
 
-    /** Low-latency combine from {@link org.ep4j.EpBuffer#lowLatencyCombineInput()}. */
+    /** Low-latency combine from {@link org.ep4j.EpBuffer#nextLowLatencyCombineInput()}. */
     public static final String LL_COMBINE = "ll.combine";
 
     /** Low-latency dispatch and combine, one after the other. */

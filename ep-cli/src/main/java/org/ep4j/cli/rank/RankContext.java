@@ -9,7 +9,6 @@ import java.util.function.Supplier;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
-import org.ep4j.Tensor;
 import org.ep4j.cli.rank.RankMessage.Validated;
 import org.ep4j.tck.oracle.Arena;
 import org.ep4j.tck.oracle.Verifier;
@@ -93,13 +92,6 @@ final class RankContext implements AutoCloseable {
     /** Does the steps of an operation in memory of this rank, where ceilings are measured. */
     void ceiling(String operation, Recorder.Volume volume, Supplier<List<RowStep>> steps) {
         ceiling.ifPresent(c -> c.measure(recorder, operation, volume, steps.get()));
-    }
-
-    /** The start of a two-dimensional tensor. */
-    static Tensor rows(Tensor tensor, long rows) {
-        long rowElements = tensor.dim(tensor.shape().size() - 1);
-        return Tensor.of(
-                tensor.memory().slice(0, rows * rowElements * tensor.type().bytes()), tensor.type(), rows, rowElements);
     }
 
     @Override

@@ -80,7 +80,10 @@ public final class RankWork {
     private void run(EpGroup group, EpBuffer buffer, RankContext context) {
         BufferSize size = buffer.size();
         parent.accept(new RankMessage.Joined(
-                GroupPlan.of(group.plan()).summary(), group.plan().backends(), size.symmetric(), size.local()));
+                GroupPlan.of(group.plan()).summary(),
+                group.plan().backends(),
+                size.symmetricBytes(),
+                size.localBytes()));
         int rounds = spec.warmup() + spec.iterations();
         int total = rounds * spec.parts().size();
         int done = 0;

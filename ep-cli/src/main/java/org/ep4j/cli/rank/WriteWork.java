@@ -7,12 +7,12 @@ import java.util.ServiceLoader;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpPath;
 import org.ep4j.EpPlan;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.TensorArena;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
@@ -76,8 +76,11 @@ public final class WriteWork {
             Bootstrap members = bootstrap.subgroup("writes/backend", ranks);
             HostDevice device = new HostDevice();
             Duration setup = EpKeys.SETUP_TIMEOUT.get(config);
-            OpenContext context =
-                    new OpenContext(plan, plan.profiles(), bootstrap.rank(), ranks, members, device, config, setup);
+            OpenContext context = OpenContext.builder(plan, plan.profiles(), members, device)
+                    .ranks(ranks)
+                    .config(config)
+                    .timeout(setup)
+                    .build();
             try (EpBackend backend = provider(there.backend()).open(context)) {
                 measure(context, backend, there, back);
             }
@@ -109,10 +112,10 @@ public final class WriteWork {
 
     private void measure(OpenContext context, EpBackend backend, EpPath there, EpPath back) {
         long bytes = 2 * ((spec.largest() + PAGE - 1) / PAGE * PAGE);
-        try (DeviceAllocation allocation = context.device().allocate(bytes);
+        try (TensorArena arena = context.device().arena();
                 SymmetricBuffer buffer = backend.as(RegistersMemory.class)
                         .orElseThrow(() -> cannotPost(backend))
-                        .register("writes", ExposedMemory.of(allocation.memory()), context.timeout())) {
+                        .register("writes", ExposedMemory.of(arena.memory(bytes)), context.timeout())) {
             HostPosted posted = buffer.as(HostPosted.class).orElseThrow(() -> cannotPost(backend));
             HostMemory memory = HostMemory.of(buffer.local());
             if (context.rank() == there.from()) {

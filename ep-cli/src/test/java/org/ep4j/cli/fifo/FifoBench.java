@@ -8,13 +8,12 @@ import java.util.ServiceLoader;
 import java.util.stream.LongStream;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
-import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.cli.fifo.FifoReport.Rate;
 import org.ep4j.cli.fifo.FifoReport.RoundTrips;
-import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.spi.DeviceProvider;
 
 /** Measures; Java and C++ take turns, so that both see the same machine. */
@@ -58,20 +57,16 @@ public final class FifoBench {
                 return measure(producers);
             }
         }
-        try (GpuDevice device = open(spec.device());
+        try (EngineGpu device = open(spec.device());
                 Producers producers = new GpuProducers(device, most, spec.ringCommands(), spec.producers(256))) {
             return measure(producers);
         }
     }
 
-    private static GpuDevice open(Device device) {
+    private static EngineGpu open(Device device) {
         for (DeviceProvider provider : ServiceLoader.load(DeviceProvider.class)) {
-            if (provider.type().equals(device.type())) {
-                EpDevice opened = provider.open(device);
-                if (opened instanceof GpuDevice gpu) {
-                    return gpu;
-                }
-                opened.close();
+            if (provider.type().equals(device.type()) && provider.open(device) instanceof EngineGpu gpu) {
+                return gpu;
             }
         }
         throw new EpArgumentException("--device", device, "host, or cuda with a GPU that works", "see ./ep doctor");

@@ -6,14 +6,15 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuKernels;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.KernelSource;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.gpu.GpuKernel;
+import org.ep4j.gpu.GpuKernels;
+import org.ep4j.gpu.GpuStream;
 
 /** The kernels of {@code fifo_bench.cu}. */
 final class GpuProducers implements Producers {
@@ -21,19 +22,21 @@ final class GpuProducers implements Producers {
     private static final int HEAD_STRIDE = 128;
     private static final int CALIBRATION = 4;
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final Room room;
     private final int each;
     private final PinnedMemory pinned;
     private final DeviceAllocation fifos;
     private final DeviceAllocation heads;
     private final GpuKernels kernels;
+    private final GpuKernel fill;
+    private final GpuKernel ping;
     private final GpuStream stream;
     private long epoch;
     private long pings;
 
     /** On a device, which stays open. */
-    GpuProducers(GpuDevice device, int rings, int commands, int each) {
+    GpuProducers(EngineGpu device, int rings, int commands, int each) {
         this.device = device;
         this.each = each;
         this.pinned = device.allocatePinned(Room.bytes(rings, commands));
@@ -41,7 +44,9 @@ final class GpuProducers implements Producers {
         this.room = new Room(pinned.memory(), pinned.deviceAddress(), rings, commands);
         this.fifos = device.allocate((long) FIFO_BYTES * rings);
         this.heads = device.allocate((long) HEAD_STRIDE * rings);
-        this.kernels = GpuKernels.load(device, "fifo_bench.cu", source());
+        this.kernels = device.compile("fifo_bench.cu", source());
+        this.fill = kernels.kernel("fifo_fill", each, 0);
+        this.ping = kernels.kernel("fifo_ping", device.info().warpSize(), 0);
         this.stream = device.createStream();
         ByteBuffer table = ByteBuffer.allocateDirect(FIFO_BYTES * rings).order(ByteOrder.nativeOrder());
         for (int i = 0; i < rings; i++) {
@@ -76,21 +81,21 @@ final class GpuProducers implements Producers {
 
     @Override
     public String name() {
-        return device.id() + " (" + device.facts().architecture() + ")";
+        return device.id() + " (" + device.info().architecture() + ")";
     }
 
     @Override
     public void clear() {
         room.clear();
         device.zero(heads.memory().address(), heads.memory().byteSize(), stream.handle());
-        stream.synchronize();
+        device.synchronize(stream.handle());
     }
 
     @Override
     public long fill(int rings, long commands) {
-        launch("fifo_fill", rings, each, rings, commands, 0, 0);
+        launch(fill, rings, rings, commands, 0, 0);
         long start = letGo();
-        stream.synchronize();
+        device.synchronize(stream.handle());
         check();
         return start;
     }
@@ -98,16 +103,9 @@ final class GpuProducers implements Producers {
     @Override
     public long[] ping(int count) {
         try (DeviceAllocation samples = device.allocate(8L * (count + CALIBRATION))) {
-            launch(
-                    "fifo_ping",
-                    1,
-                    device.facts().lanes(),
-                    1,
-                    0,
-                    samples.memory().address(),
-                    count);
+            launch(ping, 1, 1, 0, samples.memory().address(), count);
             letGo();
-            stream.synchronize();
+            device.synchronize(stream.handle());
             check();
             pings += count;
             ByteBuffer ticks =
@@ -124,15 +122,12 @@ final class GpuProducers implements Producers {
         }
     }
 
-    private void launch(String name, int blocks, int threads, int rings, long commands, long samples, long count) {
+    private void launch(GpuKernel kernel, int blocks, int rings, long commands, long samples, long count) {
         epoch++;
         long at = pinned.deviceAddress();
-        kernels.launch(
-                name,
+        kernel.launch(
+                stream,
                 blocks,
-                threads,
-                0,
-                stream.handle(),
                 fifos.memory().address(),
                 rings,
                 commands,

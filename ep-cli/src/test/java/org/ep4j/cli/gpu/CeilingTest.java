@@ -14,6 +14,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.ep4j.Bootstrap;
+import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
@@ -25,9 +26,9 @@ import org.ep4j.cli.EmulatedGpus;
 import org.ep4j.cli.rank.SpinBarrier;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.GpuBufferFacts;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.tck.oracle.Arena;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
@@ -91,11 +92,11 @@ final class CeilingTest {
                 .build();
         try (EpGroup group = EpGroup.join(bootstrap, config);
                 EpBuffer buffer = group.createBuffer(shape);
-                Ceiling ceiling = new Ceiling((GpuDevice) group.device(), buffer);
+                Ceiling ceiling = new Ceiling((EngineGpu) group.device(), buffer);
                 GpuInputs inputs = new GpuInputs(group.device(), spec, group.rank(), TOKENS, ceiling.capacity());
-                GpuStream stream = ((GpuDevice) group.device()).createStream();
+                GpuStream stream = ((EngineGpu) group.device()).createStream();
                 GpuMeter meter = new GpuMeter(
-                        (GpuDevice) group.device(),
+                        (EngineGpu) group.device(),
                         SpinBarrier.open(Path.of(work.barrierFile()), group.rank(), group.size(), LONG, Set::of),
                         ceiling,
                         stream);
@@ -105,12 +106,18 @@ final class CeilingTest {
             int rowBytes = 2 * work.hidden();
             Tensor out = inputs.result();
             for (GpuInputs.Places places : List.of(set.toRanks(), set.selections())) {
-                assertThat(meter.onGpu(
-                                () -> ceiling.push(set.x().address(), rowBytes, places, piece, 3, stream.handle())))
+                assertThat(meter.onGpu(() -> ceiling.push(set.x().address(), rowBytes, places, piece, 3, stream)))
                         .isPositive();
                 group.barrier(LONG);
-                checkPushed(group, (GpuBufferFacts) buffer, buffer.combineInput(), set.x(), places, arena, rowBytes);
-                meter.onGpu(() -> ceiling.pull(out.address(), rowBytes, places, piece, 2, stream.handle()));
+                checkPushed(
+                        group,
+                        GpuBufferFacts.of(buffer).orElseThrow(),
+                        buffer.combineInput(),
+                        set.x(),
+                        places,
+                        arena,
+                        rowBytes);
+                meter.onGpu(() -> ceiling.pull(out.address(), rowBytes, places, piece, 2, stream));
                 checkSums(group, set.x(), places, out, arena, work.hidden());
                 group.barrier(LONG);
             }
@@ -136,7 +143,7 @@ final class CeilingTest {
                 ByteBuffer got = ByteBuffer.allocateDirect(rowBytes);
                 group.device()
                         .download(
-                                new DeviceMemory(
+                                DeviceMemory.of(
                                         there.address() + rows + (long) row[i] * rowBytes,
                                         rowBytes,
                                         group.device().id()),
@@ -163,16 +170,14 @@ final class CeilingTest {
                 rows += rank[token * places.width() + j] >= 0 ? 1 : 0;
             }
             for (int h = 0; h < hidden; h++) {
-                float value = Float.intBitsToFloat(sent.getShort(2 * (token * hidden + h)) << 16);
+                float value = DataType.fromBf16(sent.getShort(2 * (token * hidden + h)));
                 float sum = 0;
                 for (int j = 0; j < rows; j++) {
                     sum += value;
                 }
-                int bits = Float.floatToRawIntBits(sum);
-                short rounded = (short) ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
                 assertThat(sums.getShort(2 * (token * hidden + h)))
                         .as("rank %d, token %d, channel %d", group.rank(), token, h)
-                        .isEqualTo(rounded);
+                        .isEqualTo(DataType.toBf16(sum));
             }
         }
     }

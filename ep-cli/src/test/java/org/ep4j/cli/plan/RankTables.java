@@ -102,16 +102,14 @@ record RankTables(
                 identity.put("started as", rank.hostId() + " " + rank.rank());
                 return found.withIdentity(identity);
             });
-            return new RankProfile(
-                    rank.rank(),
-                    rank.hostId(),
-                    rank.hostName(),
-                    rank.rank(),
-                    rank.device(),
-                    rank.locality(),
-                    rank.domain(),
-                    backends,
-                    rank.settings());
+            return RankProfile.builder(rank.rank(), rank.hostId(), rank.device())
+                    .hostName(rank.hostName())
+                    .pid(rank.rank())
+                    .locality(rank.locality())
+                    .domain(rank.domain())
+                    .backends(backends)
+                    .settings(rank.settings())
+                    .build();
         }
 
         GroupPlan plan(List<RankProfile> profiles) {

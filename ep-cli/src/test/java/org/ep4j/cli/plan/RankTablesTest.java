@@ -72,7 +72,7 @@ final class RankTablesTest {
                     .filter(path -> path.kind() == EpPath.Kind.HOST_POSTED)
                     .count();
             assertThat(tables.ports()).isBetween(ports, (long) MOST_PORTS * ports);
-            assertThat(tables.size().symmetric()).isPositive();
+            assertThat(tables.size().symmetricBytes()).isPositive();
         }
     }
 

@@ -142,7 +142,7 @@ final class RunnablePlansTest {
             assertThat(plan.mappedBy(rank))
                     .as("%s: backends whose memory rank %d maps", where, rank)
                     .hasSizeLessThan(2);
-            assertThat(EpEngine.installed().bufferSize(SHAPE, plan, rank).symmetric())
+            assertThat(EpEngine.installed().bufferSize(SHAPE, plan, rank).symmetricBytes())
                     .as("%s, rank %d", where, rank)
                     .isPositive();
         }

@@ -10,6 +10,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
+import org.ep4j.DataType;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.cli.rank.RankMessage.Samples;
@@ -19,7 +20,6 @@ import org.ep4j.cli.rank.RowStep.Sums;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.tck.oracle.Arena;
-import org.ep4j.tck.oracle.Bf16;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -61,7 +61,7 @@ class HostCeilingTest {
         ShortBuffer channels =
                 ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder()).asShortBuffer();
         return IntStream.range(0, channels.capacity())
-                .mapToObj(i -> Bf16.toFloat(channels.get(i)))
+                .mapToObj(i -> DataType.fromBf16(channels.get(i)))
                 .filter(value -> value >= least && value < below)
                 .count();
     }

@@ -3,6 +3,7 @@ package org.ep4j.engine.buffer;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
@@ -12,11 +13,16 @@ import org.ep4j.engine.sync.Waits;
 public interface BufferState {
     EpShape shape();
 
+    ExpertPlacement placement();
+
     int ranks();
 
     int localExperts();
 
     Waits waits();
+
+    /** This rank's memory that other ranks read and write: another one after each recovery that moves the buffer. */
+    DeviceMemory symmetric();
 
     /** Layout of the memory that other ranks read and write. */
     BufferLayout symmetricLayout();
@@ -33,7 +39,7 @@ public interface BufferState {
 
     /** A tensor in a part of {@code memory} of exactly its size. */
     static Tensor tensor(DeviceMemory memory, long offset, DataType type, long... dims) {
-        long bytes = type.bytes();
+        long bytes = type.bytes(1);
         for (long dim : dims) {
             bytes *= dim;
         }

@@ -1,100 +1,187 @@
 package org.ep4j.engine.buffer;
 
+import java.time.Duration;
+import java.util.Optional;
 import java.util.Set;
 import org.ep4j.BufferSize;
+import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.DispatchLayout;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.ExpertPlacement;
-import org.ep4j.engine.sync.Waits;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
+import org.ep4j.Recovery;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.ShapeSizes;
 
-/** What a buffer is and refuses on every device; how its operations run is up to the engine. */
-public abstract class EngineBuffer implements EpBuffer {
+/** A view of a buffer: what the buffer is and refuses on every device, and how the operations of this view run. */
+public final class EngineBuffer implements EpBuffer {
+    private final DeviceBuffer buffer;
     private final EpGroup group;
     private final String name;
-    private final EpShape shape;
-    private final ExpertPlacement placement;
-    private final BufferSize size;
-    private final Waits waits;
+    private final OpOptions options;
 
     /**
-     * For one engine.
+     * For a new buffer.
      *
      * @param name for messages
-     * @param waits know which ranks are masked
      */
-    protected EngineBuffer(
-            EpGroup group, String name, EpShape shape, ExpertPlacement placement, BufferSize size, Waits waits) {
-        this.group = group;
-        this.name = name;
-        this.shape = shape;
-        this.placement = placement;
-        this.size = size;
-        this.waits = waits;
+    public EngineBuffer(DeviceBuffer buffer, EpGroup group, String name) {
+        this(buffer, group, name, OpOptions.DEFAULT);
     }
 
-    /** True from {@link #close} on. */
-    protected abstract boolean isClosed();
+    private EngineBuffer(DeviceBuffer buffer, EpGroup group, String name, OpOptions options) {
+        this.buffer = buffer;
+        this.group = group;
+        this.name = name;
+        this.options = options;
+    }
+
+    /** Returns the device's buffer behind a view, if it is of this type. */
+    public static <T> Optional<T> on(EpBuffer buffer, Class<T> type) {
+        return buffer instanceof EngineBuffer view && type.isInstance(view.buffer)
+                ? Optional.of(type.cast(view.buffer))
+                : Optional.empty();
+    }
 
     @Override
-    public final EpGroup group() {
+    public EpGroup group() {
         return group;
     }
 
-    /** For messages. */
-    protected final String name() {
-        return name;
+    @Override
+    public EpShape shape() {
+        return buffer.state().shape();
     }
 
     @Override
-    public final EpShape shape() {
-        return shape;
+    public ExpertPlacement placement() {
+        return buffer.state().placement();
     }
 
     @Override
-    public final ExpertPlacement placement() {
-        return placement;
+    public BufferSize size() {
+        return buffer.size();
     }
 
     @Override
-    public final BufferSize size() {
-        return size;
+    public OpOptions options() {
+        return options;
     }
 
     @Override
-    public final Set<Integer> maskedRanks() {
-        return waits.mask().toSet();
+    public EpBuffer withOptions(OpOptions changed) {
+        return new EngineBuffer(buffer, group, name, changed);
     }
 
-    /** Before anything that needs the buffer's memory. */
-    protected final void requireOpen() {
-        if (isClosed()) {
-            throw new EpStateException("the buffer is closed; create another one");
+    @Override
+    public long maxRows(RowLayout layout, int expertAlignment) {
+        requireHighThroughput();
+        if (expertAlignment < 1 || expertAlignment > EpShape.MAX_EXPERT_ALIGNMENT) {
+            throw new EpArgumentException(
+                    "expertAlignment",
+                    expertAlignment,
+                    "in [1, " + EpShape.MAX_EXPERT_ALIGNMENT + "]",
+                    "1 means no padding");
         }
+        BufferState state = buffer.state();
+        return ShapeSizes.maxRows(state.shape(), state.ranks(), state.localExperts(), layout, expertAlignment);
     }
 
-    /** Before anything of the high-throughput mode. */
-    protected final void requireHighThroughput() {
+    @Override
+    public long maxLowLatencyRows() {
+        requireLowLatency();
+        return ShapeSizes.lowLatencyRows(shape(), buffer.state().ranks());
+    }
+
+    @Override
+    public DispatchLayout dispatchLayout(Tensor topkIds) {
         requireOpen();
-        if (shape.maxTokens() == 0) {
-            throw new EpStateException(
-                    "the buffer was created without high throughput (maxTokens is 0); set maxTokens when creating the buffer");
+        return buffer.dispatchLayout(topkIds);
+    }
+
+    @Override
+    public DispatchResult dispatch(DispatchRequest request) {
+        requireHighThroughput();
+        return buffer.dispatch(request, options);
+    }
+
+    @Override
+    public CombineResult combine(CombineRequest request) {
+        requireHighThroughput();
+        return buffer.combine(request, options);
+    }
+
+    @Override
+    public LowLatencyDispatchResult lowLatencyDispatch(LowLatencyDispatchRequest request) {
+        requireLowLatency();
+        checkHook(request.receiveHook());
+        return buffer.lowLatencyDispatch(request, options);
+    }
+
+    @Override
+    public CombineResult lowLatencyCombine(LowLatencyCombineRequest request) {
+        requireLowLatency();
+        checkHook(request.receiveHook());
+        return buffer.lowLatencyCombine(request, options);
+    }
+
+    private void checkHook(boolean receiveHook) {
+        if (receiveHook && options.isAsynchronous()) {
+            throw new EpArgumentException(
+                    "receiveHook",
+                    "true with asynchronous options",
+                    "false with asynchronous options",
+                    "use synchronous options: with the hook the call returns early too");
         }
     }
 
-    /** Before anything of the low-latency mode. */
-    protected final void requireLowLatency() {
-        requireOpen();
-        if (shape.maxLowLatencyTokens() == 0) {
-            throw new EpStateException(
-                    "the buffer was created without low latency (maxLowLatencyTokens is 0); set maxLowLatencyTokens when creating the buffer");
-        }
+    @Override
+    public Tensor combineInput() {
+        requireHighThroughput();
+        BufferState state = buffer.state();
+        BufferLayout layout = state.symmetricLayout();
+        return BufferState.tensor(
+                state.symmetric(),
+                layout.combineArea(),
+                DataType.BF16,
+                layout.combineInputBytes() / layout.rowBytes(),
+                state.shape().hidden());
     }
 
-    /** Before a rank is masked. */
-    protected final void requireOther(int rank) {
+    @Override
+    public Tensor nextLowLatencyCombineInput() {
+        long rows = maxLowLatencyRows();
+        BufferState state = buffer.state();
+        return state.tensor(
+                buffer.lowLatencyCombines() + 1,
+                LocalLayout.LowLatency.COMBINE_INPUT,
+                DataType.BF16,
+                state.localExperts(),
+                rows,
+                state.shape().hidden());
+    }
+
+    @Override
+    public Set<Integer> maskedRanks() {
+        return buffer.state().waits().mask().toSet();
+    }
+
+    @Override
+    public void mask(int rank) {
         requireOpen();
         if (rank < 0 || rank >= group.size() || rank == group.rank()) {
             throw new EpArgumentException(
@@ -103,10 +190,60 @@ public abstract class EngineBuffer implements EpBuffer {
                     "another rank in [0, " + group.size() + ")",
                     "a rank cannot mask itself; close the group to leave it");
         }
+        buffer.mask(rank);
     }
 
     @Override
-    public final String toString() {
-        return name + " " + shape;
+    public void clearMasks(Duration timeout) {
+        requireOpen();
+        buffer.clearMasks(timeout);
+    }
+
+    @Override
+    public Recovery recover(Duration timeout) {
+        requireOpen();
+        return buffer.recover(timeout);
+    }
+
+    private void requireOpen() {
+        if (buffer.isClosed()) {
+            throw new EpStateException("the buffer is closed; create another one");
+        }
+    }
+
+    private void requireHighThroughput() {
+        requireOpen();
+        if (shape().maxTokens() == 0) {
+            throw new EpStateException(
+                    "the buffer was created without high throughput (maxTokens is 0); set maxTokens when creating the buffer");
+        }
+    }
+
+    private void requireLowLatency() {
+        requireOpen();
+        if (shape().maxLowLatencyTokens() == 0) {
+            throw new EpStateException(
+                    "the buffer was created without low latency (maxLowLatencyTokens is 0); set maxLowLatencyTokens when creating the buffer");
+        }
+    }
+
+    @Override
+    public void close() {
+        buffer.close();
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof EngineBuffer view && view.buffer == buffer && view.options.equals(options);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * System.identityHashCode(buffer) + options.hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return name + " " + shape();
     }
 }

@@ -21,6 +21,7 @@ import org.ep4j.DispatchResult;
 import org.ep4j.EpEvent;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Validity;
 
 /** Results of high-throughput operations. */
@@ -38,7 +39,7 @@ public final class HighThroughputResults {
         DeviceMemory symmetric();
 
         /** Selections of each local expert, rounded up to the alignment, once the counts are there. */
-        int[] tokensPerExpert();
+        int[] hostRowsPerExpert();
     }
 
     /**
@@ -81,7 +82,7 @@ public final class HighThroughputResults {
         @Override
         public long rows() {
             source.check(validity);
-            if (!request.exactCounts()) {
+            if (request.worstCase()) {
                 return worstRows;
             }
             awaitCounts();
@@ -161,10 +162,10 @@ public final class HighThroughputResults {
         }
 
         @Override
-        public int[] tokensPerExpert() {
+        public int[] hostRowsPerExpert() {
             source.check(validity);
             awaitCounts();
-            return source.tokensPerExpert();
+            return source.hostRowsPerExpert();
         }
     }
 
@@ -180,6 +181,11 @@ public final class HighThroughputResults {
     public record Combine(
             Source source, Validity validity, Tensor outTensor, Optional<Tensor> weightsTensor, EpEvent event)
             implements CombineResult {
+        @Override
+        public void receive() {
+            throw Receipt.noHook();
+        }
+
         @Override
         public Tensor out() {
             source.check(validity);

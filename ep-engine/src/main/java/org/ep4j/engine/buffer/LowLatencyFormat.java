@@ -4,9 +4,10 @@ import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyDispatchRequest;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 import org.ep4j.engine.layout.LocalLayout.LowLatency;
+import org.ep4j.engine.layout.ShapeSizes;
 
 /**
  * How the rows of a low-latency dispatch travel and arrive.
@@ -20,7 +21,7 @@ public record LowLatencyFormat(WireFormat wire, EpShape shape) {
 
     /** True when rows come with scales. */
     public boolean fp8() {
-        return wire != WireFormat.BF16;
+        return wire.isFp8();
     }
 
     /** Type of rows. */
@@ -48,7 +49,7 @@ public record LowLatencyFormat(WireFormat wire, EpShape shape) {
                         LowLatency.ROWS,
                         rowType(),
                         state.localExperts(),
-                        shape.lowLatencyRows(state.ranks()),
+                        ShapeSizes.lowLatencyRows(shape, state.ranks()),
                         shape.hidden());
     }
 
@@ -64,7 +65,7 @@ public record LowLatencyFormat(WireFormat wire, EpShape shape) {
                         LowLatency.SCALES,
                         scaleType(),
                         state.localExperts(),
-                        shape.lowLatencyRows(state.ranks()),
+                        ShapeSizes.lowLatencyRows(shape, state.ranks()),
                         scaleCount()));
     }
 
@@ -75,6 +76,7 @@ public record LowLatencyFormat(WireFormat wire, EpShape shape) {
             case FP8 -> 1;
             case FP8_POW2 -> 2;
             case FP8_UE8M0 -> 3;
+            case LOGFMT10 -> throw new IllegalStateException("a dispatch of " + wire);
         };
     }
 }

@@ -5,13 +5,15 @@ import static org.ep4j.engine.layout.LocalLayout.LowLatency.RANGES;
 import static org.ep4j.engine.layout.LocalLayout.LowLatency.SOURCE_TOKENS;
 
 import java.util.Optional;
+import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
+import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
+import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Validity;
 
@@ -38,6 +40,15 @@ public final class LowLatencyResults {
 
         /** Runs the receiving half; returns when it is done. */
         void receive(Receipt receipt);
+    }
+
+    /** Options of a receiving half: its sending half has waited for their events. */
+    public static OpOptions receiving(OpOptions options) {
+        if (options.after().isEmpty()) {
+            return options;
+        }
+        OpOptions rest = OpOptions.DEFAULT.onStream(options.stream());
+        return options.timeout().map(rest::timeout).orElse(rest);
     }
 
     private static void check(Source source, Validity validity, Receipt receipt, String kind) {
@@ -102,7 +113,7 @@ public final class LowLatencyResults {
         }
 
         @Override
-        public Tensor counts() {
+        public Tensor rowsPerExpert() {
             check();
             return state.tensor(source.number(), COUNTS, DataType.INT32, state.localExperts());
         }
@@ -115,7 +126,7 @@ public final class LowLatencyResults {
                     SOURCE_TOKENS,
                     DataType.INT32,
                     state.localExperts(),
-                    state.shape().lowLatencyRows(state.ranks()));
+                    ShapeSizes.lowLatencyRows(state.shape(), state.ranks()));
         }
 
         @Override
@@ -134,7 +145,7 @@ public final class LowLatencyResults {
      * @param end of the operation; with the hook, of its sending half
      */
     public record Combine(CombineSource source, Validity validity, Receipt receipt, EpEvent end)
-            implements LowLatencyCombineResult {
+            implements CombineResult {
         @Override
         public EpEvent event() {
             return receipt.isHook() ? receipt.event() : end;
@@ -149,8 +160,18 @@ public final class LowLatencyResults {
 
         @Override
         public Tensor out() {
-            check(source, validity, receipt, "low-latency combine");
+            check();
             return source.out();
+        }
+
+        @Override
+        public Optional<Tensor> weights() {
+            check();
+            return Optional.empty();
+        }
+
+        private void check() {
+            LowLatencyResults.check(source, validity, receipt, "low-latency combine");
         }
     }
 }

@@ -16,7 +16,7 @@ import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.ShapeSizes;
 
 /** What requests must satisfy on every device, as far as it can be said without reading device contents. */
 public final class RequestChecks {
@@ -89,10 +89,6 @@ public final class RequestChecks {
                         handle.tokens() + " tokens, as many as the handle has",
                         "send the same tokens again");
             }
-            if (handle.layout() != request.layout()) {
-                throw new EpArgumentException(
-                        "layout", request.layout(), handle.layout() + ", as the handle", "use DispatchRequest.cached");
-            }
         });
         request.out().ifPresent(out -> args.rows("out", out, List.of(request.x().type()), -1, shape.hidden()));
     }
@@ -100,21 +96,19 @@ public final class RequestChecks {
     /** With worst-case sizes the needed room is known before anything moves; with exact ones only the caller's bound is. */
     public void room(DispatchRequest request, long worstRows) {
         if (request.out().isPresent()
-                && !request.exactCounts()
+                && request.worstCase()
                 && request.out().get().dim(0) < worstRows) {
             throw new EpArgumentException(
                     "out",
                     request.out().get().dim(0) + " rows",
                     "at least " + worstRows + " rows, the worst case",
-                    "pass a larger tensor, or ask for exact counts");
+                    "pass a larger tensor, or leave worstCase() out");
         }
     }
 
     /** Rows that a high-throughput dispatch can deliver to this rank at most. */
     public long worstRows(RowLayout layout, int alignment) {
-        return layout == RowLayout.BY_EXPERT
-                ? LocalLayout.expandedCapacity(shape, ranks, localExperts, alignment)
-                : shape.receiveCapacity(ranks);
+        return ShapeSizes.maxRows(shape, ranks, localExperts, layout, alignment);
     }
 
     /**
@@ -175,9 +169,9 @@ public final class RequestChecks {
         LowLatencyFormat format = new LowLatencyFormat(request.format(), shape);
         int tokens = args.tokens("x", request.x(), shape.maxLowLatencyTokens(), "maxLowLatencyTokens");
         args.rows("x", request.x(), BF16, tokens, shape.hidden());
-        long rows = shape.lowLatencyRows(ranks);
+        long rows = ShapeSizes.lowLatencyRows(shape, ranks);
         request.topkWeights().ifPresent(w -> args.tensor("topkWeights", w, FP32, tokens, shape.topK()));
-        request.cumulativeStats().ifPresent(s -> args.tensor("cumulativeStats", s, INT32, localExperts));
+        request.expertStats().ifPresent(s -> args.tensor("expertStats", s, INT32, localExperts));
         request.waitStats().ifPresent(s -> args.tensor("waitStats", s, INT64, ranks));
         request.out()
                 .ifPresent(out -> args.rows("out", out, List.of(format.rowType()), localExperts, rows, shape.hidden()));
@@ -197,7 +191,7 @@ public final class RequestChecks {
      * @param weighted whether the dispatch carried weights
      */
     public void lowLatencyCombine(LowLatencyCombineRequest request, int tokens, boolean weighted) {
-        args.rows("x", request.x(), BF16, localExperts, shape.lowLatencyRows(ranks), shape.hidden());
+        args.rows("x", request.x(), BF16, localExperts, ShapeSizes.lowLatencyRows(shape, ranks), shape.hidden());
         request.topkWeights().ifPresent(w -> args.tensor("topkWeights", w, FP32, tokens, shape.topK()));
         request.waitStats().ifPresent(s -> args.tensor("waitStats", s, INT64, ranks));
         request.out().ifPresent(out -> args.rows("out", out, BF16, tokens, shape.hidden()));

@@ -53,7 +53,7 @@ public final class RequestTensors {
         return new RequestTensors()
                 .write("out", request.out())
                 .write("outScales", request.outScales())
-                .write("cumulativeStats", request.cumulativeStats())
+                .write("expertStats", request.expertStats())
                 .write("waitStats", request.waitStats())
                 .read("x", request.x())
                 .read("topkIds", request.topkIds())
@@ -74,7 +74,7 @@ public final class RequestTensors {
         return new RequestTensors()
                 .write("out", request.out())
                 .write("outScales", request.outScales())
-                .write("cumulativeStats", request.cumulativeStats())
+                .write("expertStats", request.expertStats())
                 .write("waitStats", request.waitStats());
     }
 
@@ -171,19 +171,13 @@ public final class RequestTensors {
         return names[i].equals("out") && names[j].equals("bias") && tensors[i].address() == tensors[j].address();
     }
 
-    /** True if two tensors share a byte. The sizes of the memory are bounds that cost nothing. */
+    /** True if two tensors share a byte. */
     private static boolean overlap(Tensor a, Tensor b) {
-        return overlap(
-                        a.address(),
-                        a.memory().byteSize(),
-                        b.address(),
-                        b.memory().byteSize())
-                && overlap(a.address(), a.byteSize(), b.address(), b.byteSize());
+        return overlap(a.address(), a.byteSize(), b.address(), b.byteSize());
     }
 
     private static boolean overlaps(Tensor tensor, DeviceMemory memory) {
-        return overlap(tensor.address(), tensor.memory().byteSize(), memory.address(), memory.byteSize())
-                && overlap(tensor.address(), tensor.byteSize(), memory.address(), memory.byteSize());
+        return overlap(tensor.address(), tensor.byteSize(), memory.address(), memory.byteSize());
     }
 
     private static boolean overlap(long a, long aBytes, long b, long bBytes) {

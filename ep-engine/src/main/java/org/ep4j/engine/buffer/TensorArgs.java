@@ -2,6 +2,7 @@ package org.ep4j.engine.buffer;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.ep4j.DataType;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
@@ -39,17 +40,21 @@ public final class TensorArgs {
             throw new EpArgumentException(
                     name, tensor.type(), "of type " + types, "convert the tensor to such a type, or pass another one");
         }
-        boolean same = tensor.shape().size() == shape.length;
+        boolean same = tensor.dimensions() == shape.length;
         for (int i = 0; same && i < shape.length; i++) {
             same = shape[i] < 0 || tensor.dim(i) == shape[i];
         }
         if (!same) {
             throw new EpArgumentException(
                     name,
-                    "of shape " + tensor.shape(),
+                    "of shape " + shape(tensor),
                     "of shape " + Arrays.toString(shape).replace("-1", "any"),
                     "see the sizes of the buffer's shape");
         }
+    }
+
+    private static List<Long> shape(Tensor tensor) {
+        return IntStream.range(0, tensor.dimensions()).mapToObj(tensor::dim).toList();
     }
 
     /** As {@link #tensor}, and the rows begin at a multiple of 16 bytes. */
@@ -72,9 +77,9 @@ public final class TensorArgs {
     /** Number of tokens of a tensor of rows, at most {@code most}, which is named {@code limit}. */
     public int tokens(String name, Tensor tensor, int most, String limit) {
         TrackedMemory.requireOpen(name, tensor.memory());
-        if (tensor.shape().size() < 2) {
+        if (tensor.dimensions() < 2) {
             throw new EpArgumentException(
-                    name, "of shape " + tensor.shape(), "of shape [T, ...]", "pass one row a token");
+                    name, "of shape " + shape(tensor), "of shape [T, ...]", "pass one row a token");
         }
         long tokens = tensor.dim(0);
         if (tokens > most) {

@@ -6,9 +6,9 @@ import org.ep4j.engine.driver.DriverContext;
 import org.ep4j.engine.driver.DriverDevice;
 import org.ep4j.engine.driver.DriverModule;
 import org.ep4j.engine.driver.MemoryHandle;
-import org.ep4j.engine.gpu.GpuFacts;
 import org.ep4j.engine.gpu.GpuModule;
 import org.ep4j.engine.gpu.NicMemory;
+import org.ep4j.gpu.GpuInfo;
 import org.ep4j.spi.DeviceCode;
 
 /** One NVIDIA GPU: memory, copies and events in its primary context. */
@@ -21,6 +21,7 @@ public final class CudaDevice extends DriverDevice {
 
     private final CudaDriver driver;
     private final CudaNicMemory nicMemory;
+    private final boolean bulk;
     private final ThreadLocal<LaunchConfig> launchConfig = ThreadLocal.withInitial(LaunchConfig::new);
 
     CudaDevice(CudaDriver driver, int ordinal) {
@@ -28,19 +29,25 @@ public final class CudaDevice extends DriverDevice {
     }
 
     private CudaDevice(CudaDriver driver, DriverContext context) {
-        super(context, facts(context), context.attribute(MEMORY_POOLS_SUPPORTED) != 0);
+        super(context, info(context), context.attribute(MEMORY_POOLS_SUPPORTED) != 0);
         this.driver = driver;
         this.nicMemory = new CudaNicMemory(driver, context);
+        // Hopper, and what came after.
+        this.bulk = context.attribute(COMPUTE_CAPABILITY_MAJOR) >= 9;
     }
 
-    private static GpuFacts facts(DriverContext context) {
+    private static GpuInfo info(DriverContext context) {
         int capability = 10 * context.attribute(COMPUTE_CAPABILITY_MAJOR) + context.attribute(COMPUTE_CAPABILITY_MINOR);
-        return new GpuFacts(
+        return GpuInfo.of(
                 "sm_" + capability,
                 context.attribute(MULTIPROCESSOR_COUNT),
                 context.attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-                32,
-                capability >= 90);
+                32);
+    }
+
+    @Override
+    public boolean hasBulkCopies() {
+        return bulk;
     }
 
     @Override
@@ -50,17 +57,17 @@ public final class CudaDevice extends DriverDevice {
 
     @Override
     public GpuModule load(String name, String source) {
-        return new DriverModule(context(), CudaCompiler.compile(driver, name, source, facts().architecture()));
+        return new DriverModule(context(), CudaCompiler.compile(driver, name, source, info().architecture()));
     }
 
     @Override
     public GpuModule load(String name, String source, DeviceCode code) {
-        return new DriverModule(context(), CudaCompiler.link(driver, name, source, code, facts().architecture()));
+        return new DriverModule(context(), CudaCompiler.link(driver, name, source, code, info().architecture()));
     }
 
     @Override
     public void launchOverlapping(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
-        if (!facts().bulk()) {
+        if (!bulk) {
             // Before Hopper kernels of a stream do not overlap.
             launch(kernel, blocks, threads, sharedBytes, stream, parameters);
             return;

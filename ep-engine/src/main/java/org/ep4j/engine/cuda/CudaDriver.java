@@ -29,7 +29,6 @@ final class CudaDriver implements GpuDriver {
     private static final int NON_BLOCKING = 1;
     private static final int DISABLE_TIMING = 2;
     private static final int CAPTURE_MODE_THREAD_LOCAL = 1;
-    private static final int REGISTERS = 4;
     private static final int MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 
     private CudaDriver(String library) {
@@ -96,8 +95,6 @@ final class CudaDriver implements GpuDriver {
     native int cuMemHostGetDevicePointer_v2(long[] address, long host, int flags);
 
     native int cuIpcOpenMemHandle_v2(long[] address, IpcHandle.ByValue handle, int flags);
-
-    native int cuFuncGetAttribute(int[] value, int attribute, long function);
 
     native int cuFuncSetAttribute(long function, int attribute, int value);
 
@@ -292,9 +289,8 @@ final class CudaDriver implements GpuDriver {
     public native int function(long[] function, long module, String name);
 
     @Override
-    public int loadFunction(long function) {
-        return cuFuncGetAttribute(new int[1], REGISTERS, function);
-    }
+    @Symbol("cuFuncGetAttribute")
+    public native int functionAttribute(int[] value, int attribute, long function);
 
     @Override
     public int allowShared(long function, int bytes) {
@@ -370,10 +366,6 @@ final class CudaDriver implements GpuDriver {
     @Override
     @Symbol("cuEventQuery")
     public native int query(long event);
-
-    @Override
-    @Symbol("cuEventSynchronize")
-    public native int synchronizeEvent(long event);
 
     @Override
     @Symbol("cuEventElapsedTime")

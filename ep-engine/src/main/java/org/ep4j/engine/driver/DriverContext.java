@@ -124,6 +124,11 @@ public final class DriverContext implements AutoCloseable {
         }
     }
 
+    /** True once {@link #close} was called. */
+    boolean isClosed() {
+        return closed;
+    }
+
     private void checkOpen() {
         if (closed) {
             // Handles of a context that is gone crash the driver.

@@ -5,26 +5,28 @@ import java.nio.ByteBuffer;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
 import org.ep4j.EpException;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuFacts;
-import org.ep4j.engine.gpu.GpuGraph;
-import org.ep4j.engine.gpu.GpuMarker;
-import org.ep4j.engine.gpu.GpuStream;
-import org.ep4j.engine.gpu.GpuTimer;
+import org.ep4j.engine.gpu.EngineEvent;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.GraphRecording;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.OwnedMemory;
 import org.ep4j.engine.memory.TrackedMemory;
+import org.ep4j.gpu.GpuEvent;
+import org.ep4j.gpu.GpuGraph;
+import org.ep4j.gpu.GpuInfo;
+import org.ep4j.gpu.GpuKernels;
+import org.ep4j.gpu.GpuStream;
 import org.jspecify.annotations.Nullable;
 
 /** One GPU: memory, copies and events in its context. What is different between vendors is in the classes that extend this. */
-public abstract class DriverDevice implements GpuDevice {
+public abstract class DriverDevice implements EngineGpu {
+    private static final System.Logger LOG = System.getLogger(DriverDevice.class.getName());
+
     private static final int CAPTURE_MODE_RELAXED = 2;
 
     /** The stream that others wait for by its name, which stream 0 is too. */
@@ -32,7 +34,7 @@ public abstract class DriverDevice implements GpuDevice {
 
     private final DriverContext context;
     private final Device id;
-    private final GpuFacts facts;
+    private final GpuInfo info;
     private final boolean hasPools;
 
     /** For memory that no other stream uses yet, or any more. */
@@ -46,10 +48,10 @@ public abstract class DriverDevice implements GpuDevice {
      *
      * @param hasPools true when memory can be allocated in the order of a stream
      */
-    protected DriverDevice(DriverContext context, GpuFacts facts, boolean hasPools) {
+    protected DriverDevice(DriverContext context, GpuInfo info, boolean hasPools) {
         this.context = context;
         this.id = new Device(context.driver().type(), context.ordinal());
-        this.facts = facts;
+        this.info = info;
         this.hasPools = hasPools;
     }
 
@@ -68,8 +70,8 @@ public abstract class DriverDevice implements GpuDevice {
     protected abstract DomainMemory openDomainMemory(DriverContext in, MemoryHandle handle);
 
     @Override
-    public GpuFacts facts() {
-        return facts;
+    public GpuInfo info() {
+        return info;
     }
 
     @Override
@@ -135,8 +137,14 @@ public abstract class DriverDevice implements GpuDevice {
         if (handle == 0) {
             return false;
         }
-        context.call("making a stream wait for an event", () -> context.driver().await(stream, handle));
-        return true;
+        try {
+            context.call(
+                    "making a stream wait for an event", () -> context.driver().await(stream, handle));
+            return true;
+        } finally {
+            // An event that is no longer reachable may be destroyed.
+            Reference.reachabilityFence(event);
+        }
     }
 
     @Override
@@ -161,21 +169,41 @@ public abstract class DriverDevice implements GpuDevice {
 
     @Override
     public GpuStream createStream() {
-        return new DriverStream(context);
+        return new DriverStream(this);
     }
 
     @Override
-    public GpuTimer createTimer() {
-        return new DriverTimer(context);
+    public GpuStream stream(long handle) {
+        return new DriverStream(this, handle);
     }
 
     @Override
-    public GpuMarker createMarker() {
-        return new DriverEvent(context);
+    public long handle(GpuStream stream) {
+        return DriverStream.handle(stream, id);
     }
 
     @Override
-    public GpuGraph capture(long stream, Runnable work) {
+    public void synchronize(long stream) {
+        context.call("the work on a stream", () -> context.driver().synchronize(stream));
+    }
+
+    @Override
+    public GpuEvent createEvent() {
+        return new DriverEvent(this, true);
+    }
+
+    @Override
+    public EngineEvent createUntimedEvent() {
+        return new DriverEvent(this, false);
+    }
+
+    @Override
+    public GpuKernels compile(String name, String source) {
+        return new DriverKernels(this, name, load(name, source));
+    }
+
+    /** Records what {@code work} queues on {@code stream}: see {@link GpuStream#capture}. */
+    GpuGraph capture(long stream, Runnable work) {
         Optional<GraphRecording> outer = recording.get();
         GraphRecording mine = new GraphRecording(this);
         recording.set(Optional.of(mine));
@@ -222,13 +250,13 @@ public abstract class DriverDevice implements GpuDevice {
     private DeviceAllocation allocate(long bytes, Allocates driver) {
         checkSize(bytes);
         if (bytes == 0) {
-            return new OwnedMemory(new DeviceMemory(0, 0, id), () -> {});
+            return new DeviceAllocation(DeviceMemory.of(0, 0, id), () -> {});
         }
         long[] address = new long[1];
         context.call("allocation of " + bytes + " bytes on " + id + freeText(), () -> driver.allocate(address, bytes));
-        OwnedMemory allocation = owned(address[0], bytes, 0);
+        DeviceAllocation allocation = owned(address[0], bytes, 0);
         // Zeroing is queued, and streams of other kinds do not wait for it by themselves.
-        try (DriverStream stream = new DriverStream(context)) {
+        try (DriverStream stream = new DriverStream(this)) {
             zeroNow(allocation, stream);
         }
         return allocation;
@@ -243,7 +271,7 @@ public abstract class DriverDevice implements GpuDevice {
     private void zeroNow(DeviceAllocation allocation, DriverStream stream) {
         try {
             zero(allocation.memory().address(), allocation.memory().byteSize(), stream.handle());
-            stream.synchronize();
+            synchronize(stream.handle());
         } catch (RuntimeException | Error e) {
             allocation.close();
             throw e;
@@ -261,7 +289,7 @@ public abstract class DriverDevice implements GpuDevice {
         context.call(
                 () -> "allocation of " + bytes + " bytes on " + id + freeText(),
                 () -> context.driver().allocateQueued(address, bytes, stream.handle()));
-        OwnedMemory allocation = owned(address[0], bytes, stream.handle());
+        DeviceAllocation allocation = owned(address[0], bytes, stream.handle());
         zeroNow(allocation, stream);
         return allocation;
     }
@@ -269,7 +297,7 @@ public abstract class DriverDevice implements GpuDevice {
     private synchronized DriverStream memoryStream() {
         DriverStream stream = memoryStream;
         if (stream == null) {
-            stream = new DriverStream(context);
+            stream = new DriverStream(this);
             memoryStream = stream;
         }
         return stream;
@@ -334,7 +362,10 @@ public abstract class DriverDevice implements GpuDevice {
     @Override
     public DeviceMemory wrap(ByteBuffer direct) {
         throw new EpArgumentException(
-                "buffer", "host memory", "memory of " + id, "call allocate(bytes) on the device and upload the buffer");
+                "buffer",
+                "host memory",
+                "memory of " + id,
+                "allocate memory in an arena of the device and upload the buffer");
     }
 
     @Override
@@ -344,16 +375,20 @@ public abstract class DriverDevice implements GpuDevice {
 
     @Override
     public EpEvent record(long stream) {
-        return DriverEvent.record(context, stream);
+        return DriverEvent.record(this, stream);
     }
 
     @Override
     public synchronized void close() {
-        if (memoryStream != null) {
-            memoryStream.close();
-            memoryStream = null;
+        DriverStream stream = memoryStream;
+        memoryStream = null;
+        try {
+            if (stream != null) {
+                stream.close();
+            }
+        } finally {
+            context.close();
         }
-        context.close();
     }
 
     @Override
@@ -361,12 +396,13 @@ public abstract class DriverDevice implements GpuDevice {
         context.keep();
     }
 
-    private void checkHere(DeviceMemory memory) {
+    /** Refuses memory of another device, and memory that is closed. */
+    void checkHere(DeviceMemory memory) {
         if (!memory.device().equals(id)) {
             throw new EpArgumentException(
                     "memory", "on " + memory.device(), "on " + id, "use the device that the memory belongs to");
         }
-        TrackedMemory.requireOpen("the range to copy", memory);
+        TrackedMemory.requireOpen("the range", memory);
     }
 
     private static void checkFits(long bytes, DeviceMemory memory) {
@@ -376,15 +412,36 @@ public abstract class DriverDevice implements GpuDevice {
         }
     }
 
-    /** Memory that was allocated, in the order of {@code stream} or, where that is 0, at once; it is freed in the same way. */
-    private OwnedMemory owned(long address, long bytes, long stream) {
-        DeviceMemory memory = new DeviceMemory(address, bytes, id);
-        return new OwnedMemory(
-                memory,
-                () -> context.call(
-                        () -> "freeing of " + memory,
-                        () -> stream == 0
-                                ? context.driver().free(address)
-                                : context.driver().freeQueued(address, stream)));
+    /**
+     * Memory that was allocated, in the order of {@code stream} or, where that is 0, at once; it is freed in the same way. Once the
+     * device is closed, nothing is freed here: its context has ended with all memory, or others use it.
+     */
+    private DeviceAllocation owned(long address, long bytes, long stream) {
+        DeviceMemory memory = DeviceMemory.of(address, bytes, id);
+        return new DeviceAllocation(memory, () -> {
+            if (stream != 0) {
+                freeQueued(memory, stream);
+            } else if (context.isClosed()) {
+                warnKept(memory, "its group was closed before; close memory, then the group");
+            } else {
+                context.call(
+                        () -> "freeing of " + memory, () -> context.driver().free(address));
+            }
+        });
+    }
+
+    /** Frees in the order of the memory's stream, which waits for no kernel: so nothing while some may still use the memory. */
+    private synchronized void freeQueued(DeviceMemory memory, long stream) {
+        if (memoryStream == null) {
+            warnKept(memory, "its group was closed before; close arenas, then the group");
+        } else if (context.isKept()) {
+            warnKept(memory, "operations of a buffer had not ended when it was closed");
+        } else {
+            context.call(() -> "freeing of " + memory, () -> context.driver().freeQueued(memory.address(), stream));
+        }
+    }
+
+    private static void warnKept(DeviceMemory memory, String reason) {
+        LOG.log(System.Logger.Level.WARNING, "{0} is not freed: {1}", memory, reason);
     }
 }

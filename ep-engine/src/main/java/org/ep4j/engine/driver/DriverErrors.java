@@ -17,6 +17,9 @@ public final class DriverErrors {
     /** Memory is short. */
     public static final int OUT_OF_MEMORY = 2;
 
+    /** There is nothing of that name. */
+    static final int NOT_FOUND = 500;
+
     /** What is asked about is not done yet. */
     public static final int NOT_READY = 600;
 

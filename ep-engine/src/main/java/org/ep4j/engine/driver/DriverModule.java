@@ -1,5 +1,6 @@
 package org.ep4j.engine.driver;
 
+import org.ep4j.EpArgumentException;
 import org.ep4j.engine.gpu.GpuModule;
 
 /** A module of kernels that is loaded on one GPU. */
@@ -19,9 +20,15 @@ public final class DriverModule implements GpuModule {
     public long kernel(String name, int sharedBytes) {
         long[] function = new long[1];
         GpuDriver driver = context.driver();
-        context.call("looking for the kernel " + name, () -> driver.function(function, handle, name));
-        // Asking for anything of a kernel loads it, where the driver otherwise loads at the first launch.
-        context.call(() -> "loading of " + name, () -> driver.loadFunction(function[0]));
+        int result = context.result(() -> driver.function(function, handle, name));
+        if (result == DriverErrors.NOT_FOUND) {
+            throw new EpArgumentException(
+                    "kernel", name, "one that the source defines", "check its name, and that EP_KERNEL defines it");
+        }
+        context.errors().check(result, "looking for the kernel " + name);
+        context.call(
+                () -> "loading of " + name,
+                () -> driver.functionAttribute(new int[1], GpuDriver.MAX_THREADS_PER_BLOCK, function[0]));
         if (sharedBytes > 0) {
             context.call(
                     "allowing the kernel " + name + " to use " + sharedBytes + " bytes of shared memory",

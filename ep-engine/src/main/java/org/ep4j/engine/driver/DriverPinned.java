@@ -31,7 +31,7 @@ final class DriverPinned implements PinnedMemory {
             throw e;
         }
         mapped = seen[0];
-        memory = HostMemory.of(new DeviceMemory(host, bytes, Device.HOST));
+        memory = HostMemory.of(DeviceMemory.of(host, bytes, Device.HOST));
         memory.zero(0, bytes);
     }
 

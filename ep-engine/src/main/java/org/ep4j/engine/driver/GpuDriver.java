@@ -7,12 +7,18 @@ import org.ep4j.topology.model.PciAddress;
 
 /**
  * What the drivers of NVIDIA's and AMD's GPUs do alike, for the calling thread's current GPU unless a device is named. Handles
- * and device addresses are {@code long}; results are the driver's own numbers, 0 for success. Those that ep4j looks at are the
+ * and device addresses are {@code long}; results are the driver's own numbers, 0 for success. Those that ep4j checks are the
  * same in {@code cuda.h} and {@code hip_runtime_api.h}: see {@link DriverErrors}. Safe for use from several threads.
  */
 public interface GpuDriver {
     /** Bytes that suffice for the texts of a driver. */
     int TEXT_BYTES = 128;
+
+    /** Attribute of a kernel, of both drivers: the most threads of a block. */
+    int MAX_THREADS_PER_BLOCK = 0;
+
+    /** Attribute of a kernel, of both drivers: bytes of a block's static shared memory. */
+    int STATIC_SHARED_BYTES = 1;
 
     /** The number that a call writes, or {@code absent} when the call fails. */
     static int readOr(int absent, ToIntFunction<int[]> call) {
@@ -150,8 +156,8 @@ public interface GpuDriver {
     /** A kernel by its name. */
     int function(long[] function, long module, String name);
 
-    /** Loads a kernel now, where the driver otherwise does at its first launch. */
-    int loadFunction(long function);
+    /** An attribute of a kernel; also loads it, where the driver otherwise does at its first launch. */
+    int functionAttribute(int[] value, int attribute, long function);
 
     /** Allows a kernel so much dynamic shared memory. */
     int allowShared(long function, int bytes);
@@ -203,9 +209,6 @@ public interface GpuDriver {
 
     /** Whether the work before an event is done: {@link DriverErrors#NOT_READY} when it is not. */
     int query(long event);
-
-    /** Waits for an event. */
-    int synchronizeEvent(long event);
 
     /** Time between two events. */
     int elapsed(float[] milliseconds, long from, long to);

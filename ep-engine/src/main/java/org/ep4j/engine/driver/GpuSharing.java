@@ -267,6 +267,6 @@ public final class GpuSharing {
     }
 
     private DeviceMemory memory(long address, long bytes) {
-        return new DeviceMemory(address, bytes, device.id());
+        return DeviceMemory.of(address, bytes, device.id());
     }
 }

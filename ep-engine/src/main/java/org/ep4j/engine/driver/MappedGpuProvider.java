@@ -13,7 +13,6 @@ import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
@@ -57,14 +56,14 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
     /** The path between two GPUs, if there is one; whether it may be used is another question. */
     protected abstract Optional<GpuPath> path(RankProfile from, RankProfile to);
 
-    /** What stands against a path between hosts. */
-    protected abstract Optional<NoPath> acrossHosts(RankProfile from, RankProfile to);
+    /** What stands against a path between hosts, as {@link Offer#none}; empty if nothing does. */
+    protected abstract Optional<Offer> acrossHosts(RankProfile from, RankProfile to);
 
-    /** Refuses a path because the rank with the GPU {@code mine} does not see the GPU {@code theirs}. */
-    protected abstract NoPath hidden(String mine, String theirs);
+    /** Refuses a path, by {@link Offer#none}, because the rank with the GPU {@code mine} does not see {@code theirs}. */
+    protected abstract Offer hidden(String mine, String theirs);
 
-    /** Refuses a path because the driver denies peer access between two GPUs. */
-    protected abstract NoPath denied(String mine, String theirs);
+    /** Refuses a path, by {@link Offer#none}, because the driver denies peer access between two GPUs. */
+    protected abstract Offer denied(String mine, String theirs);
 
     /** Offers a path that nothing stands against. */
     protected Offer offer(GpuPath path) {
@@ -118,27 +117,27 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
     public final Offer offer(RankProfile from, RankProfile to) {
         for (RankProfile rank : List.of(from, to)) {
             if (!serves(rank.device())) {
-                return new NoPath(
+                return Offer.none(
                         notServed(rank.device()),
                         "set ep.device to " + vendor.deviceType() + " on all ranks, or use a backend for that device");
             }
             if (facts.fact(rank, PeerFacts.GPU).isEmpty()) {
-                return new NoPath(
+                return Offer.none(
                         "a rank did not report its GPU",
                         "run the same ep4j version on all ranks, and see the probe checks of that rank");
             }
         }
-        Optional<NoPath> obstacle = from.hostId().equals(to.hostId())
+        Optional<Offer> obstacle = from.hostId().equals(to.hostId())
                 ? visibility(from, to).or(() -> visibility(to, from)).or(() -> facts.processes(from, to))
                 : acrossHosts(from, to);
         if (obstacle.isPresent()) {
             return obstacle.get();
         }
         Optional<GpuPath> path = path(from, to);
-        return path.isPresent() ? offer(path.get()) : new NoPath("the link between the GPUs is unknown", unknownLink);
+        return path.isPresent() ? offer(path.get()) : Offer.none("the link between the GPUs is unknown", unknownLink);
     }
 
-    private Optional<NoPath> visibility(RankProfile from, RankProfile to) {
+    private Optional<Offer> visibility(RankProfile from, RankProfile to) {
         String mine = facts.fact(from, PeerFacts.GPU);
         String theirs = facts.fact(to, PeerFacts.GPU);
         if (theirs.equals(mine)) {

@@ -4,7 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.util.HexFormat;
 import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
-import org.ep4j.spi.RecordCodec;
+import org.ep4j.plan.RecordCodec;
 
 /**
  * Memory of a GPU as its owner tells others about it, so that they can map it.

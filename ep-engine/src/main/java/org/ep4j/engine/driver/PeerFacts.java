@@ -8,7 +8,7 @@ import java.util.TreeMap;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
-import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
@@ -102,24 +102,24 @@ public record PeerFacts(String backend) {
     }
 
     /** What stands against sharing memory between the processes of two ranks of a host; nothing for threads of one process. */
-    Optional<NoPath> processes(RankProfile from, RankProfile to) {
+    Optional<Offer> processes(RankProfile from, RankProfile to) {
         if (sameProcess(from, to)) {
             return Optional.empty();
         }
         if (!same(from, to, PIDS)) {
-            return Optional.of(new NoPath(
+            return Optional.of(Offer.none(
                     "the ranks are in different PID namespaces, and a process cannot open GPU memory of a process in"
                             + " another namespace",
                     "run the ranks of a host in one container, or their containers with --pid=host --ipc=host"));
         }
         if (!same(from, to, USER)) {
-            return Optional.of(new NoPath(
+            return Optional.of(Offer.none(
                     "the ranks run as different users, and a process cannot open GPU memory of another user's process",
                     "run all ranks of a machine as the same user"));
         }
         for (RankProfile rank : List.of(from, to)) {
             if (!fact(rank, INTERPROCESS).equals(YES)) {
-                return Optional.of(new NoPath(
+                return Optional.of(Offer.none(
                         "memory of the GPU at " + fact(rank, GPU) + " cannot be shared between processes",
                         "run the ranks as threads of one process"));
             }
@@ -135,20 +135,14 @@ public record PeerFacts(String backend) {
             return Optional.empty();
         }
         boolean same = index == to.locality().gpu();
-        return GpuPaths.between(from, same ? to : to.withLocality(at(to.locality(), index)));
+        return GpuPaths.between(
+                from,
+                same ? to : to.toBuilder().locality(at(to.locality(), index)).build());
     }
 
     /** The same place under another number, whose card is that number, too. */
     private static Locality at(Locality locality, int gpu) {
-        return new Locality(
-                gpu,
-                locality.vendor(),
-                locality.architecture(),
-                locality.numa(),
-                locality.gpus(),
-                locality.peers(),
-                locality.nics(),
-                locality.processors());
+        return locality.toBuilder().gpu(gpu).card(gpu).build();
     }
 
     /**

@@ -13,9 +13,9 @@ import java.util.Optional;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpDevice;
-import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.GpuModule;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.gpu.GpuStream;
 
 /**
  * Tests that data which one GPU writes into the memory of another is there once the flag after it is. NVLink and xGMI
@@ -31,7 +31,7 @@ public final class PeerOrdering implements AutoCloseable {
     private static final long RESULT = FLAG + 4096;
     private static final int THREADS = 256;
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final GpuModule module;
     private final long kernel;
 
@@ -41,7 +41,7 @@ public final class PeerOrdering implements AutoCloseable {
     }
 
     PeerOrdering(EpDevice device, String source) {
-        if (!(device instanceof GpuDevice gpu)) {
+        if (!(device instanceof EngineGpu gpu)) {
             throw new EpArgumentException("device", device.id(), "a GPU", "set ep.device to cuda or hip");
         }
         this.device = gpu;

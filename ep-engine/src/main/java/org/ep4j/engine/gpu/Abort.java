@@ -8,7 +8,7 @@ final class Abort {
     private final HostMemory words;
     private boolean closed;
 
-    Abort(GpuDevice device, int ranks) {
+    Abort(EngineGpu device, int ranks) {
         pinned = device.allocatePinned(8L * (1 + ranks));
         words = pinned.memory();
     }

@@ -4,16 +4,17 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.gpu.GpuStream;
 
 /**
  * Small copies between host and device that return when they are done. They go on a stream that waits for no other, so that
  * kernels of other buffers, which may wait for this rank, are not waited for. Safe for several threads.
  */
 final class Copies {
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final GpuStream stream;
 
-    Copies(GpuDevice device) {
+    Copies(EngineGpu device) {
         this.device = device;
         this.stream = device.createStream();
     }
@@ -38,7 +39,7 @@ final class Copies {
     private void copy(long to, long from, int bytes, ByteBuffer words) {
         try {
             device.copy(to, from, bytes, stream.handle());
-            stream.synchronize();
+            device.synchronize(stream.handle());
         } finally {
             Reference.reachabilityFence(words);
         }

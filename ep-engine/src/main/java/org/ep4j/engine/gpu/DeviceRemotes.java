@@ -3,8 +3,8 @@ package org.ep4j.engine.gpu;
 import java.nio.ByteBuffer;
 import java.util.Deque;
 import java.util.List;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.plan.GroupPlan;
@@ -22,7 +22,7 @@ final class DeviceRemotes implements Posting {
 
     /** @param owned gets what frees the table */
     DeviceRemotes(
-            GpuDevice device,
+            EngineGpu device,
             Copies copies,
             GroupPlan plan,
             int rank,

@@ -1,7 +1,7 @@
 package org.ep4j.engine.gpu;
 
 import java.nio.ByteBuffer;
-import org.ep4j.DeviceAllocation;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.sync.Mask;
 
 /** {@code struct State} of {@code op.cu} as the host reaches it: while no kernel runs. */
@@ -17,7 +17,7 @@ final class DeviceState {
     private final DeviceAllocation memory;
     private final int ranks;
 
-    DeviceState(GpuDevice device, Copies copies, int ranks) {
+    DeviceState(EngineGpu device, Copies copies, int ranks) {
         this.copies = copies;
         this.ranks = ranks;
         memory = device.allocatePrivate(MASKED + 4L * ranks);

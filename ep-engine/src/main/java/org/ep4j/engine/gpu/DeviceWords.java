@@ -23,7 +23,7 @@ final class DeviceWords implements Words {
     DeviceWords(Copies copies, Device device, DeviceMemory memory, Runnable flush) {
         this.copies = copies;
         this.flush = flush;
-        this.memory = new DeviceMemory(memory.address(), memory.byteSize(), device);
+        this.memory = DeviceMemory.of(memory.address(), memory.byteSize(), device);
     }
 
     DeviceMemory memory() {

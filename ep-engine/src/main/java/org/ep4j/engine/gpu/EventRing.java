@@ -14,17 +14,17 @@ final class EventRing {
     /** So many operations share one look. */
     static final int LOOK_EVERY = 32;
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final Cleaner cleaner;
     private final Deque<Lent> lent = new ArrayDeque<>();
-    private final Deque<GpuMarker> free = new ArrayDeque<>();
+    private final Deque<EngineEvent> free = new ArrayDeque<>();
     private int lookAt = 2 * LOOK_EVERY;
-    private @Nullable GpuMarker passed;
+    private @Nullable EngineEvent passed;
 
-    private record Lent(OperationEvent event, GpuMarker marker) {}
+    private record Lent(OperationEvent event, EngineEvent marker) {}
 
     /** @param cleaner destroys events that callers were given the handles of */
-    EventRing(GpuDevice device, Cleaner cleaner) {
+    EventRing(EngineGpu device, Cleaner cleaner) {
         this.device = device;
         this.cleaner = cleaner;
     }
@@ -36,7 +36,7 @@ final class EventRing {
      */
     long record(OperationEvent event, long stream, long first, long last) {
         long done = free.isEmpty() && lent.size() >= lookAt ? look() : 0;
-        GpuMarker marker = free.isEmpty() ? device.createMarker() : free.pop();
+        EngineEvent marker = free.isEmpty() ? device.createUntimedEvent() : free.pop();
         try {
             marker.record(stream);
         } catch (RuntimeException | Error e) {
@@ -50,7 +50,7 @@ final class EventRing {
 
     /** Records the end of an operation in a graph with an event that is for nothing else. */
     void recordOnce(OperationEvent event, long stream, long number) {
-        GpuMarker marker = device.createMarker();
+        EngineEvent marker = device.createUntimedEvent();
         cleaner.register(event, marker::close);
         marker.record(stream);
         event.queued(marker, number, number);
@@ -75,15 +75,15 @@ final class EventRing {
     }
 
     /** A marker whose operation is done, and whose handle nobody has. */
-    void giveBack(GpuMarker marker) {
+    void giveBack(EngineEvent marker) {
         free.push(marker);
     }
 
     /** The handle of an event that has always come, for operations whose own is used by others now. */
     synchronized long passedHandle() {
-        GpuMarker one = passed;
+        EngineEvent one = passed;
         if (one == null) {
-            GpuMarker made = device.createMarker();
+            EngineEvent made = device.createUntimedEvent();
             cleaner.register(this, made::close);
             passed = made;
             one = made;
@@ -95,7 +95,7 @@ final class EventRing {
     void close() {
         lent.forEach(this::retire);
         lent.clear();
-        free.forEach(GpuMarker::close);
+        free.forEach(EngineEvent::close);
         free.clear();
     }
 }

@@ -13,34 +13,31 @@ import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
-import org.ep4j.DataType;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpException;
-import org.ep4j.EpGroup;
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
-import org.ep4j.engine.buffer.BufferState;
-import org.ep4j.engine.buffer.EngineBuffer;
+import org.ep4j.engine.buffer.DeviceBuffer;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.host.RoutingLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.plan.GroupPlan;
 
-final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
+final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** What is under way when a buffer is closed has this long to be sent. */
@@ -49,6 +46,9 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     /** What operations before a recovery have put into rings has this long to be posted. */
     private static final Duration LAST_POSTS = Duration.ofMillis(200);
 
+    private final GroupPlan plan;
+    private final String name;
+    private final BufferSize size;
     private final GpuState state;
     private final DeviceState deviceState;
     private final Operations operations;
@@ -64,8 +64,8 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private long[] restarted = new long[3];
 
     GpuBuffer(
-            EpGroup group,
             Bootstrap bootstrap,
+            GroupPlan plan,
             String name,
             BufferSize size,
             GpuState state,
@@ -77,7 +77,9 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             Recoverer.Way way,
             Duration timeout,
             Runnable free) {
-        super(group, name, state.shape(), state.placement(), size, state.waits());
+        this.plan = plan;
+        this.name = name;
+        this.size = size;
         this.state = state;
         this.deviceState = deviceState;
         this.operations = operations;
@@ -95,8 +97,17 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     }
 
     @Override
-    public DispatchLayout layout(Tensor topkIds) {
-        requireOpen();
+    public GpuState state() {
+        return state;
+    }
+
+    @Override
+    public BufferSize size() {
+        return size.withSms(state.highThroughputProcessors(), state.lowLatencyProcessors());
+    }
+
+    @Override
+    public DispatchLayout dispatchLayout(Tensor topkIds) {
         RequestChecks checks = state.checks();
         int tokens = checks.layoutTokens(topkIds);
         checks.ids(topkIds, tokens);
@@ -104,7 +115,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         ByteBuffer copy = ByteBuffer.allocateDirect((int) topkIds.byteSize()).order(ByteOrder.nativeOrder());
         state.device().download(topkIds.memory(), copy);
         Tensor onHost = Tensor.of(
-                new DeviceMemory(HostMemory.address(copy), copy.capacity(), Device.HOST),
+                DeviceMemory.of(HostMemory.address(copy), copy.capacity(), Device.HOST),
                 topkIds.type(),
                 tokens,
                 state.shape().topK());
@@ -115,35 +126,32 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
                     state.shape(),
                     state.placement(),
                     state.waits().mask(),
-                    group().plan());
+                    plan);
         } finally {
             Reference.reachabilityFence(copy);
         }
     }
 
     @Override
-    public DispatchResult dispatch(DispatchRequest request) {
-        requireHighThroughput();
+    public DispatchResult dispatch(DispatchRequest request, OpOptions options) {
         var dispatch = new HighThroughputDispatch(highThroughput, request);
         RequestTensors.of(request).check(state.symmetric());
-        return operations.submit(request, request.options(), true, dispatch::run);
+        return operations.submit(request, options, true, dispatch::run);
     }
 
     @Override
-    public CombineResult combine(CombineRequest request) {
-        requireHighThroughput();
+    public CombineResult combine(CombineRequest request, OpOptions options) {
         var combine = new HighThroughputCombine(highThroughput, request);
         RequestTensors.of(request).checkCombine(state.symmetric(), state.symmetricLayout());
-        return operations.submit(request, request.options(), true, combine::run);
+        return operations.submit(request, options, true, combine::run);
     }
 
     @Override
-    public LowLatencyDispatchResult dispatch(LowLatencyDispatchRequest request) {
-        requireLowLatency();
-        var dispatch = new LowLatencyDispatch(lowLatency, request);
+    public LowLatencyDispatchResult lowLatencyDispatch(LowLatencyDispatchRequest request, OpOptions options) {
+        var dispatch = new LowLatencyDispatch(lowLatency, request, options);
         RequestTensors.of(request).check(state.symmetric());
         try {
-            return operations.submit(request, request.options(), true, dispatch::run);
+            return operations.submit(request, options, true, dispatch::run);
         } catch (RuntimeException | Error e) {
             dispatch.abandon();
             throw e;
@@ -151,40 +159,15 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     }
 
     @Override
-    public LowLatencyCombineResult combine(LowLatencyCombineRequest request) {
-        requireLowLatency();
-        var combine = new LowLatencyCombine(lowLatency, request);
+    public CombineResult lowLatencyCombine(LowLatencyCombineRequest request, OpOptions options) {
+        var combine = new LowLatencyCombine(lowLatency, request, options);
         RequestTensors.of(request).check(state.symmetric());
         try {
-            return operations.submit(request, request.options(), true, combine::run);
+            return operations.submit(request, options, true, combine::run);
         } catch (RuntimeException | Error e) {
             combine.abandon();
             throw e;
         }
-    }
-
-    @Override
-    public Tensor combineInput() {
-        requireHighThroughput();
-        var layout = state.symmetricLayout();
-        return BufferState.tensor(
-                state.symmetric(),
-                layout.combineArea(),
-                DataType.BF16,
-                layout.combineInputBytes() / layout.rowBytes(),
-                state.shape().hidden());
-    }
-
-    @Override
-    public Tensor lowLatencyCombineInput() {
-        requireLowLatency();
-        return state.tensor(
-                lowLatency.combines().number() + 1,
-                LocalLayout.LowLatency.COMBINE_INPUT,
-                DataType.BF16,
-                state.localExperts(),
-                state.shape().lowLatencyRows(state.ranks()),
-                state.shape().hidden());
     }
 
     @Override
@@ -213,18 +196,12 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     }
 
     @Override
-    public int highThroughputProcessors() {
-        return state.highThroughputProcessors();
-    }
-
-    @Override
-    public int lowLatencyProcessors() {
-        return state.lowLatencyProcessors();
+    public long lowLatencyCombines() {
+        return lowLatency.combines().number();
     }
 
     @Override
     public void mask(int rank) {
-        requireOther(rank);
         operations.exclusive(timeout, () -> {
             postWhatIsLeft();
             recoverer.mask(rank, allSucceeded(), operations.completed(), Deadline.in(timeout));
@@ -241,19 +218,17 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     }
 
     @Override
-    public void clearMask(Duration longest) {
-        requireOpen();
+    public void clearMasks(Duration longest) {
         operations.exclusive(longest, () -> {
             operations.mendRings();
             state.waits().until(Deadline.in(longest));
-            recoverer.clearMask(name(), longest);
+            recoverer.clearMasks(name, longest);
             deviceState.mask(state.waits().mask());
         });
     }
 
     @Override
     public Recovery recover(Duration longest) {
-        requireOpen();
         AtomicReference<Recovery> result = new AtomicReference<>();
         operations.exclusive(longest, () -> {
             Deadline deadline = Deadline.in(longest);
@@ -279,12 +254,12 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             LOG.log(
                     System.Logger.Level.DEBUG,
                     "{0} recovers, although proxy threads have not yet posted all its commands",
-                    name());
+                    name);
         }
     }
 
     @Override
-    protected boolean isClosed() {
+    public boolean isClosed() {
         return operations.isClosed();
     }
 
@@ -300,14 +275,14 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             // Events tell it to their holders, too.
             LOG.log(
                     System.Logger.Level.WARNING,
-                    () -> name() + " was closed although its operations had not ended: " + e.getMessage());
+                    () -> name + " was closed although its operations had not ended: " + e.getMessage());
         }
         if (!operations.isIdle()) {
             LOG.log(
                     System.Logger.Level.WARNING,
                     "{0} keeps its memory until it is closed again: its operations are queued behind work that has not ended,"
                             + " and their kernels still need this memory",
-                    name());
+                    name);
             // Threads that post for the kernels go on in pinned memory, also when the device is closed.
             state.device().keep();
             return;
@@ -328,7 +303,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             state.waits().until(Deadline.in(LEAVE));
             state.peers().finish(state.waits().mask());
         } catch (EpException e) {
-            LOG.log(System.Logger.Level.DEBUG, name() + " is closed before all its messages are sent", e);
+            LOG.log(System.Logger.Level.DEBUG, name + " is closed before all its messages are sent", e);
         }
     }
 

@@ -1,16 +1,18 @@
 package org.ep4j.engine.gpu;
 
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpBuffer;
+import org.ep4j.engine.buffer.EngineBuffer;
 
-/** What a buffer on a GPU tells those who measure it. */
+/** Facts of a buffer on a GPU, for measurements. */
 public interface GpuBufferFacts {
+    /** Returns the facts of a buffer or of a view of it; empty where it is not on a GPU. */
+    static Optional<GpuBufferFacts> of(EpBuffer buffer) {
+        return EngineBuffer.on(buffer, GpuBufferFacts.class);
+    }
+
     /** By rank: symmetric memory that this rank's GPU loads and stores, its own and that of all peers that are mapped. */
     Map<Integer, DeviceMemory> symmetricMemory();
-
-    /** Multiprocessors that move rows in high throughput. */
-    int highThroughputProcessors();
-
-    /** Multiprocessors that move rows in low latency. */
-    int lowLatencyProcessors();
 }

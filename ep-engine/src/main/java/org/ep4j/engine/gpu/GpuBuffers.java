@@ -10,7 +10,6 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
@@ -19,9 +18,12 @@ import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.ShapeSizes;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.Recoverer;
@@ -44,7 +46,7 @@ public final class GpuBuffers {
      *
      * @throws EpArgumentException when kernels of {@code device} cannot serve the shape with so many ranks
      */
-    public static void check(EpShape shape, int ranks, GpuDevice device) {
+    public static void check(EpShape shape, int ranks, EngineGpu device) {
         if (ranks > KernelSizes.MOST_RANKS) {
             throw new EpArgumentException(
                     "ranks",
@@ -54,7 +56,7 @@ public final class GpuBuffers {
                     "divide the ranks into groups");
         }
         int needed = LowLatencyPieces.leastSharedBytes(new BufferLayout(shape, ranks).messageHead(), ranks);
-        int shared = device.facts().sharedBytes();
+        int shared = device.info().sharedBytes();
         if (shape.maxLowLatencyTokens() > 0 && needed > shared) {
             throw new EpArgumentException(
                     "hidden, topK and ranks",
@@ -78,7 +80,7 @@ public final class GpuBuffers {
     public static EpBuffer create(
             EpGroup group,
             GroupPlan plan,
-            GpuDevice device,
+            EngineGpu device,
             Bootstrap bootstrap,
             String name,
             EpShape shape,
@@ -114,7 +116,7 @@ public final class GpuBuffers {
     private static EpBuffer make(
             EpGroup group,
             GroupPlan plan,
-            GpuDevice device,
+            EngineGpu device,
             Bootstrap bootstrap,
             String name,
             EpShape shape,
@@ -130,7 +132,7 @@ public final class GpuBuffers {
         int rank = group.rank();
         Optional<GpuWindow> window = windows.get();
         Duration timeout = EpKeys.TIMEOUT.get(config);
-        ExpertPlacement placement = shape.placementFor(ranks);
+        ExpertPlacement placement = ShapeSizes.placement(shape, ranks);
         Copies copies = new Copies(device);
         owned.push(copies::close);
         LocalLayout local = new LocalLayout(shape, placement, rank);
@@ -171,7 +173,7 @@ public final class GpuBuffers {
         owned.push(failures::close);
         Optional<DevicePosted> posted = window.flatMap(GpuWindow::posted);
         String source = KernelSource.of(
-                shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
+                shape, ranks, device.info().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
         GpuModule module = load(device, source, posted, Publishing.isRelaxed(config), owned);
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
         Arguments common = new Arguments()
@@ -192,8 +194,8 @@ public final class GpuBuffers {
         LowLatency lowLatency = new LowLatency(state, operations, CLEANER);
         owned.push(lowLatency::close);
         GpuBuffer buffer = new GpuBuffer(
-                group,
                 bootstrap,
+                plan,
                 name,
                 size,
                 state,
@@ -206,11 +208,11 @@ public final class GpuBuffers {
                 timeout,
                 free);
         buffer.numberFrom(EpKeys.FIRST_NUMBER.get(config));
-        return buffer;
+        return new EngineBuffer(buffer, group, name);
     }
 
     private static GpuModule load(
-            GpuDevice device, String source, Optional<DevicePosted> posted, boolean relaxed, Deque<Runnable> owned) {
+            EngineGpu device, String source, Optional<DevicePosted> posted, boolean relaxed, Deque<Runnable> owned) {
         String name = "ep4j kernels";
         GpuModule module = posted.map(p -> device.load(name, source, p.code()))
                 .orElseGet(() -> relaxed ? device.loadRelaxed(name, source) : device.load(name, source));
@@ -222,7 +224,7 @@ public final class GpuBuffers {
         return module;
     }
 
-    private static DeviceMemory allocate(GpuDevice device, long bytes, Deque<Runnable> owned) {
+    private static DeviceMemory allocate(EngineGpu device, long bytes, Deque<Runnable> owned) {
         return own(device.allocate(bytes), owned);
     }
 
@@ -236,7 +238,7 @@ public final class GpuBuffers {
         int number(int expert);
     }
 
-    private static long experts(GpuDevice device, Copies copies, EpShape shape, Deque<Runnable> owned, OfExpert of) {
+    private static long experts(EngineGpu device, Copies copies, EpShape shape, Deque<Runnable> owned, OfExpert of) {
         DeviceMemory memory = own(device.allocatePrivate(4L * shape.experts()), owned);
         ByteBuffer words = ByteBuffer.allocateDirect(4 * shape.experts()).order(ByteOrder.nativeOrder());
         for (int e = 0; e < shape.experts(); e++) {

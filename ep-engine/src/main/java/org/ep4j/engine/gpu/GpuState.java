@@ -28,7 +28,7 @@ import org.ep4j.engine.sync.Waits;
  * @param remotes true where some peers are not mapped
  */
 record GpuState(
-        GpuDevice device,
+        EngineGpu device,
         EpShape shape,
         ExpertPlacement placement,
         Peers<DeviceWords> peers,
@@ -95,8 +95,8 @@ record GpuState(
         return BufferState.tensor(lowLatency, offset(number, region), type, dims);
     }
 
-    /** This rank's symmetric memory: until a recovery moves the buffer, and another one then. */
-    DeviceMemory symmetric() {
+    @Override
+    public DeviceMemory symmetric() {
         return peers.symmetric();
     }
 }

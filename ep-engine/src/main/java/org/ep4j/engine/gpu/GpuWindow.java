@@ -101,7 +101,7 @@ public record GpuWindow(
             PinnedMemory words,
             Runnable flush,
             Runnable free) {
-        DeviceMemory counters = new DeviceMemory(words.deviceAddress(), layout.counterBytes(), Device.HOST);
+        DeviceMemory counters = DeviceMemory.of(words.deviceAddress(), layout.counterBytes(), Device.HOST);
         return new GpuWindow(layout, exposed, address, Optional.of(words), counters, Optional.empty(), flush, free);
     }
 
@@ -133,11 +133,11 @@ public record GpuWindow(
     }
 
     /** In pinned memory of the host. */
-    static GpuWindow onHost(GpuDevice device, WindowLayout layout) {
+    static GpuWindow onHost(EngineGpu device, WindowLayout layout) {
         PinnedMemory words = device.allocatePinned(layout.counterBytes());
         try {
             PinnedMemory pinned = device.allocatePinned(layout.bytes());
-            DeviceMemory memory = new DeviceMemory(pinned.hostAddress(), layout.bytes(), Device.HOST);
+            DeviceMemory memory = DeviceMemory.of(pinned.hostAddress(), layout.bytes(), Device.HOST);
             return hostPosted(layout, ExposedMemory.of(memory), pinned.deviceAddress(), words, () -> {}, pinned::close);
         } catch (RuntimeException | Error e) {
             words.close();
@@ -173,7 +173,7 @@ public record GpuWindow(
     private SymmetricMemory.Window asWindow() {
         return new SymmetricMemory.Window(
                 exposed.memory(),
-                words.map(pinned -> new DeviceMemory(pinned.hostAddress(), layout.counterBytes(), Device.HOST))
+                words.map(pinned -> DeviceMemory.of(pinned.hostAddress(), layout.counterBytes(), Device.HOST))
                         .orElse(counters),
                 layout.staging(),
                 layout.stagingBytes());

@@ -9,10 +9,13 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
+import org.ep4j.gpu.GpuGraph;
+import org.ep4j.gpu.GpuStream;
+import org.jspecify.annotations.Nullable;
 
 /** Operations of buffers that are recorded in one graph. Used by devices. Safe for several threads. */
 public final class GraphRecording {
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final Map<Operations, List<Long>> numbers = new LinkedHashMap<>();
     private final List<Runnable> releases = new ArrayList<>();
 
@@ -32,7 +35,7 @@ public final class GraphRecording {
     private record Part(Operations operations, List<Long> numbers) {}
 
     /** Begins without operations. */
-    public GraphRecording(GpuDevice device) {
+    public GraphRecording(EngineGpu device) {
         this.device = device;
     }
 
@@ -72,16 +75,21 @@ public final class GraphRecording {
         private final Graph graph;
         private final List<Part> parts = parts();
         private final AtomicBoolean closed = new AtomicBoolean();
+        private @Nullable EpEvent last;
 
         RecordedGraph(Graph graph) {
             this.graph = graph;
         }
 
         @Override
-        public EpEvent launch(long stream) {
+        public void launch(GpuStream stream) {
             if (closed.get()) {
                 throw new EpStateException("the graph is closed; record another one");
             }
+            last = launch(device.handle(stream));
+        }
+
+        private EpEvent launch(long stream) {
             if (parts.isEmpty()) {
                 graph.launch(stream);
                 return device.record(stream);
@@ -89,6 +97,15 @@ public final class GraphRecording {
             List<EpEvent> ends = new ArrayList<>();
             launch(0, stream, ends);
             return ends.size() == 1 ? ends.get(0) : new All(List.copyOf(ends));
+        }
+
+        @Override
+        public EpEvent lastLaunch() {
+            EpEvent end = last;
+            if (end == null) {
+                throw new EpStateException("the graph was never launched; launch it first");
+            }
+            return end;
         }
 
         /** Launches under the locks of all buffers of the graph. */

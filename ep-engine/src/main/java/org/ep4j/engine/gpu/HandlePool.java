@@ -8,8 +8,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpStateException;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
@@ -31,7 +31,7 @@ final class HandlePool {
     /** Host memory for the counts of so many handles at once: to allocate that may wait for all kernels of the device. */
     private static final int COUNTS_AT_ONCE = 1024;
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final long deviceBytes;
     private final long pinnedBytes;
     private final Cleaner cleaner;
@@ -64,7 +64,7 @@ final class HandlePool {
     record HandleMemory(long address, HostMemory counts, long countsAddress, long offset) {}
 
     /** The first handles' memory is there at once when {@code deviceBytes} is not 0. */
-    HandlePool(GpuDevice device, long deviceBytes, long pinnedBytes, Cleaner cleaner) {
+    HandlePool(EngineGpu device, long deviceBytes, long pinnedBytes, Cleaner cleaner) {
         this.device = device;
         this.deviceBytes = align(deviceBytes);
         this.pinnedBytes = align(pinnedBytes);
@@ -157,7 +157,7 @@ final class HandlePool {
 
     /**
      * Memory whose address a graph records is not used for anything else until the graph is closed; until this is, when the
-     * graph is not one of {@link GpuDevice#capture}.
+     * graph is not one of {@link org.ep4j.gpu.GpuStream#capture}.
      */
     void keep(HandleMemory memory) {
         synchronized (this) {

@@ -85,7 +85,8 @@ final class HighThroughputCombine implements Source {
     }
 
     CombineResult run(Queue queue, EpEvent event) {
-        if (!symmetric.equals(state.symmetric())) {
+        // By owner: after two recoveries other memory may have the same address.
+        if (!symmetric.owner().equals(state.symmetric().owner())) {
             throw new EpStateException("the buffer recovered while combine was called; call combine again");
         }
         handle.usedBy(queue);
@@ -137,16 +138,16 @@ final class HighThroughputCombine implements Source {
         queue.launchOverlapping(
                 kernel,
                 state.highThroughputProcessors(),
-                pieces.warps() * state.device().facts().lanes(),
+                pieces.warps() * state.device().info().warpSize(),
                 pieces.sharedBytes(),
                 arguments.set(Param.EXTRA, pieces.packed()));
     }
 
     private RowPieces sums(int rows) {
-        return RowPieces.forSums(state.device().facts(), (int) layout.rowBytes(), rows, state.ranks());
+        return RowPieces.forSums(state.device(), (int) layout.rowBytes(), rows, state.ranks());
     }
 
     private RowPieces copies() {
-        return RowPieces.forCopies(state.device().facts(), (int) layout.rowBytes(), state.ranks());
+        return RowPieces.forCopies(state.device(), (int) layout.rowBytes(), state.ranks());
     }
 }

@@ -55,7 +55,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
         tokens = checks.dispatch(request);
         fp8 = request.scales().isPresent();
         request.topkIds().ifPresent(ids -> checks.ids(ids, tokens));
-        cached = request.cached().map(known -> EngineHandle.own(known, HighThroughputHandle.class, mode));
+        cached = request.routing().map(known -> EngineHandle.own(known, HighThroughputHandle.class, mode));
         checks.dispatchTo(request, tokens, cached);
         worstRows = checks.worstRows(
                 request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
@@ -88,7 +88,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
     }
 
     @Override
-    public int[] tokensPerExpert() {
+    public int[] hostRowsPerExpert() {
         int[] aligned = new int[state.localExperts()];
         // Rows received, rows seen, selections of the experts, then offsets.
         int offsets = 2 + aligned.length;
@@ -99,11 +99,11 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
     }
 
     DispatchResult run(Queue queue, EpEvent event) {
-        if (request.exactCounts() && queue.isCapturing()) {
+        if (!request.worstCase() && queue.isCapturing()) {
             throw new EpArgumentException(
-                    "exactCounts",
-                    true,
-                    "false while the stream records a graph",
+                    "worstCase",
+                    false,
+                    "true while the stream records a graph",
                     "use worstCase(): sizes are fixed when a graph is recorded");
         }
         call = mode.beginDispatch();
@@ -131,19 +131,20 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
     }
 
     private int rowBytes() {
-        return shape.hidden() * request.x().type().bytes();
+        return (int) request.x().type().bytes(shape.hidden());
     }
 
     /** With as many warps as have room for a row. */
     private void launch(Queue queue, String kernel, int stageBytes, Arguments arguments) {
-        GpuFacts facts = state.device().facts();
-        int most = MOST_THREADS / facts.lanes();
-        int warps = facts.bulk() ? Math.min(most, KernelSizes.roomBytes(facts, state.ranks()) / stageBytes) : most;
+        EngineGpu device = state.device();
+        int most = MOST_THREADS / device.info().warpSize();
+        boolean bulk = device.hasBulkCopies();
+        int warps = bulk ? Math.min(most, KernelSizes.roomBytes(device, state.ranks()) / stageBytes) : most;
         queue.launchOverlapping(
                 kernel,
                 state.highThroughputProcessors(),
-                warps * facts.lanes(),
-                facts.bulk() ? warps * stageBytes : 0,
+                warps * device.info().warpSize(),
+                bulk ? warps * stageBytes : 0,
                 arguments);
     }
 
@@ -181,11 +182,11 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
                 .set(Param.ROWS_PER_EXPERT, state.address(HighThroughput.ROWS_PER_EXPERT))
                 .set(Param.EXPERT_OFFSETS, state.address(HighThroughput.EXPERT_OFFSETS))
                 // Whether rows behind the last one are seen.
-                .set(Param.EXTRA, !request.exactCounts());
+                .set(Param.EXTRA, request.worstCase());
     }
 
     private long mostRows() {
-        return request.exactCounts() && request.out().isPresent()
+        return !request.worstCase() && request.out().isPresent()
                 ? request.out().get().dim(0)
                 : worstRows;
     }

@@ -7,6 +7,7 @@ import java.util.stream.Collectors;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.layout.WindowLayout;
 
 /** A shape and its layout as macros, which all kernels are compiled with. */
@@ -29,7 +30,7 @@ final class KernelConstants {
         values.put("SCALES", (long) shape.scales());
         values.put("MAX_TOKENS", (long) shape.maxTokens());
         values.put("MAX_LL_TOKENS", (long) shape.maxLowLatencyTokens());
-        values.put("CAPACITY", shape.maxTokens() == 0 ? 0 : shape.receiveCapacity(ranks));
+        values.put("CAPACITY", shape.maxTokens() == 0 ? 0 : ShapeSizes.receivedRows(shape, ranks));
         values.put("BLOCKS", layout.block(Block.HIGH_THROUGHPUT, 0, 0));
         values.put("BLOCK_BYTES", (long) layout.blockBytes());
         values.put("ROWS", layout.rows());

@@ -172,7 +172,7 @@ final class KernelFailures {
             LOG.log(
                     System.Logger.Level.WARNING,
                     () -> "an operation was refused (" + cause.getMessage()
-                            + "); it is part of a graph that was not recorded with GpuDevice.capture");
+                            + "); it is part of a graph that was not recorded with GpuStream.capture");
         }
         ran.forEach(one -> add(new Voided(one, one, cause)));
     }
@@ -253,8 +253,8 @@ final class KernelFailures {
                 ExpertIds.duplicates(record.getLong(SEEN), record.getLong(EXPECTED), shape.maxLowLatencyTokens());
             case OVERFLOW ->
                 new EpOverflowException("rank " + peer + " would receive " + record.getLong(SEEN)
-                        + " rows, but its buffer has room for only maxReceivedTokens = " + record.getLong(EXPECTED)
-                        + "; no row was sent; raise maxReceivedTokens (0 can never overflow) or balance the routing");
+                        + " rows, but its buffer has room for only maxReceivedRows = " + record.getLong(EXPECTED)
+                        + "; no row was sent; raise maxReceivedRows (0 can never overflow) or balance the routing");
             case OUT_TOO_SMALL ->
                 new EpOverflowException(
                         "out holds " + record.getLong(EXPECTED) + " rows, but "

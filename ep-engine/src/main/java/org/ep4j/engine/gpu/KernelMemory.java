@@ -6,8 +6,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Optional;
 import java.util.function.Supplier;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.sync.SymmetricMemory;
 
 /**
@@ -23,7 +23,7 @@ final class KernelMemory {
 
     private static final Duration LONGEST = Duration.ofSeconds(5);
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final Copies copies;
     private final int ranks;
     private final Supplier<Optional<GpuWindow>> windows;
@@ -63,7 +63,7 @@ final class KernelMemory {
      *
      * @param windows gives the window of the newest memory, which stands for the memory of peers that are not mapped
      */
-    KernelMemory(GpuDevice device, Copies copies, int ranks, Supplier<Optional<GpuWindow>> windows, Posts posts) {
+    KernelMemory(EngineGpu device, Copies copies, int ranks, Supplier<Optional<GpuWindow>> windows, Posts posts) {
         this.device = device;
         this.copies = copies;
         this.ranks = ranks;

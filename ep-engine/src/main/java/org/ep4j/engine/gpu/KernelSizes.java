@@ -2,6 +2,7 @@ package org.ep4j.engine.gpu;
 
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.ShapeSizes;
 
 /**
  * Sizes that host and kernels agree on: handles, temporary memory, and how kernels of high throughput divide their work and
@@ -36,7 +37,7 @@ final class KernelSizes {
             return 0;
         }
         long selections = (long) shape.maxTokens() * shape.topK();
-        long capacity = shape.receiveCapacity(ranks);
+        long capacity = ShapeSizes.receivedRows(shape, ranks);
         return 256
                 + 3 * aligned(4 * selections)
                 + 2 * aligned(4 * capacity)
@@ -53,7 +54,7 @@ final class KernelSizes {
             return 0;
         }
         long selections = (long) shape.maxLowLatencyTokens() * shape.topK();
-        long messages = shape.lowLatencyRows(ranks);
+        long messages = ShapeSizes.lowLatencyRows(shape, ranks);
         return 256
                 + 3 * aligned(4 * selections)
                 + aligned(4L * ranks)
@@ -68,7 +69,7 @@ final class KernelSizes {
     /** Bytes of device memory for counts and prefixes of one operation, which holds nothing between operations. */
     static long temporaryBytes(EpShape shape, int ranks) {
         // The most demanding: a histogram of the local experts for every 256 rows that can be received.
-        long rows = Math.max(capacity(shape, ranks), shape.lowLatencyRows(ranks));
+        long rows = Math.max(capacity(shape, ranks), ShapeSizes.lowLatencyRows(shape, ranks));
         long chunks = (rows + 255) / 256 + 1;
         long counts = Math.max(chunks * shape.experts() + 2L * shape.experts() * ranks, counts(shape, ranks));
         return 4 * (counts + 4096 + (ranks + 63L) / 64 * 64);
@@ -93,7 +94,7 @@ final class KernelSizes {
     }
 
     private static long capacity(EpShape shape, int ranks) {
-        return shape.maxTokens() == 0 ? 0 : shape.receiveCapacity(ranks);
+        return shape.maxTokens() == 0 ? 0 : ShapeSizes.receivedRows(shape, ranks);
     }
 
     /** True where records go through shared memory, if there are bulk copies at all. */
@@ -106,8 +107,8 @@ final class KernelSizes {
     }
 
     /** Shared memory of a block that can be given to its warps; the rest is for what its threads share by themselves. */
-    static int roomBytes(GpuFacts facts, int ranks) {
-        return facts.sharedBytes() - OTHER_SHARED_BYTES - 12 * ranks;
+    static int roomBytes(EngineGpu device, int ranks) {
+        return device.info().sharedBytes() - OTHER_SHARED_BYTES - 12 * ranks;
     }
 
     /** Shared memory that a warp needs to move rows of {@code rowBytes}. */
@@ -152,12 +153,12 @@ final class KernelSizes {
          *
          * @param rows most rows that are added up to one
          */
-        static RowPieces forSums(GpuFacts facts, int rowBytes, int rows, int ranks) {
-            if (!facts.bulk()) {
+        static RowPieces forSums(EngineGpu device, int rowBytes, int rows, int ranks) {
+            if (!device.hasBulkCopies()) {
                 // Room for the addresses of the rows.
-                return new RowPieces(PLAIN_WARPS * 32 / facts.lanes(), Long.BYTES, rows);
+                return new RowPieces(PLAIN_WARPS * 32 / device.info().warpSize(), Long.BYTES, rows);
             }
-            int room = (roomBytes(facts, ranks) - BARRIER_BYTES - BYTES_OF_RANK * ranks) / SUM_WARPS;
+            int room = (roomBytes(device, ranks) - BARRIER_BYTES - BYTES_OF_RANK * ranks) / SUM_WARPS;
             int most = Math.max(UNIT, Math.min(SUM_BYTES, room / rows / UNIT * UNIT));
             // All pieces of a row have about the same size.
             int pieces = (rowBytes + most - 1) / most;
@@ -166,12 +167,12 @@ final class KernelSizes {
         }
 
         /** For copies of rows, one at a time for every warp. */
-        static RowPieces forCopies(GpuFacts facts, int rowBytes, int ranks) {
-            if (!facts.bulk()) {
-                return new RowPieces(PLAIN_WARPS * 32 / facts.lanes(), 0, 0);
+        static RowPieces forCopies(EngineGpu device, int rowBytes, int ranks) {
+            if (!device.hasBulkCopies()) {
+                return new RowPieces(PLAIN_WARPS * 32 / device.info().warpSize(), 0, 0);
             }
             int stage = rowStage(rowBytes);
-            return new RowPieces(Math.max(1, Math.min(COPY_WARPS, roomBytes(facts, ranks) / stage)), stage, 1);
+            return new RowPieces(Math.max(1, Math.min(COPY_WARPS, roomBytes(device, ranks) / stage)), stage, 1);
         }
 
         int sharedBytes() {

@@ -26,7 +26,7 @@ public final class KernelSource {
     /**
      * All kernels of a buffer, without the dialect.
      *
-     * @param sharedBytes that a block may have: {@link GpuFacts#sharedBytes}
+     * @param sharedBytes that a block may have: {@link org.ep4j.gpu.GpuInfo#sharedBytes}
      */
     public static String of(EpShape shape, int ranks, int sharedBytes) {
         return of(shape, ranks, sharedBytes, Optional.empty());

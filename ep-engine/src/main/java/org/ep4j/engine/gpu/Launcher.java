@@ -10,7 +10,7 @@ import org.ep4j.engine.memory.HostMemory;
 
 /** Launches the kernels of one buffer. One thread at a time. */
 final class Launcher {
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final GpuModule module;
     private final Map<String, Kernel> kernels = new HashMap<>();
 
@@ -24,7 +24,7 @@ final class Launcher {
     private record Kernel(long function, int sharedBytes) {}
 
     /** Loads all kernels. */
-    Launcher(GpuDevice device, GpuModule module, List<String> names) {
+    Launcher(EngineGpu device, GpuModule module, List<String> names) {
         this.device = device;
         this.module = module;
         parameters.put(0, list + 8);

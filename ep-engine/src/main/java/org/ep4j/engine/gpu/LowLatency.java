@@ -1,8 +1,8 @@
 package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
-import java.util.List;
 import org.ep4j.OpOptions;
+import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.sync.Flow;
 import org.ep4j.engine.sync.Receipt;
 
@@ -48,8 +48,7 @@ final class LowLatency {
 
     /** Runs the receiving half of an operation that was sent with the hook; returns when it is done. */
     void receiveLater(Object request, OpOptions options, Receipt receipt, Flow flow, long call, Receive receive) {
-        OpOptions now = new OpOptions(List.of(), false, options.stream(), options.timeout());
-        receipt.run(() -> operations.submit(request, now, false, (queue, event) -> {
+        receipt.run(() -> operations.submit(request, LowLatencyResults.receiving(options), false, (queue, event) -> {
             flow.requirePending(call);
             receive.queue(queue);
             return event;

@@ -1,11 +1,13 @@
 package org.ep4j.engine.gpu;
 
 import org.ep4j.CombinePrecision;
+import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.layout.LocalLayout;
@@ -22,19 +24,23 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     private final LowLatency mode;
     private final GpuState state;
     private final LowLatencyCombineRequest request;
+    private final OpOptions options;
     private final LowLatencyHandleImpl handle;
     private final boolean partial;
+    private final boolean logFmt;
 
     private long call;
 
     /** Checks all arguments. */
-    LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request) {
+    LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, OpOptions options) {
         this.mode = mode;
         this.state = mode.state();
         this.request = request;
+        this.options = options;
         handle = EngineHandle.own(request.handle(), LowLatencyHandleImpl.class, mode);
         state.checks().lowLatencyCombine(request, handle.tokens(), handle.weighted());
         partial = request.precision() != CombinePrecision.EXACT;
+        logFmt = request.format() == WireFormat.LOGFMT10;
     }
 
     @Override
@@ -43,25 +49,26 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     }
 
     /** Queues it, with the hook its first half. */
-    LowLatencyCombineResult run(Queue queue, EpEvent event) {
+    CombineResult run(Queue queue, EpEvent event) {
         handle.requireReceived();
         handle.usedBy(queue);
         call = mode.combines().begin();
-        if (request.hook()) {
+        if (request.receiveHook()) {
             handle.retain();
         }
         send(queue);
-        if (!request.hook()) {
+        if (!request.receiveHook()) {
             receive(queue);
         }
-        return new LowLatencyResults.Combine(this, mode.combines().validity(), new Receipt(request.hook()), event);
+        return new LowLatencyResults.Combine(
+                this, mode.combines().validity(), new Receipt(request.receiveHook()), event);
     }
 
     private void send(Queue queue) {
         LowLatencyPieces pieces = LowLatencyPieces.of(state);
         int blocks = state.lowLatencyProcessors();
         Arguments arguments = arguments(queue);
-        if (request.logFmt()) {
+        if (logFmt) {
             queue.launchOverlapping(
                     "ll_combine_send_coded",
                     blocks,
@@ -85,7 +92,7 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
 
     @Override
     public void receive(Receipt receipt) {
-        mode.receiveLater(request, request.options(), receipt, mode.combines(), call, queue -> {
+        mode.receiveLater(request, options, receipt, mode.combines(), call, queue -> {
             try {
                 receive(queue);
             } finally {
@@ -96,10 +103,10 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
 
     private void receive(Queue queue) {
         queue.launchReceiving(
-                request.logFmt() ? "ll_combine_receive_coded" : "ll_combine_receive",
+                logFmt ? "ll_combine_receive_coded" : "ll_combine_receive",
                 state.lowLatencyProcessors(),
-                request.logFmt() ? LowLatencyPieces.CODED_THREADS : LowLatencyPieces.COMBINE_THREADS,
-                request.logFmt() ? LowLatencyPieces.of(state).codedReceiveBytes() : 0,
+                logFmt ? LowLatencyPieces.CODED_THREADS : LowLatencyPieces.COMBINE_THREADS,
+                logFmt ? LowLatencyPieces.of(state).codedReceiveBytes() : 0,
                 arguments(queue),
                 request.x(),
                 out());
@@ -108,9 +115,9 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
 
     private Arguments arguments(Queue queue) {
         Arguments arguments = queue.arguments()
-                .set(Param.FLAGS, (partial ? PARTIAL_FLAG : 0) | (request.logFmt() ? LOG_FMT_FLAG : 0))
+                .set(Param.FLAGS, (partial ? PARTIAL_FLAG : 0) | (logFmt ? LOG_FMT_FLAG : 0))
                 .set(Param.PARTIAL, partial)
-                .set(Param.LOG_FMT, request.logFmt())
+                .set(Param.LOG_FMT, logFmt)
                 .set(Param.TOKENS, handle.tokens())
                 .set(Param.BANK, call & 1)
                 .set(Param.X, request.x().address())

@@ -5,6 +5,7 @@ import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestChecks;
@@ -22,6 +23,7 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
     private final org.ep4j.engine.gpu.LowLatency mode;
     private final GpuState state;
     private final LowLatencyDispatchRequest request;
+    private final OpOptions options;
     private final LowLatencyFormat format;
     private final int tokens;
 
@@ -30,10 +32,11 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
     private @Nullable LowLatencyHandleImpl handle;
 
     /** Checks all that can be checked without reading device contents. */
-    LowLatencyDispatch(org.ep4j.engine.gpu.LowLatency mode, LowLatencyDispatchRequest request) {
+    LowLatencyDispatch(org.ep4j.engine.gpu.LowLatency mode, LowLatencyDispatchRequest request, OpOptions options) {
         this.mode = mode;
         this.state = mode.state();
         this.request = request;
+        this.options = options;
         this.format = new LowLatencyFormat(request.format(), state.shape());
         RequestChecks checks = state.checks();
         tokens = checks.lowLatencyDispatch(request);
@@ -57,7 +60,7 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
         boolean weighted = request.topkWeights().isPresent();
         LowLatencyHandleImpl made = new LowLatencyHandleImpl(mode, memory, tokens, weighted);
         made.usedBy(queue);
-        if (request.hook()) {
+        if (request.receiveHook()) {
             made.retain();
         }
         handle = made;
@@ -69,11 +72,11 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
                 pieces.sendThreads(),
                 pieces.sendBytes(),
                 arguments(queue));
-        if (!request.hook()) {
+        if (!request.receiveHook()) {
             receive(queue);
         }
         return new LowLatencyResults.Dispatch(
-                this, mode.dispatches().validity(), state, request, format, new Receipt(request.hook()), event);
+                this, mode.dispatches().validity(), state, request, format, new Receipt(request.receiveHook()), event);
     }
 
     /** Its first half has failed. */
@@ -83,7 +86,7 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
 
     @Override
     public void receive(Receipt receipt) {
-        mode.receiveLater(request, request.options(), receipt, mode.dispatches(), call, queue -> {
+        mode.receiveLater(request, options, receipt, mode.dispatches(), call, queue -> {
             try {
                 receive(queue);
             } finally {
@@ -122,7 +125,7 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
                 .set(Param.RANGES, state.address(call, LowLatency.RANGES));
         format.scaleTensor(request, state, call).ifPresent(scales -> arguments.set(Param.OUT_SCALES, scales.address()));
         request.topkWeights().ifPresent(w -> arguments.set(Param.WEIGHTS, w.address()));
-        request.cumulativeStats().ifPresent(s -> arguments.set(Param.STATISTICS, s.address()));
+        request.expertStats().ifPresent(s -> arguments.set(Param.STATISTICS, s.address()));
         request.waitStats().ifPresent(s -> arguments.set(Param.WAIT_STATISTICS, s.address()));
         return arguments;
     }

@@ -1,13 +1,15 @@
 package org.ep4j.engine.gpu;
 
 import org.ep4j.EpShape;
+import org.ep4j.gpu.GpuInfo;
 
 /**
  * Blocks, threads and shared memory of the low-latency kernels; see {@code ll_dispatch.cu} and {@code ll_combine.cu} for what
  * lies there.
  */
 record LowLatencyPieces(
-        GpuFacts facts,
+        GpuInfo info,
+        boolean bulk,
         int processors,
         int hidden,
         int experts,
@@ -62,7 +64,8 @@ record LowLatencyPieces(
     static LowLatencyPieces of(GpuState state) {
         EpShape shape = state.shape();
         return new LowLatencyPieces(
-                state.device().facts(),
+                state.device().info(),
+                state.device().hasBulkCopies(),
                 state.lowLatencyProcessors(),
                 shape.hidden(),
                 shape.experts(),
@@ -71,7 +74,7 @@ record LowLatencyPieces(
                 tableExperts(
                         state.symmetricLayout().messageHead(),
                         state.ranks(),
-                        state.device().facts().sharedBytes()),
+                        state.device().info().sharedBytes()),
                 state.temporary().byteSize());
     }
 
@@ -122,7 +125,7 @@ record LowLatencyPieces(
 
     /** Sums go straight to their slots where there are no bulk copies. */
     int sumBytes() {
-        return facts.bulk() ? sumThreads() * COLUMNS * 16 : 0;
+        return bulk ? sumThreads() * COLUMNS * 16 : 0;
     }
 
     int rowThreads() {
@@ -131,12 +134,12 @@ record LowLatencyPieces(
 
     /** Bytes of a row that a wave moves at a time. */
     int rowPiece(int ranks) {
-        int room = (facts.sharedBytes() - STATIC_BYTES - STATIC_BYTES_OF_RANK * ranks) / ROW_WAVES / 16 * 16;
+        int room = (info.sharedBytes() - STATIC_BYTES - STATIC_BYTES_OF_RANK * ranks) / ROW_WAVES / 16 * 16;
         return Math.min(2 * hidden, room);
     }
 
     int rowBytes(int ranks) {
-        return facts.bulk() ? ROW_WAVES * rowPiece(ranks) : 0;
+        return bulk ? ROW_WAVES * rowPiece(ranks) : 0;
     }
 
     /** Shared memory of a kernel that sends in LogFMT: blocks as they are and coded. */
@@ -149,6 +152,6 @@ record LowLatencyPieces(
     }
 
     private int lanes() {
-        return facts.lanes();
+        return info.warpSize();
     }
 }

@@ -15,7 +15,7 @@ final class OperationEvent implements EpEvent {
     private final Operations operations;
 
     /** Null until the operation is queued, and again when it is done and the event is given back. */
-    private @Nullable GpuMarker device;
+    private @Nullable EngineEvent device;
 
     private long first;
     private long last;
@@ -32,7 +32,7 @@ final class OperationEvent implements EpEvent {
      * @param from number of the first operation that ends here
      * @param to number of the last
      */
-    synchronized void queued(GpuMarker recorded, long from, long to) {
+    synchronized void queued(EngineEvent recorded, long from, long to) {
         device = recorded;
         first = from;
         last = to;
@@ -49,7 +49,7 @@ final class OperationEvent implements EpEvent {
         return last;
     }
 
-    private @Nullable GpuMarker device() {
+    private @Nullable EngineEvent device() {
         if (!isQueued) {
             throw new EpStateException("the operation was not queued");
         }
@@ -58,13 +58,13 @@ final class OperationEvent implements EpEvent {
 
     @Override
     public synchronized boolean isDone() {
-        GpuMarker recorded = device();
+        EngineEvent recorded = device();
         return recorded == null || recorded.isDone();
     }
 
     /** As {@link #isDone}, but throws what made the device fail. */
     synchronized boolean hasPassed() {
-        GpuMarker recorded = device();
+        EngineEvent recorded = device();
         return recorded == null || recorded.hasPassed();
     }
 
@@ -74,8 +74,8 @@ final class OperationEvent implements EpEvent {
     }
 
     /** Lets later work on {@code stream} wait for it. */
-    synchronized void before(GpuDevice on, long stream) {
-        GpuMarker recorded = device();
+    synchronized void before(EngineGpu on, long stream) {
+        EngineEvent recorded = device();
         if (recorded != null) {
             on.await(stream, recorded);
         }
@@ -83,7 +83,7 @@ final class OperationEvent implements EpEvent {
 
     @Override
     public synchronized long nativeHandle() {
-        GpuMarker recorded = device();
+        EngineEvent recorded = device();
         if (recorded == null) {
             return operations.passedHandle();
         }
@@ -99,7 +99,7 @@ final class OperationEvent implements EpEvent {
     }
 
     /** It is done: says so from now on without the device's event, which is to be used again unless someone else has it. */
-    synchronized void retire(GpuMarker lent, EventRing ring, Cleaner cleaner) {
+    synchronized void retire(EngineEvent lent, EventRing ring, Cleaner cleaner) {
         if (handedOut) {
             cleaner.register(this, lent::close);
         } else {

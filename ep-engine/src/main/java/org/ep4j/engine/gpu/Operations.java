@@ -19,6 +19,7 @@ import org.ep4j.engine.gpu.GraphRecording.Replays;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Waits;
+import org.ep4j.gpu.GpuStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,7 +37,7 @@ final class Operations {
     private static final long SPIN_NANOS = 200_000;
     private static final long PAUSE_NANOS = 20_000;
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final Launcher launcher;
     private final KernelFailures failures;
     private final DeviceState state;
@@ -59,7 +60,7 @@ final class Operations {
     private @Nullable GpuStream ownStream;
 
     /** End of what was queued on the shared stream before. */
-    private @Nullable GpuMarker sharedWork;
+    private @Nullable EngineEvent sharedWork;
 
     private long sequence;
     private long recorded;
@@ -76,7 +77,7 @@ final class Operations {
     private volatile boolean closed;
 
     Operations(
-            GpuDevice device,
+            EngineGpu device,
             Launcher launcher,
             KernelFailures failures,
             DeviceState state,
@@ -128,7 +129,7 @@ final class Operations {
             lock.unlock();
         }
         try {
-            if (!options.async()) {
+            if (!options.isAsynchronous()) {
                 event.await(timeout.plus(timeout).plus(GRACE));
             }
             return result;
@@ -142,19 +143,21 @@ final class Operations {
     }
 
     private <T> T queue(OpOptions options, Duration timeout, boolean counted, Body<T> body, OperationEvent event) {
-        if (options.async() && processors.refuses(options.stream())) {
+        if (options.isAsynchronous() && processors.refuses(options.stream())) {
             throw processors.refusal(options.stream());
         }
-        boolean moves = !options.async() && processors.ranksShare(options.stream());
+        boolean moves = !options.isAsynchronous() && processors.ranksShare(options.stream());
         long stream = moves ? ownStreamBehind(options.stream()) : options.stream();
         boolean capturing = device.isCapturing(stream);
-        if (capturing && !options.async()) {
+        if (capturing && !options.isAsynchronous()) {
             throw new EpStateException("stream 0x" + Long.toHexString(stream)
                     + " is being captured into a graph, and a synchronous operation cannot wait during a capture; pass"
                     + " OpOptions.asynchronous()");
         }
         for (EpEvent before : options.after()) {
-            order(stream, before, timeout);
+            if (!device.orderAfter(stream, before)) {
+                before.await(timeout);
+            }
         }
         processors.use();
         memory.posting().wake();
@@ -174,7 +177,7 @@ final class Operations {
     private long ownStreamBehind(long shared) {
         GpuStream own = ownStream == null ? device.createStream() : ownStream;
         ownStream = own;
-        GpuMarker before = sharedWork == null ? device.createMarker() : sharedWork;
+        EngineEvent before = sharedWork == null ? device.createUntimedEvent() : sharedWork;
         sharedWork = before;
         before.record(shared);
         device.await(own.handle(), before);
@@ -298,14 +301,6 @@ final class Operations {
         waits.begin(Counter.HT_ENTER, begun[0]);
         waits.begin(Counter.LL_DISPATCH, begun[1]);
         waits.begin(Counter.LL_COMBINE, begun[2]);
-    }
-
-    private void order(long stream, EpEvent before, Duration timeout) {
-        if (before instanceof OperationEvent own) {
-            own.before(device, stream);
-        } else if (!device.await(stream, before)) {
-            before.await(timeout);
-        }
     }
 
     private void orderAfterLast(long stream) {

@@ -75,10 +75,10 @@ final class Processors implements AutoCloseable {
      * @param group what its ranks reported
      * @param rank of the buffer
      */
-    static Processors of(EpConfig config, GpuDevice device, EpShape shape, List<RankProfile> group, int rank) {
+    static Processors of(EpConfig config, EngineGpu device, EpShape shape, List<RankProfile> group, int rank) {
         Processors made = new Processors(
                 device.id(),
-                device.facts().processors(),
+                device.info().multiprocessors(),
                 EpKeys.GPU_SMS.get(config),
                 EpKeys.LOW_LATENCY_SMS.get(config),
                 shape.maxLowLatencyTokens() > 0,

@@ -29,7 +29,7 @@ public final class Publishing {
      * @param backends those of the rank that are open
      * @throws EpUnavailableException when not, with the reason
      */
-    public static void check(GpuDevice device, Collection<EpBackend> backends, EpConfig config) {
+    public static void check(EngineGpu device, Collection<EpBackend> backends, EpConfig config) {
         if (isRelaxed(config)) {
             device.relaxedStoresRefusal().or(() -> unfit(backends)).ifPresent(reason -> {
                 throw new EpUnavailableException(

@@ -18,7 +18,7 @@ interface Queue {
      */
     void launch(String kernel, int blocks, int threads, int sharedBytes, Arguments arguments);
 
-    /** As {@link #launch}, for a kernel that calls {@code wait_for_previous}, at its beginning or its end: see {@link GpuDevice#launchOverlapping}. */
+    /** As {@link #launch}, for a kernel that calls {@code wait_for_previous}, at its beginning or its end: see {@link EngineGpu#launchOverlapping}. */
     void launchOverlapping(String kernel, int blocks, int threads, int sharedBytes, Arguments arguments);
 
     /**

@@ -9,13 +9,13 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpConfig;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
@@ -81,7 +81,7 @@ final class Remotes implements Posting {
      * @param owned gets what frees their memory, in the order in which it is allocated
      */
     Remotes(
-            GpuDevice device,
+            EngineGpu device,
             Copies copies,
             GroupPlan plan,
             SymmetricMemory symmetric,

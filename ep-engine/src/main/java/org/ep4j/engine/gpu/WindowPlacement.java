@@ -4,13 +4,13 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
@@ -24,7 +24,7 @@ import org.ep4j.spi.RegistersMemory;
 public final class WindowPlacement {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final GroupPlan plan;
     private final int rank;
     private final List<RegistersMemory> backends;
@@ -36,7 +36,7 @@ public final class WindowPlacement {
      * @param backends open backends of the rank that register memory
      */
     public WindowPlacement(
-            GpuDevice device, GroupPlan plan, int rank, Collection<EpBackend> backends, EpConfig config) {
+            EngineGpu device, GroupPlan plan, int rank, Collection<EpBackend> backends, EpConfig config) {
         this.device = device;
         this.plan = plan;
         this.rank = rank;

@@ -11,9 +11,9 @@ import org.ep4j.engine.driver.DriverDevice;
 import org.ep4j.engine.driver.DriverModule;
 import org.ep4j.engine.driver.KernelCache;
 import org.ep4j.engine.driver.MemoryHandle;
-import org.ep4j.engine.gpu.GpuFacts;
 import org.ep4j.engine.gpu.GpuModule;
 import org.ep4j.engine.gpu.NicMemory;
+import org.ep4j.gpu.GpuInfo;
 import org.ep4j.spi.DeviceCode;
 
 /** One AMD GPU, or one partition of it: memory, copies and events as HIP has them. */
@@ -26,18 +26,22 @@ public final class HipDevice extends DriverDevice {
     }
 
     private HipDevice(HipRuntime runtime, DriverContext context) {
-        super(context, facts(runtime, context), context.attribute(HipRuntime.MEMORY_POOLS_SUPPORTED) != 0);
+        super(context, info(runtime, context), context.attribute(HipRuntime.MEMORY_POOLS_SUPPORTED) != 0);
         this.runtime = runtime;
         this.nicMemory = new HipNicMemory(runtime, context);
     }
 
-    private static GpuFacts facts(HipRuntime runtime, DriverContext context) {
-        return new GpuFacts(
+    private static GpuInfo info(HipRuntime runtime, DriverContext context) {
+        return GpuInfo.of(
                 HipArchitecture.target(runtime.architecture(context.device())),
                 context.attribute(HipRuntime.MULTIPROCESSOR_COUNT),
                 context.attribute(HipRuntime.MAX_SHARED_MEMORY_PER_BLOCK),
-                context.attribute(HipRuntime.WARP_SIZE),
-                false);
+                context.attribute(HipRuntime.WARP_SIZE));
+    }
+
+    @Override
+    public boolean hasBulkCopies() {
+        return false;
     }
 
     @Override
@@ -52,9 +56,9 @@ public final class HipDevice extends DriverDevice {
 
     @Override
     public Optional<String> relaxedStoresRefusal() {
-        if (HipArchitecture.of(facts().architecture()).isEmpty()) {
+        if (HipArchitecture.of(info().architecture()).isEmpty()) {
             return Optional.of("ep4j supports relaxed stores only on " + HipArchitecture.served() + ", and " + id()
-                    + " is a " + facts().architecture());
+                    + " is a " + info().architecture());
         }
         return runtime.sharesUncached(id().ordinal())
                 ? Optional.empty()

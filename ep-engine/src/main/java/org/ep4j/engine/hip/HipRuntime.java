@@ -46,7 +46,6 @@ final class HipRuntime implements GpuDriver {
     private static final int DISABLE_TIMING = 2;
     private static final int CAPTURE_MODE_THREAD_LOCAL = 1;
     private static final int COPY_DEFAULT = 4;
-    private static final int REGISTERS = 4;
 
     private final NativeLibrary library;
 
@@ -117,8 +116,6 @@ final class HipRuntime implements GpuDriver {
     native int hipHostGetDevicePointer(long[] address, long host, int flags);
 
     native int hipIpcOpenMemHandle(long[] address, IpcHandle.ByValue handle, int flags);
-
-    native int hipFuncGetAttribute(int[] value, int attribute, long function);
 
     native int hipModuleLaunchKernel(
             long function,
@@ -374,9 +371,8 @@ final class HipRuntime implements GpuDriver {
     public native int function(long[] function, long module, String name);
 
     @Override
-    public int loadFunction(long function) {
-        return hipFuncGetAttribute(new int[1], REGISTERS, function);
-    }
+    @Symbol("hipFuncGetAttribute")
+    public native int functionAttribute(int[] value, int attribute, long function);
 
     /** A block may have all of the LDS without being allowed to. */
     @Override
@@ -453,10 +449,6 @@ final class HipRuntime implements GpuDriver {
     @Override
     @Symbol("hipEventQuery")
     public native int query(long event);
-
-    @Override
-    @Symbol("hipEventSynchronize")
-    public native int synchronizeEvent(long event);
 
     @Override
     @Symbol("hipEventElapsedTime")

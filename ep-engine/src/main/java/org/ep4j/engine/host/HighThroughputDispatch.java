@@ -29,6 +29,7 @@ import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Mask;
@@ -79,11 +80,11 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
         topK = state.shape().topK();
         x = state.views().of(request.x());
         scales = request.scales().isPresent() ? state.shape().scales() : 0;
-        rowBytes = (long) hidden * request.x().type().bytes();
+        rowBytes = request.x().type().bytes(hidden);
         xScales = request.scales().map(state.views()::of);
         weights = request.topkWeights().map(state.views()::of);
         passed = new PassedRows(state, rowBytes, scales);
-        cached = request.cached().map(known -> EngineHandle.own(known, HighThroughputHandle.class, mode));
+        cached = request.routing().map(known -> EngineHandle.own(known, HighThroughputHandle.class, mode));
         checks.dispatchTo(request, tokens, cached);
         worstRows = checks.worstRows(
                 request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
@@ -116,7 +117,7 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
     }
 
     @Override
-    public int[] tokensPerExpert() {
+    public int[] hostRowsPerExpert() {
         long[] offsets = handle().routing().expertOffsets();
         int[] aligned = new int[offsets.length - 1];
         for (int e = 0; e < aligned.length; e++) {
@@ -248,12 +249,12 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
                 total[target] += rows[target];
             }
         }
-        long capacity = state.shape().receiveCapacity(ranks);
+        long capacity = ShapeSizes.receivedRows(state.shape(), ranks);
         for (int target = 0; target < ranks; target++) {
             if (total[target] > capacity) {
                 throw new EpOverflowException("rank " + target + " would receive " + total[target]
-                        + " rows, but its buffer has room for only maxReceivedTokens = " + capacity
-                        + "; no row was sent; raise maxReceivedTokens (0 can never overflow) or balance the routing");
+                        + " rows, but its buffer has room for only maxReceivedRows = " + capacity
+                        + "; no row was sent; raise maxReceivedRows (0 can never overflow) or balance the routing");
             }
         }
         routing.beginTargets();
@@ -384,7 +385,7 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
     }
 
     private void deliver(HighThroughputHandle used, HighThroughputRouting routing, int[] rowsFrom) {
-        long rows = request.exactCounts() ? used.rows() : worstRows;
+        long rows = request.worstCase() ? worstRows : used.rows();
         HostMemory memory = state.highThroughput().access();
         LocalLayout local = state.layout();
         if (request.out().isPresent() && request.out().get().dim(0) < used.rows()) {

@@ -6,31 +6,29 @@ import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
-import org.ep4j.DataType;
 import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpEvent;
-import org.ep4j.EpGroup;
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
-import org.ep4j.engine.buffer.BufferState;
-import org.ep4j.engine.buffer.EngineBuffer;
+import org.ep4j.engine.buffer.DeviceBuffer;
 import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.plan.GroupPlan;
 
-final class HostBuffer extends EngineBuffer {
+final class HostBuffer implements DeviceBuffer {
+    private final GroupPlan plan;
+    private final String name;
+    private final BufferSize size;
     private final HostState state;
     private final Duration timeout;
     private final Runnable free;
@@ -54,15 +52,17 @@ final class HostBuffer extends EngineBuffer {
      * @param way of a buffer that moves when it recovers
      */
     HostBuffer(
-            EpGroup group,
             Bootstrap bootstrap,
+            GroupPlan plan,
             String name,
             BufferSize size,
             HostState state,
             Duration timeout,
             Runnable free,
             Recoverer.Way way) {
-        super(group, name, state.shape(), state.placement(), size, state.waits());
+        this.plan = plan;
+        this.name = name;
+        this.size = size;
         this.state = state;
         this.timeout = timeout;
         this.free = free;
@@ -79,43 +79,48 @@ final class HostBuffer extends EngineBuffer {
     }
 
     @Override
-    public DispatchLayout layout(Tensor topkIds) {
-        requireOpen();
+    public HostState state() {
+        return state;
+    }
+
+    @Override
+    public BufferSize size() {
+        return size;
+    }
+
+    @Override
+    public DispatchLayout dispatchLayout(Tensor topkIds) {
         int tokens = state.checks().layoutTokens(topkIds);
         return RoutingLayout.of(
-                topkIds, tokens, state.shape(), state.placement(), state.waits().mask(), group().plan());
+                topkIds, tokens, state.shape(), state.placement(), state.waits().mask(), plan);
     }
 
     @Override
-    public DispatchResult dispatch(DispatchRequest request) {
-        requireHighThroughput();
+    public DispatchResult dispatch(DispatchRequest request, OpOptions options) {
         HighThroughputDispatch dispatch = new HighThroughputDispatch(highThroughput, request);
         RequestTensors tensors = RequestTensors.of(request).check(state.symmetric());
-        return dispatch.result(run(dispatch, tensors, request.options()));
+        return dispatch.result(run(dispatch, tensors, options));
     }
 
     @Override
-    public CombineResult combine(CombineRequest request) {
-        requireHighThroughput();
+    public CombineResult combine(CombineRequest request, OpOptions options) {
         HighThroughputCombine combine = new HighThroughputCombine(highThroughput, request, sum);
         RequestTensors tensors = RequestTensors.of(request).checkCombine(state.symmetric(), state.symmetricLayout());
-        return combine.result(run(combine, tensors, request.options()));
+        return combine.result(run(combine, tensors, options));
     }
 
     @Override
-    public LowLatencyDispatchResult dispatch(LowLatencyDispatchRequest request) {
-        requireLowLatency();
-        LowLatencyDispatch dispatch = new LowLatencyDispatch(lowLatency, request);
+    public LowLatencyDispatchResult lowLatencyDispatch(LowLatencyDispatchRequest request, OpOptions options) {
+        LowLatencyDispatch dispatch = new LowLatencyDispatch(lowLatency, request, options);
         RequestTensors tensors = RequestTensors.of(request).check(state.symmetric());
-        return dispatch.result(run(dispatch, tensors, request.options()));
+        return dispatch.result(run(dispatch, tensors, options));
     }
 
     @Override
-    public LowLatencyCombineResult combine(LowLatencyCombineRequest request) {
-        requireLowLatency();
-        LowLatencyCombine combine = new LowLatencyCombine(lowLatency, request, sum);
+    public CombineResult lowLatencyCombine(LowLatencyCombineRequest request, OpOptions options) {
+        LowLatencyCombine combine = new LowLatencyCombine(lowLatency, request, options, sum);
         RequestTensors tensors = RequestTensors.of(request).check(state.symmetric());
-        return combine.result(run(combine, tensors, request.options()));
+        return combine.result(run(combine, tensors, options));
     }
 
     /** Runs or queues an operation; gives its end. */
@@ -136,55 +141,33 @@ final class HostBuffer extends EngineBuffer {
             }
             completed++;
         });
-        if (options.async()) {
+        if (options.isAsynchronous()) {
             operation.endsWith(event, options.timeout().orElse(timeout).multipliedBy(2));
         }
         return event;
     }
 
     @Override
-    public Tensor combineInput() {
-        requireHighThroughput();
-        BufferLayout layout = state.symmetricLayout();
-        return BufferState.tensor(
-                state.symmetric(),
-                layout.combineArea(),
-                DataType.BF16,
-                layout.combineInputBytes() / layout.rowBytes(),
-                state.shape().hidden());
-    }
-
-    @Override
-    public Tensor lowLatencyCombineInput() {
-        requireLowLatency();
-        return state.tensor(
-                lowLatency.combines().number() + 1,
-                LocalLayout.LowLatency.COMBINE_INPUT,
-                DataType.BF16,
-                state.localExperts(),
-                state.shape().lowLatencyRows(state.ranks()),
-                state.shape().hidden());
+    public long lowLatencyCombines() {
+        return lowLatency.combines().number();
     }
 
     @Override
     public void mask(int rank) {
-        requireOther(rank);
         operations.submit(OpOptions.DEFAULT, deadline -> {
             recoverer.mask(rank, allSucceeded(), completed, deadline);
         });
     }
 
     @Override
-    public void clearMask(Duration longest) {
-        requireOpen();
+    public void clearMasks(Duration longest) {
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
-            recoverer.clearMask(name(), longest);
+            recoverer.clearMasks(name, longest);
         });
     }
 
     @Override
     public Recovery recover(Duration longest) {
-        requireOpen();
         AtomicReference<Recovery> result = new AtomicReference<>();
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
             result.set(recoverer.recover(completed, deadline));
@@ -203,7 +186,7 @@ final class HostBuffer extends EngineBuffer {
     }
 
     @Override
-    protected boolean isClosed() {
+    public boolean isClosed() {
         return operations.isClosed();
     }
 

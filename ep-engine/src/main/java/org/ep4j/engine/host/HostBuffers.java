@@ -1,23 +1,23 @@
 package org.ep4j.engine.host;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
-import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
+import org.ep4j.TensorArena;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.memory.Futex;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.HostViews;
@@ -41,12 +41,12 @@ public final class HostBuffers {
      * @throws EpArgumentException when the shape does not fit the group
      */
     public static BufferSize size(EpShape shape, int ranks, int rank, Rails rails) {
-        ExpertPlacement placement = shape.placementFor(ranks);
-        checkIndexable("rows that can be received * topK", shape.receiveCapacity(ranks) * shape.topK());
+        ExpertPlacement placement = ShapeSizes.placement(shape, ranks);
+        checkIndexable("rows that can be received * topK", ShapeSizes.receivedRows(shape, ranks) * shape.topK());
         for (int r = 0; r < ranks; r++) {
             checkIndexable(
                     "local experts * ranks * maxLowLatencyTokens",
-                    placement.localExperts(r) * shape.lowLatencyRows(ranks));
+                    placement.localExperts(r) * ShapeSizes.lowLatencyRows(shape, ranks));
             if (shape.maxTokens() > 0) {
                 checkIndexable(
                         "by-expert rows",
@@ -54,7 +54,7 @@ public final class HostBuffers {
                                 shape, ranks, placement.localExperts(r), EpShape.MAX_EXPERT_ALIGNMENT));
             }
         }
-        return new BufferSize(layout(shape, ranks, rails).bytes(), new LocalLayout(shape, placement, rank).bytes());
+        return BufferSize.of(layout(shape, ranks, rails).bytes(), new LocalLayout(shape, placement, rank).bytes());
     }
 
     private static BufferLayout layout(EpShape shape, int ranks, Rails rails) {
@@ -67,7 +67,7 @@ public final class HostBuffers {
                     what,
                     count,
                     "at most " + (Integer.MAX_VALUE - 64) + ", since rows and selections are numbered with 32 bits",
-                    "lower maxTokens, maxReceivedTokens or maxLowLatencyTokens");
+                    "lower maxTokens, maxReceivedRows or maxLowLatencyTokens");
         }
     }
 
@@ -96,10 +96,10 @@ public final class HostBuffers {
         Duration timeout = EpKeys.TIMEOUT.get(config);
         int ranks = group.size();
         int rank = group.rank();
-        ExpertPlacement placement = shape.placementFor(ranks);
-        List<DeviceAllocation> owned = new ArrayList<>();
+        ExpertPlacement placement = ShapeSizes.placement(shape, ranks);
+        TensorArena arena = group.device().arena();
         Runnable free = () -> {
-            owned.forEach(DeviceAllocation::close);
+            arena.close();
             freeSymmetric.run();
         };
         try {
@@ -107,10 +107,10 @@ public final class HostBuffers {
             int hostRanks = plan.hostRanks(rank).size();
             Rows rowLoops = Rows.of(config);
             LocalLayout local = new LocalLayout(shape, placement, rank);
-            HostState.Region high = allocate(group.device(), local.highThroughputBytes(), owned);
+            HostState.Region high = HostState.Region.of(arena.memory(local.highThroughputBytes()));
             List<HostState.Region> low = List.of(
-                    allocate(group.device(), local.lowLatencyBytes(), owned),
-                    allocate(group.device(), local.lowLatencyBytes(), owned));
+                    HostState.Region.of(arena.memory(local.lowLatencyBytes())),
+                    HostState.Region.of(arena.memory(local.lowLatencyBytes())));
             Peers<HostMemory> peers = new Peers<>(
                     plan,
                     layout(shape, ranks, rails),
@@ -120,18 +120,12 @@ public final class HostBuffers {
             Waits waits = new Waits(peers, bootstrap, hostRanks);
             HostState state =
                     new HostState(shape, placement, peers, rails, waits, rowLoops, new HostViews(), local, high, low);
-            HostBuffer buffer = new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
+            HostBuffer buffer = new HostBuffer(bootstrap, plan, name, size, state, timeout, free, way);
             buffer.numberFrom(EpKeys.FIRST_NUMBER.get(config));
-            return buffer;
+            return new EngineBuffer(buffer, group, name);
         } catch (RuntimeException | Error e) {
             free.run();
             throw e;
         }
-    }
-
-    private static HostState.Region allocate(EpDevice device, long bytes, List<DeviceAllocation> owned) {
-        DeviceAllocation allocation = device.allocate(bytes);
-        owned.add(allocation);
-        return HostState.Region.of(allocation.memory());
     }
 }

@@ -56,8 +56,8 @@ record HostState(
         }
     }
 
-    /** This rank's symmetric memory: another one after each recovery that moves the buffer. */
-    DeviceMemory symmetric() {
+    @Override
+    public DeviceMemory symmetric() {
         return peers.symmetric();
     }
 

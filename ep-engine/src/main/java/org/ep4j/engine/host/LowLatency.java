@@ -2,11 +2,11 @@ package org.ep4j.engine.host;
 
 import java.util.Arrays;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.ep4j.EpStateException;
 import org.ep4j.OpOptions;
+import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.Block;
@@ -170,9 +170,8 @@ final class LowLatency {
             CreditedFlow flow,
             long number,
             Operations.Body receive) {
-        OpOptions now = new OpOptions(List.of(), false, options.stream(), options.timeout());
         operations.submit(
-                now,
+                LowLatencyResults.receiving(options),
                 deadline -> receipt.run(() -> {
                     flow.requirePending(number);
                     state.waits().requireReady();

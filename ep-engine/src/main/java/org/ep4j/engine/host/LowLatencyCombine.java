@@ -5,12 +5,14 @@ import static org.ep4j.engine.layout.LocalLayout.LowLatency.COMBINED;
 import java.util.Arrays;
 import java.util.Optional;
 import org.ep4j.CombinePrecision;
+import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestTensors;
@@ -33,6 +35,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     private final HostState state;
     private final BufferLayout layout;
     private final LowLatencyCombineRequest request;
+    private final OpOptions options;
     private final LowLatencyHandleImpl handle;
     private final LowLatencyRouting routing;
     private final Routing sent;
@@ -44,6 +47,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     private final int topK;
     private final int hidden;
     private final boolean exact;
+    private final boolean isCoded;
     private long number;
     private int[] ownRows = {};
     private final int[] ranges;
@@ -51,12 +55,14 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     private final byte[] coded;
 
     /** Checks all arguments. */
-    LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, RowSum sum) {
+    LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, OpOptions options, RowSum sum) {
         this.mode = mode;
         this.flow = mode.combines();
         this.state = mode.state();
         this.layout = state.peers().layout();
         this.request = request;
+        this.options = options;
+        isCoded = request.format() == WireFormat.LOGFMT10;
         this.sum = sum;
         handle = EngineHandle.own(request.handle(), LowLatencyHandleImpl.class, mode);
         EpShape shape = state.shape();
@@ -68,15 +74,15 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
         waitStatistics = request.waitStats().map(state.views()::of);
         exact = request.precision() == CombinePrecision.EXACT;
         logFmt = new LogFmt(hidden);
-        ranges = new int[request.logFmt() ? shape.scales() : 0];
-        packed = new int[request.logFmt() ? hidden / 2 : 0];
-        coded = new byte[request.logFmt() ? logFmt.maxBytes() : 0];
+        ranges = new int[isCoded ? shape.scales() : 0];
+        packed = new int[isCoded ? hidden / 2 : 0];
+        coded = new byte[isCoded ? logFmt.maxBytes() : 0];
         routing = handle.retain();
         sent = routing.sent();
     }
 
-    LowLatencyCombineResult result(EpEvent event) {
-        return new LowLatencyResults.Combine(this, flow.validity(), new Receipt(request.hook()), event);
+    CombineResult result(EpEvent event) {
+        return new LowLatencyResults.Combine(this, flow.validity(), new Receipt(request.receiveHook()), event);
     }
 
     @Override
@@ -87,7 +93,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     @Override
     void run(Deadline deadline) {
         send(deadline);
-        if (!request.hook()) {
+        if (!request.receiveHook()) {
             receive(deadline);
             flow.succeed();
         }
@@ -95,16 +101,16 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
 
     @Override
     public void receive(Receipt receipt) {
-        mode.receiveLater(RequestTensors.received(request), request.options(), receipt, flow, number, this::receive);
+        mode.receiveLater(RequestTensors.received(request), options, receipt, flow, number, this::receive);
     }
 
     /** Without the hook x stays as it is until the rows are added up, so this rank's own need no slot. */
     private boolean ownRowsInPlace() {
-        return exact && !request.logFmt() && !request.hook();
+        return exact && !isCoded && !request.receiveHook();
     }
 
-    private long options() {
-        return (exact ? 0 : 1) | (request.logFmt() ? 2 : 0);
+    private long agreed() {
+        return (exact ? 0 : 1) | (isCoded ? 2 : 0);
     }
 
     /** Sends; the receiving half is {@link #receive}, until whose end the handle is retained. */
@@ -131,7 +137,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
         // The NIC sends while this thread stores; it reads rows from the caches.
         sum.begin(0);
         send(mask, true);
-        long rows = request.logFmt() ? 0 : storedRows(mask);
+        long rows = isCoded ? 0 : storedRows(mask);
         sum.begin(rows);
         mode.copies().begin(rows * layout.rowBytes());
         send(mask, false);
@@ -139,7 +145,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
         mode.copies().finish();
         for (int r = 0; r < state.ranks(); r++) {
             if (!mask.has(r)) {
-                flow.sent(r, number, options(), 0, handle.number(), mask);
+                flow.sent(r, number, agreed(), 0, handle.number(), mask);
             }
         }
     }
@@ -187,7 +193,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
             long from = (long) row * layout.rowBytes();
             if (exact) {
                 long slot = layout.combineSlot(number, token, k);
-                if (request.logFmt()) {
+                if (isCoded) {
                     x.getInts(from, packed, 0, packed.length);
                     sendCoded(target, slot);
                 } else {
@@ -203,7 +209,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
         }
         if (firstK >= 0) {
             long slot = layout.combineSlot(number, token, firstK);
-            if (request.logFmt()) {
+            if (isCoded) {
                 sum.store(packed);
                 sendCoded(target, slot);
             } else {
@@ -235,7 +241,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
             long[] waited = mode.waited();
             for (int r = 0; r < state.ranks(); r++) {
                 if (!mask.has(r)) {
-                    flow.await(r, number, options(), handle.number(), mask, deadline, waited);
+                    flow.await(r, number, agreed(), handle.number(), mask, deadline, waited);
                 }
             }
             reduce(mask, state.views().of(out()));
@@ -254,8 +260,8 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
         HostMemory local = state.peers().local();
         int[] lastToken = new int[state.ranks()];
         Arrays.fill(lastToken, -1);
-        ValueSum values = new ValueSum(request.logFmt() ? hidden : 0);
-        float[] decoded = new float[request.logFmt() ? hidden : 0];
+        ValueSum values = new ValueSum(isCoded ? hidden : 0);
+        float[] decoded = new float[isCoded ? hidden : 0];
         sum.begin(sent.tokens());
         for (int t = 0; t < sent.tokens(); t++) {
             sum.clear();
@@ -267,14 +273,14 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
                     continue;
                 }
                 lastToken[owner] = t;
-                if (request.logFmt()) {
+                if (isCoded) {
                     readCoded(local, layout.combineSlot(number, t, k), decoded);
                     addDecoded(values, decoded, t * topK + k);
                 } else {
                     addRow(local, t, k, owner);
                 }
             }
-            if (request.logFmt()) {
+            if (isCoded) {
                 values.store(sums, t * layout.rowBytes());
             } else {
                 sum.store(sums, t * layout.rowBytes());

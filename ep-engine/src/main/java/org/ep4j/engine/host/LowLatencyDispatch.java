@@ -12,8 +12,9 @@ import java.util.Optional;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyDispatchRequest;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
+import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.LowLatencyResults;
@@ -21,6 +22,7 @@ import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.sync.Mask;
@@ -37,6 +39,7 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
     private final HostState state;
     private final BufferLayout layout;
     private final LowLatencyDispatchRequest request;
+    private final OpOptions options;
     private final LowLatencyFormat format;
     private final int tokens;
     private final int topK;
@@ -53,29 +56,30 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
     private @Nullable LowLatencyHandleImpl handle;
 
     /** Checks all that can be checked without reading device contents. */
-    LowLatencyDispatch(LowLatency mode, LowLatencyDispatchRequest request) {
+    LowLatencyDispatch(LowLatency mode, LowLatencyDispatchRequest request, OpOptions options) {
         this.mode = mode;
         this.flow = mode.dispatches();
         this.state = mode.state();
         this.layout = state.peers().layout();
         this.request = request;
+        this.options = options;
         format = new LowLatencyFormat(request.format(), state.shape());
         hidden = state.shape().hidden();
         topK = state.shape().topK();
         tokens = state.checks().lowLatencyDispatch(request);
         x = state.views().of(request.x());
         scales = format.fp8() ? state.shape().scales() : 0;
-        wireRow = (long) hidden * format.rowType().bytes();
-        expertRows = state.shape().lowLatencyRows(state.ranks());
+        wireRow = format.rowType().bytes(hidden);
+        expertRows = ShapeSizes.lowLatencyRows(state.shape(), state.ranks());
         weights = request.topkWeights().map(state.views()::of);
-        statistics = request.cumulativeStats().map(state.views()::of);
+        statistics = request.expertStats().map(state.views()::of);
         waitStatistics = request.waitStats().map(state.views()::of);
         message = new int[layout.messageScales() + scales];
     }
 
     LowLatencyDispatchResult result(EpEvent event) {
         return new LowLatencyResults.Dispatch(
-                this, flow.validity(), state, request, format, new Receipt(request.hook()), event);
+                this, flow.validity(), state, request, format, new Receipt(request.receiveHook()), event);
     }
 
     @Override
@@ -91,7 +95,7 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
     @Override
     void run(Deadline deadline) {
         send(deadline);
-        if (!request.hook()) {
+        if (!request.receiveHook()) {
             receive(deadline);
             flow.succeed();
         }
@@ -99,15 +103,15 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
 
     @Override
     public void receive(Receipt receipt) {
-        mode.receiveLater(RequestTensors.received(request), request.options(), receipt, flow, number(), this::receive);
+        mode.receiveLater(RequestTensors.received(request), options, receipt, flow, number(), this::receive);
     }
 
     /** Without the hook x stays as it is until the rows are unpacked, so this rank's own need no message. */
     private boolean ownRowsInPlace() {
-        return !format.fp8() && !request.hook();
+        return !format.fp8() && !request.receiveHook();
     }
 
-    private long options() {
+    private long agreed() {
         return format.code() | (weights.isPresent() ? 1 << 8 : 0);
     }
 
@@ -145,7 +149,7 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
         mode.copies().finish();
         for (int r = 0; r < state.ranks(); r++) {
             if (!mask.has(r)) {
-                flow.sent(r, number, options(), sent[r], 0, mask);
+                flow.sent(r, number, agreed(), sent[r], 0, mask);
             }
         }
         LowLatencyHandleImpl made = new LowLatencyHandleImpl(mode, number, fresh, weights.isPresent());
@@ -235,7 +239,7 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
             for (int source = 0; source < state.ranks(); source++) {
                 System.arraycopy(next, 0, before, 0, next.length);
                 if (!mask.has(source)) {
-                    int count = flow.await(source, number, options(), 0, mask, deadline, waited);
+                    int count = flow.await(source, number, agreed(), 0, mask, deadline, waited);
                     expansion.take(source, count, next);
                     mode.copies().finish();
                 }

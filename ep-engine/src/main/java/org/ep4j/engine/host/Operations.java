@@ -49,7 +49,7 @@ final class Operations {
             throw new EpArgumentException("stream", options.stream(), "0", "the host has no native streams");
         }
         Duration timeout = options.timeout().orElse(defaultTimeout);
-        if (options.async()) {
+        if (options.isAsynchronous()) {
             return EpEvent.of(queue(options, body, timeout));
         }
         CompletableFuture<Void> before;

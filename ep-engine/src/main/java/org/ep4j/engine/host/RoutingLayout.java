@@ -1,6 +1,5 @@
 package org.ep4j.engine.host;
 
-import java.util.BitSet;
 import java.util.stream.IntStream;
 import org.ep4j.DispatchLayout;
 import org.ep4j.EpArgumentException;
@@ -26,23 +25,15 @@ public final class RoutingLayout {
             Tensor topkIds, int tokens, EpShape shape, ExpertPlacement placement, Mask mask, EpPlan plan) {
         Routing routing = new Routing(shape.topK(), placement.ranks());
         new RoutingReader(shape, placement).read(topkIds, HostMemory.of(topkIds.memory()), tokens, mask, routing);
-        int[] perHost =
-                new int[IntStream.range(0, plan.ranks()).map(plan::host).max().orElse(0) + 1];
-        int[] perExpert = new int[shape.experts()];
-        boolean[][] onRank = new boolean[tokens][placement.ranks()];
+        int hosts = IntStream.range(0, plan.ranks()).map(plan::host).max().orElse(0) + 1;
+        DispatchLayout.Builder layout = DispatchLayout.builder(tokens, placement.ranks(), hosts, shape.experts());
         for (int i = 0; i < tokens * shape.topK(); i++) {
-            if (routing.ids()[i] >= 0) {
-                perExpert[routing.ids()[i]]++;
+            int expert = routing.ids()[i];
+            if (expert >= 0) {
+                int rank = placement.rankOf(expert);
+                layout.select(i / shape.topK(), expert, rank, plan.host(rank));
             }
         }
-        for (int t = 0; t < tokens; t++) {
-            BitSet hosts = new BitSet();
-            for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
-                onRank[t][routing.targets()[i]] = true;
-                hosts.set(plan.host(routing.targets()[i]));
-            }
-            hosts.stream().forEach(h -> perHost[h]++);
-        }
-        return new DispatchLayout(routing.rowsTo().clone(), perHost, perExpert, onRank);
+        return layout.build();
     }
 }

@@ -83,12 +83,12 @@ public final class BufferLayout {
         this.scales = shape.scales();
         this.maxTokens = shape.maxTokens();
         this.maxLowLatencyTokens = shape.maxLowLatencyTokens();
-        this.receiveCapacity = shape.receiveCapacity(ranks);
+        this.receiveCapacity = ShapeSizes.receivedRows(shape, ranks);
         this.blockBytes = align(8 * BLOCK_WORDS + 4 * ranks, LINE);
         this.recordBytes = recordBytes(scales);
         this.messageHead = align(8 + 16 * topK + 4 * scales, 16);
         this.messageBytes = messageHead + 2 * hidden;
-        this.countBytes = align(8 * (1 + localExperts(shape.placementFor(ranks))), LINE);
+        this.countBytes = align(8 * (1 + localExperts(ShapeSizes.placement(shape, ranks))), LINE);
         this.combineSlotBytes = align(4 * scales, 16) + 2 * hidden;
 
         long next = counter(Counter.HT_ROUND, 0);

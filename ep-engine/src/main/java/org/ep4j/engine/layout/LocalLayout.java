@@ -63,9 +63,9 @@ public final class LocalLayout {
     public LocalLayout(EpShape shape, ExpertPlacement placement, int rank) {
         int ranks = placement.ranks();
         int localExperts = placement.localExperts(rank);
-        long receiveCapacity = shape.receiveCapacity(ranks);
+        long receiveCapacity = ShapeSizes.receivedRows(shape, ranks);
         long expandedCapacity = expandedCapacity(shape, ranks, localExperts, EpShape.MAX_EXPERT_ALIGNMENT);
-        long lowLatencyRows = shape.lowLatencyRows(ranks);
+        long lowLatencyRows = ShapeSizes.lowLatencyRows(shape, ranks);
         long most = Math.max(receiveCapacity, expandedCapacity);
         long rowBytes = 2L * shape.hidden();
         if (shape.maxTokens() > 0) {
@@ -112,7 +112,7 @@ public final class LocalLayout {
     public static long expandedCapacity(EpShape shape, int ranks, int localExperts, int alignment) {
         return localExperts == 0
                 ? 0
-                : shape.receiveCapacity(ranks) * shape.topK() + (long) localExperts * (alignment - 1);
+                : ShapeSizes.receivedRows(shape, ranks) * shape.topK() + (long) localExperts * (alignment - 1);
     }
 
     /** Start of a region in the high-throughput allocation. */

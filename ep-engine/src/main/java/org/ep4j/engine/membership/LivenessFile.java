@@ -169,7 +169,7 @@ final class LivenessFile implements AutoCloseable {
         if (address == MAP_FAILED) {
             throw new IOException("mmap of " + bytes + " bytes failed with errno " + Native.getLastError());
         }
-        return new Mapping(calls, new DeviceMemory(address, bytes, Device.HOST));
+        return new Mapping(calls, DeviceMemory.of(address, bytes, Device.HOST));
     }
 
     /** Gives the memory of a part back. A process that still maps it may write there and takes new memory then. */

@@ -4,17 +4,13 @@ import com.sun.jna.Pointer;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
-import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
-import org.ep4j.EpDevice;
-import org.ep4j.EpEvent;
 import org.ep4j.EpResourceException;
 
 /** The processor and its memory. */
-public final class HostDevice implements EpDevice {
+public final class HostDevice implements EngineDevice {
     private static final int ALIGNMENT = 4096;
 
     /** One for the process, since each has a thread, which ends only some time after a garbage collection. */
@@ -41,7 +37,7 @@ public final class HostDevice implements EpDevice {
                     + " bytes of host memory; lower the shape's token limits, or give the process more memory");
         }
         long address = (Pointer.nativeValue(base) + ALIGNMENT - 1) & -ALIGNMENT;
-        return new OwnedMemory(new DeviceMemory(address, bytes, Device.HOST), () -> c.free(base));
+        return new DeviceAllocation(DeviceMemory.of(address, bytes, Device.HOST), () -> c.free(base));
     }
 
     @Override
@@ -90,7 +86,7 @@ public final class HostDevice implements EpDevice {
                     "buffer", "a heap buffer", "a direct buffer", "use ByteBuffer.allocateDirect, or upload");
         }
         long address = HostMemory.address(direct) + direct.position();
-        return new DeviceMemory(address, direct.remaining(), Device.HOST, Optional.of(direct));
+        return DeviceMemory.of(address, direct.remaining(), Device.HOST).keeping(direct);
     }
 
     @Override
@@ -116,11 +112,6 @@ public final class HostDevice implements EpDevice {
             }
         });
         return view;
-    }
-
-    @Override
-    public EpEvent record(long stream) {
-        return EpEvent.completed();
     }
 
     @Override

@@ -1,6 +1,5 @@
 package org.ep4j.engine.memory;
 
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
@@ -29,7 +28,9 @@ public final class TrackedMemory {
     public TrackedMemory(DeviceMemory range, String what, Runnable free) {
         this.what = what;
         this.free = free;
-        memory = new DeviceMemory(range.address(), range.byteSize(), range.device(), Optional.of(this));
+        // Instead of the owner so far, which free gives back.
+        memory = DeviceMemory.of(range.address(), range.byteSize(), range.device())
+                .keeping(this);
     }
 
     /** The memory, owned by this. */

@@ -1,6 +1,7 @@
 package org.ep4j.engine.numeric;
 
 import java.util.Arrays;
+import org.ep4j.DataType;
 import org.ep4j.EpShape;
 
 /**
@@ -40,8 +41,8 @@ public final class LogFmt {
     private record Scale(boolean coded, double low, double step) {
         /** {@code range}: BF16 bits of the largest magnitude in the low half, of the smallest in the high half. */
         static Scale of(int range) {
-            double high = log2(Bf16.toFloat(range & 0x7fff));
-            double low = Math.max(log2(Bf16.toFloat((range >>> 16) & 0x7fff)), high - RANGE);
+            double high = log2(DataType.fromBf16((short) (range & 0x7fff)));
+            double low = Math.max(log2(DataType.fromBf16((short) ((range >>> 16) & 0x7fff))), high - RANGE);
             return new Scale(high < 0 && low < high, low, (high - low) / LEVELS);
         }
 
@@ -109,7 +110,8 @@ public final class LogFmt {
                 int magnitude = value & 0x7fff;
                 int code = 0;
                 if (magnitude != 0) {
-                    double level = log2(Bf16.toFloat(magnitude)) / scale.step() + rounding - scale.low() / scale.step();
+                    double log = log2(DataType.fromBf16((short) magnitude));
+                    double level = log / scale.step() + rounding - scale.low() / scale.step();
                     code = (int) Math.min(LEVELS + 1, Math.max(1, Math.floor(level)));
                 }
                 int bit = 9 * j;
@@ -150,7 +152,7 @@ public final class LogFmt {
             Scale scale = Scale.of(ranges[b]);
             if (!scale.coded()) {
                 for (int i = from; i < to; i++, next += 2) {
-                    values[i] = Bf16.toFloat((coded[next] & 0xff) | coded[next + 1] << 8);
+                    values[i] = DataType.fromBf16((short) ((coded[next] & 0xff) | coded[next + 1] << 8));
                 }
                 continue;
             }

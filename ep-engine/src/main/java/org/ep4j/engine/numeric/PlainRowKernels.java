@@ -163,7 +163,7 @@ final class PlainRowKernels implements RowKernels {
             int x = values[i];
             int nan = (INFINITY - (x & 0x7fffffff)) >> 31;
             int rounded = x + 0x7fff + ((x >>> 16) & 1);
-            values[i] = (rounded & ~nan) | (Bf16.NAN & nan);
+            values[i] = (rounded & ~nan) | (NAN & nan);
         }
     }
 

@@ -6,6 +6,9 @@ package org.ep4j.engine.numeric;
  * All implementations give the same bits. Safe for use from several threads.
  */
 interface RowKernels {
+    /** Bits of the binary32 whose upper half is what {@link org.ep4j.DataType#toBf16} makes of every NaN. */
+    int NAN = 0x7fff0000;
+
     /** Name for diagnosis. */
     String name();
 

@@ -1,6 +1,7 @@
 package org.ep4j.engine.numeric;
 
 import java.util.Arrays;
+import org.ep4j.DataType;
 import org.ep4j.engine.memory.HostMemory;
 
 /** Sums rows that were decoded to FP32, and rounds the sum to BF16 once. One thread at a time. */
@@ -36,7 +37,7 @@ public final class ValueSum {
     /** Rounds the sum and writes it as a BF16 row. */
     public void store(HostMemory memory, long offset) {
         for (int i = 0; i < packed.length; i++) {
-            packed[i] = Bf16.fromFloat(sum[2 * i]) | Bf16.fromFloat(sum[2 * i + 1]) << 16;
+            packed[i] = (DataType.toBf16(sum[2 * i]) & 0xffff) | DataType.toBf16(sum[2 * i + 1]) << 16;
         }
         memory.putInts(offset, packed, 0, packed.length);
     }

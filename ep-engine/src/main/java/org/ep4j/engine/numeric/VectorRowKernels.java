@@ -5,6 +5,7 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
+import org.ep4j.DataType;
 
 /**
  * Loops on vectors. Uses only what the incubating API has had unchanged since JDK 17, so that one class file serves all.
@@ -115,8 +116,7 @@ final class VectorRowKernels implements RowKernels {
     }
 
     private static int pack(float low, float high) {
-        return (Bf16.roundBits(Float.floatToRawIntBits(low)) >>> 16)
-                | (Bf16.roundBits(Float.floatToRawIntBits(high)) & UPPER);
+        return (DataType.toBf16(low) & 0xffff) | DataType.toBf16(high) << 16;
     }
 
     private static IntVector roundBits(FloatVector values) {
@@ -124,7 +124,7 @@ final class VectorRowKernels implements RowKernels {
         IntVector rounded =
                 bits.add(bits.lanewise(VectorOperators.LSHR, 16).and(1)).add(0x7fff);
         VectorMask<Integer> nan = bits.and(0x7fffffff).compare(VectorOperators.GT, INFINITY);
-        return rounded.blend(Bf16.NAN, nan);
+        return rounded.blend(NAN, nan);
     }
 
     @Override

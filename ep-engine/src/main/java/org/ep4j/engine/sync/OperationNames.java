@@ -42,7 +42,7 @@ public final class OperationNames {
             return masks(who, mask);
         }
         return new EpMismatchException(who + " calls " + describe(theirs) + ", this rank calls " + describe(mine)
-                + "; all ranks must call the operations of a buffer in the same order with the same options");
+                + "; all ranks must call the operations of a buffer in the same order with matching requests");
     }
 
     private static String describe(long[] words) {
@@ -88,7 +88,7 @@ public final class OperationNames {
         String name = dispatch ? "low-latency dispatch" : "low-latency combine";
         return new EpMismatchException(who + " calls " + name + " " + describeLowLatency(dispatch, theirs)
                 + ", this rank calls " + describeLowLatency(dispatch, mine)
-                + "; all ranks must call the operations of a buffer in the same order with the same options");
+                + "; all ranks must call the operations of a buffer in the same order with matching requests");
     }
 
     private static EpMismatchException masks(String who, Mask mask) {

@@ -19,6 +19,12 @@ public final class Receipt {
         return hook;
     }
 
+    /** The refusal of {@code receive()} where nothing is left to receive. */
+    public static EpStateException noHook() {
+        return new EpStateException(
+                "receive() is only for operations with the receive hook; an operation without it has already received its data");
+    }
+
     public EpEvent event() {
         return EpEvent.of(done);
     }
@@ -34,8 +40,7 @@ public final class Receipt {
     /** Claims the receiving half for {@code receive()}. */
     public synchronized void take() {
         if (!hook) {
-            throw new EpStateException(
-                    "receive() is only for operations with the hook option; an operation without this option has already received its data");
+            throw noHook();
         }
         if (taken) {
             throw new EpStateException("receive() was called before; call it only once");

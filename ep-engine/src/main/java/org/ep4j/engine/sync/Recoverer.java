@@ -108,7 +108,7 @@ public final class Recoverer {
                                 + "; close this buffer, and join a new group without the lost ranks",
                         EpException.Recourse.REJOIN));
         Map<Integer, Long> positions = move(resources, completed, deadline);
-        return new Recovery(excluded, progress.recovered(positions));
+        return Recovery.of(excluded, progress.recovered(positions));
     }
 
     /**
@@ -238,8 +238,8 @@ public final class Recoverer {
         waits.restart(most[0], most[1], most[2]);
     }
 
-    /** See {@link org.ep4j.EpBuffer#clearMask}; {@code name} is the buffer's. */
-    public void clearMask(String name, Duration longest) {
+    /** See {@link org.ep4j.EpBuffer#clearMasks}; {@code name} is the buffer's. */
+    public void clearMasks(String name, Duration longest) {
         waits.requireMember("clear mask");
         for (int rank : waits.mask().toSet()) {
             if (excluded.contains(rank)) {

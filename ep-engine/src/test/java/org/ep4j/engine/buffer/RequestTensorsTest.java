@@ -42,7 +42,7 @@ final class RequestTensorsTest {
             });
 
     private static DeviceMemory memory(long place, long places) {
-        return new DeviceMemory(BASE + place * WORD, places * WORD, Device.HOST);
+        return DeviceMemory.of(BASE + place * WORD, places * WORD, Device.HOST);
     }
 
     /** A tensor of {@code words} words in memory that has {@code spare} more behind it. */
@@ -71,7 +71,7 @@ final class RequestTensorsTest {
         int symmetricAt = random.nextInt(PLACES);
         int symmetricWords = random.nextInt(6);
         // The first two are written.
-        LowLatencyDispatchRequest request = LowLatencyDispatchRequest.of(tensors.get(2), tensors.get(3))
+        LowLatencyDispatchRequest request = LowLatencyDispatchRequest.builder(tensors.get(2), tensors.get(3))
                 .out(tensors.get(0))
                 .waitStats(tensors.get(1))
                 .topkWeights(tensors.get(4))
@@ -97,7 +97,7 @@ final class RequestTensorsTest {
         AtomicInteger freed = new AtomicInteger();
         TrackedMemory x = new TrackedMemory(memory(0, 4), "an allocation", freed::incrementAndGet);
         TrackedMemory ids = new TrackedMemory(memory(8, 4), "an allocation", freed::incrementAndGet);
-        RequestTensors all = RequestTensors.of(DispatchRequest.of(
+        RequestTensors all = RequestTensors.of(DispatchRequest.builder(
                         Tensor.of(x.memory(), DataType.INT32, 4, 4), Tensor.of(ids.memory(), DataType.INT32, 4, 4))
                 .build());
         all.retain();
@@ -117,7 +117,7 @@ final class RequestTensorsTest {
     }
 
     private static CombineRequest.Builder combine(DeviceMemory symmetric, BufferLayout layout, long offset) {
-        return CombineRequest.of(
+        return CombineRequest.builder(
                 Tensor.of(symmetric.slice(offset, layout.rowBytes()), DataType.BF16, 1, layout.rowBytes() / 2), HANDLE);
     }
 
@@ -125,7 +125,7 @@ final class RequestTensorsTest {
     void aCombineMayReadTheRowsOfADispatchAndItsInputInPlaceAndNothingElseThere() {
         BufferLayout layout =
                 new BufferLayout(EpShape.builder(64, 4, 2).maxTokens(8).build(), 2);
-        DeviceMemory symmetric = new DeviceMemory(BASE, layout.bytes(), Device.HOST);
+        DeviceMemory symmetric = DeviceMemory.of(BASE, layout.bytes(), Device.HOST);
         long row = layout.rowBytes();
         long rowsEnd = layout.rows() + layout.rowsBytes();
         long inputEnd = layout.combineArea() + layout.combineInputBytes();
@@ -147,17 +147,17 @@ final class RequestTensorsTest {
     void aSumMayReplaceItsBiasAndOverlapNothingElse() {
         BufferLayout layout =
                 new BufferLayout(EpShape.builder(64, 4, 2).maxTokens(8).build(), 2);
-        DeviceMemory symmetric = new DeviceMemory(BASE, layout.bytes(), Device.HOST);
-        DeviceMemory own = new DeviceMemory(BASE + (1 << 30), 1 << 20, Device.HOST);
+        DeviceMemory symmetric = DeviceMemory.of(BASE, layout.bytes(), Device.HOST);
+        DeviceMemory own = DeviceMemory.of(BASE + (1 << 30), 1 << 20, Device.HOST);
         Tensor x = Tensor.of(own, DataType.BF16, 8, 64);
         Tensor bias = Tensor.of(own.slice(1 << 16, 1 << 16), DataType.BF16, 8, 64);
         Tensor shifted = Tensor.of(own.slice((1 << 16) + 128, 1 << 15), DataType.BF16, 8, 64);
-        RequestTensors.of(CombineRequest.of(x, HANDLE).bias(bias).out(bias).build())
+        RequestTensors.of(CombineRequest.builder(x, HANDLE).bias(bias).out(bias).build())
                 .checkCombine(symmetric, layout);
         for (CombineRequest.Builder bad : List.of(
-                CombineRequest.of(x, HANDLE).bias(bias).out(shifted),
-                CombineRequest.of(x, HANDLE).out(x),
-                CombineRequest.of(bias, HANDLE).bias(bias).out(bias))) {
+                CombineRequest.builder(x, HANDLE).bias(bias).out(shifted),
+                CombineRequest.builder(x, HANDLE).out(x),
+                CombineRequest.builder(bias, HANDLE).bias(bias).out(bias))) {
             assertThatThrownBy(() -> RequestTensors.of(bad.build()).checkCombine(symmetric, layout))
                     .isInstanceOf(EpArgumentException.class)
                     .hasMessageContaining("out is overlapping");

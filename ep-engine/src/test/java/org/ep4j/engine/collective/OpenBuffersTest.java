@@ -6,11 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.ep4j.Bootstrap;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
-import org.ep4j.EpConfig;
 import org.ep4j.EpPath;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.memory.HostDevice;
@@ -27,19 +25,15 @@ final class OpenBuffersTest {
     private final OpenBuffers<Named> buffers = new OpenBuffers<>(collective(), 0);
 
     private static Collective collective() {
-        List<RankProfile> profiles = List.of(new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of()));
+        List<RankProfile> profiles =
+                List.of(RankProfile.builder(0, "h", Device.HOST).pid(1).build());
         GroupPlan plan = GroupPlan.of(
                 profiles,
                 List.of(EpPath.builder(0, 0, "local", EpPath.Kind.LOCAL).build()));
-        OpenContext context = new OpenContext(
-                plan,
-                profiles,
-                0,
-                List.of(0),
-                Bootstrap.inProcess(1).get(0),
-                new HostDevice(),
-                EpConfig.builder(Map.of(), Map.of()).build(),
-                Duration.ofSeconds(20));
+        OpenContext context = OpenContext.builder(
+                        plan, profiles, Bootstrap.inProcess(1).get(0), new HostDevice())
+                .timeout(Duration.ofSeconds(20))
+                .build();
         return new Collective("wires", context);
     }
 

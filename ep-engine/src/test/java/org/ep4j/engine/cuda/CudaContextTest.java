@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

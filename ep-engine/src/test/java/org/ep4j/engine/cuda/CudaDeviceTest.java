@@ -6,13 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.ByteBuffer;
 import java.util.Random;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -110,7 +110,7 @@ final class CudaDeviceTest {
                     .isInstanceOf(EpStateException.class)
                     .hasMessageContaining("is in memory that is closed (an allocation, 16 bytes on cuda:0");
             // Without its owner only the driver knows.
-            DeviceMemory bare = new DeviceMemory(before.address(), before.byteSize(), before.device());
+            DeviceMemory bare = DeviceMemory.of(before.address(), before.byteSize(), before.device());
             assertThatThrownBy(() -> device.upload(ByteBuffer.allocate(16), bare))
                     .hasMessageContaining("CUDA_ERROR_INVALID_VALUE");
         }
@@ -128,7 +128,7 @@ final class CudaDeviceTest {
     @Test
     void devicesThatDoNotExistAreRefusedWithTheirNumber() {
         EmulatedCuda.require();
-        assertThatThrownBy(() -> new CudaDeviceProvider().open(new Device("cuda", 99)))
+        assertThatThrownBy(() -> new CudaDeviceProvider().open(Device.cuda(99)))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("cuda:99")
                 .hasMessageMatching(".*this process sees [1-9][0-9]* GPUs.*");
@@ -151,10 +151,11 @@ final class CudaDeviceTest {
     @Test
     void factsAreThoseOfTheGpu() {
         try (CudaDevice device = EmulatedCuda.open(0)) {
-            assertThat(device.facts().architecture()).isEqualTo("sm_90");
-            assertThat(device.facts().processors()).isEqualTo(16);
-            assertThat(device.facts().sharedBytes()).isEqualTo(232_448);
-            assertThat(device.facts().bulk()).isTrue();
+            assertThat(device.info().architecture()).isEqualTo("sm_90");
+            assertThat(device.info().multiprocessors()).isEqualTo(16);
+            assertThat(device.info().sharedBytes()).isEqualTo(232_448);
+            assertThat(device.info().warpSize()).isEqualTo(32);
+            assertThat(device.hasBulkCopies()).isTrue();
         }
     }
 }

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 final class CudaDriverTest {
-    private static final Device FIRST = new Device("cuda", 0);
+    private static final Device FIRST = Device.cuda(0);
     private static final Map<String, String> MISSING = Map.of(CudaDriver.VARIABLE, "/nowhere/libcuda.so.1");
 
     @Test

@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpEvent;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.gpu.GpuGraph;
 import org.ep4j.engine.gpu.GpuModule;
-import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.gpu.GpuGraph;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -95,17 +95,17 @@ final class CudaEventTest {
             PinnedMemory arguments = device.allocatePinned(32);
             arguments.memory().putLong(0, arguments.deviceAddress() + 8);
             arguments.memory().putLong(8, address);
-            try (GpuGraph graph = device.capture(stream.handle(), () -> {
+            try (GpuGraph graph = stream.capture(() -> {
                 assertThat(device.isCapturing(stream.handle())).isTrue();
                 for (int i = 0; i < 3; i++) {
                     device.launch(kernel, 1, 32, 0, stream.handle(), arguments.deviceAddress());
                 }
             })) {
-                stream.synchronize();
+                stream.synchronize(Guard.minute());
                 assertThat(Kernels.read(device, counter.memory()).getLong(0)).isZero();
-                graph.launch(stream.handle());
-                graph.launch(stream.handle());
-                stream.synchronize();
+                graph.launch(stream);
+                graph.launch(stream);
+                stream.synchronize(Guard.minute());
                 assertThat(Kernels.read(device, counter.memory()).getLong(0)).isEqualTo(6);
             }
             arguments.close();
@@ -116,12 +116,12 @@ final class CudaEventTest {
     void aFailedCaptureLeavesTheStreamUsable() {
         try (CudaDevice device = EmulatedCuda.open(0);
                 GpuStream stream = device.createStream()) {
-            assertThatThrownBy(() -> device.capture(stream.handle(), () -> {
+            assertThatThrownBy(() -> stream.capture(() -> {
                         throw new IllegalStateException("thrown inside");
                     }))
                     .hasMessage("thrown inside");
             assertThat(device.isCapturing(stream.handle())).isFalse();
-            stream.synchronize();
+            stream.synchronize(Guard.minute());
         }
     }
 
@@ -129,11 +129,10 @@ final class CudaEventTest {
     void memoryMayBeAllocatedWhileAStreamRecords() {
         try (CudaDevice device = EmulatedCuda.open(0);
                 GpuStream stream = device.createStream();
-                GpuGraph graph = device.capture(
-                        stream.handle(),
+                GpuGraph graph = stream.capture(
                         () -> device.allocating(() -> device.allocatePinned(64).close()))) {
-            graph.launch(stream.handle());
-            stream.synchronize();
+            graph.launch(stream);
+            stream.synchronize(Guard.minute());
         }
     }
 }

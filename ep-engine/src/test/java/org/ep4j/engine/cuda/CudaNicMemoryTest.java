@@ -10,10 +10,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.ep4j.engine.gpu.GpuDirect;
 import org.ep4j.engine.gpu.NicMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -42,12 +42,12 @@ final class CudaNicMemoryTest {
         assertThat(facts(3)).contains(CudaNicMemory.facts(false, true, 100, 1));
         assertThat(facts(4)).contains(CudaNicMemory.facts(true, false, 100, 1));
         assertThat(CudaNicMemory.facts(Device.HOST)).isEmpty();
-        assertThat(CudaNicMemory.facts(new Device("hip", 0))).isEmpty();
+        assertThat(CudaNicMemory.facts(Device.hip(0))).isEmpty();
         assertThat(facts(1000)).isEmpty();
     }
 
     private static Optional<GpuDirect> facts(int ordinal) {
-        return CudaNicMemory.facts(new Device("cuda", ordinal));
+        return CudaNicMemory.facts(Device.cuda(ordinal));
     }
 
     @Test

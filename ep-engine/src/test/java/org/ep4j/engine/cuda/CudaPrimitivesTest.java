@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.ByteBuffer;
 import java.util.Random;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.gpu.GpuModule;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;

@@ -45,6 +45,6 @@ public final class EmulatedCuda {
     /** An emulated GPU. */
     public static CudaDevice open(int ordinal) {
         require();
-        return (CudaDevice) new CudaDeviceProvider().open(new Device("cuda", ordinal));
+        return (CudaDevice) new CudaDeviceProvider().open(Device.cuda(ordinal));
     }
 }

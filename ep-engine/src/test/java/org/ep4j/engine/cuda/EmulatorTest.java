@@ -83,6 +83,11 @@ final class EmulatorTest {
     }
 
     @Test
+    void whatADestroyedStreamHasQueuedIsDoneBeforeTheContextEnds() throws IOException, InterruptedException {
+        assertThat(run("destroyed", 0, "")).isEqualTo("allocated\n");
+    }
+
+    @Test
     void staticSharedMemoryIsCountedByKernel() throws IOException, InterruptedException {
         // 232448 bytes are all that a block may have; "copies" has a barrier of 8 bytes.
         assertThat(run("copies", 0, "", "232440")).isEqualTo("out 0 to 6\n");

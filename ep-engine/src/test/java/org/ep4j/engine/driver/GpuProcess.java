@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.ServiceLoader;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
-import org.ep4j.EpDevice;
+import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.testing.Guard;
@@ -62,7 +62,7 @@ public final class GpuProcess {
             return;
         }
         MemoryHandle handle = MemoryHandle.decode(HexFormat.of().parseHex(arguments[2]));
-        try (EpDevice device = provider.open(id);
+        try (EngineDevice device = EngineDevice.of(provider.open(id));
                 SharedMemory memory = GpuSharing.of(device, id.type()).map(handle)) {
             ByteBuffer first = ByteBuffer.allocate(1);
             device.download(memory.memory().slice(0, 1), first);

@@ -42,7 +42,10 @@ final class PeerFactsTest {
     }
 
     private static RankProfile rank(String gpus) {
-        BackendProfile backend = new BackendProfile(true, "", Map.of(PeerFacts.GPUS, gpus));
-        return new RankProfile(0, "h", "h", 1, new Device("cuda", 0), Map.of("nvlink", backend), Map.of());
+        BackendProfile backend = BackendProfile.of(Map.of(PeerFacts.GPUS, gpus), Map.of());
+        return RankProfile.builder(0, "h", Device.cuda(0))
+                .pid(1)
+                .backends(Map.of("nvlink", backend))
+                .build();
     }
 }

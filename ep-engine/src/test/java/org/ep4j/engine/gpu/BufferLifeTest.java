@@ -26,6 +26,8 @@ import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.engine.membership.BufferMembership;
+import org.ep4j.gpu.GpuGraph;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -43,7 +45,7 @@ final class BufferLifeTest {
             ids[i] = i % SHAPE.experts();
         }
         ids[0] = firstId;
-        return DispatchRequest.of(
+        return DispatchRequest.builder(
                 rank.tensor(DataType.BF16, new byte[0], TOKENS, SHAPE.hidden()), rank.ints(ids, TOKENS, SHAPE.topK()));
     }
 
@@ -110,10 +112,8 @@ final class BufferLifeTest {
             both.check(rank -> {
                 if (rank.number() == 0) {
                     DispatchResult lonely = rank.buffer()
-                            .dispatch(request(rank, 0)
-                                    .worstCase()
-                                    .options(OpOptions.DEFAULT.asynchronous())
-                                    .build());
+                            .withOptions(OpOptions.DEFAULT.asynchronous())
+                            .dispatch(request(rank, 0).worstCase().build());
                     assertThatThrownBy(() -> lonely.event().await(Duration.ofMillis(200)))
                             .isInstanceOf(EpTimeoutException.class);
                     rank.buffer().close();
@@ -140,15 +140,18 @@ final class BufferLifeTest {
         return groups.stream().map(CompletableFuture::join).toList();
     }
 
-    private static DispatchRequest zeros(GpuDevice device, long stream) {
+    private static DispatchRequest zeros(EngineGpu device) {
         var x = device.allocate(2L * TOKENS * SHAPE.hidden());
         var ids = device.allocate(4L * TOKENS * SHAPE.topK());
-        return DispatchRequest.of(
+        return DispatchRequest.builder(
                         Tensor.of(x.memory(), DataType.BF16, TOKENS, SHAPE.hidden()),
                         Tensor.of(ids.memory(), DataType.INT32, TOKENS, SHAPE.topK()))
                 .worstCase()
-                .options(OpOptions.DEFAULT.asynchronous().onStream(stream))
                 .build();
+    }
+
+    private static OpOptions later(long stream) {
+        return OpOptions.DEFAULT.asynchronous().onStream(stream);
     }
 
     private static long memory(DispatchResult result) {
@@ -157,25 +160,25 @@ final class BufferLifeTest {
 
     @Test
     void memoryOfAHandleThatAGraphRecordedIsNotUsedAgain() {
-        try (EpGroup group = onOneGpu(1).get(0);
-                EpBuffer buffer = group.createBuffer(SHAPE)) {
-            GpuDevice device = (GpuDevice) group.device();
-            try (GpuStream stream = device.createStream()) {
-                DispatchRequest request = zeros(device, stream.handle());
+        try (EpGroup group = onOneGpu(1).get(0)) {
+            EngineGpu device = (EngineGpu) group.device();
+            try (GpuStream stream = device.createStream();
+                    EpBuffer buffer = group.createBuffer(SHAPE).withOptions(later(stream.handle()))) {
+                DispatchRequest request = zeros(device);
                 DispatchResult before = buffer.dispatch(request);
                 long[] recorded = new long[1];
-                GpuGraph graph = device.capture(stream.handle(), () -> {
+                GpuGraph graph = stream.capture(() -> {
                     DispatchResult result = buffer.dispatch(request);
                     recorded[0] = memory(result);
                     result.handle().close();
                 });
-                graph.launch(stream.handle());
+                graph.launch(stream);
                 before.handle().close();
                 DispatchResult after = buffer.dispatch(request);
                 assertThat(memory(after)).as("closed outside of a graph").isEqualTo(memory(before));
                 assertThat(memory(buffer.dispatch(request))).isNotEqualTo(recorded[0]);
-                graph.launch(stream.handle());
-                stream.synchronize();
+                graph.launch(stream);
+                stream.synchronize(Guard.minute());
                 graph.close();
                 DispatchResult last = buffer.dispatch(request);
                 last.event().await(Guard.minute());
@@ -190,24 +193,24 @@ final class BufferLifeTest {
         List<CompletableFuture<Void>> done = groups.stream()
                 .map(group -> CompletableFuture.runAsync(() -> {
                     EpBuffer buffer = group.createBuffer(SHAPE);
-                    GpuDevice device = (GpuDevice) group.device();
+                    EngineGpu device = (EngineGpu) group.device();
                     for (long stream : new long[] {0, 1}) {
-                        assertThatThrownBy(() -> buffer.dispatch(zeros(device, stream)))
+                        assertThatThrownBy(
+                                        () -> buffer.withOptions(later(stream)).dispatch(zeros(device)))
                                 .isInstanceOf(EpStateException.class)
                                 .hasMessageContaining("is shared by all ranks of this process on ")
                                 .hasMessageContaining(EmulatedGpu.TYPE + ":0");
                     }
                     for (long stream : new long[] {0, 1}) {
-                        DispatchRequest waits = DispatchRequest.of(
-                                        zeros(device, stream).x(),
-                                        zeros(device, stream).topkIds().orElseThrow())
-                                .options(OpOptions.DEFAULT.onStream(stream))
-                                .build();
-                        assertThat(buffer.dispatch(waits).handle().rows())
-                                .isEqualTo(group.rank() == 0 ? 2L * TOKENS : 0);
+                        DispatchResult waited = buffer.withOptions(OpOptions.DEFAULT.onStream(stream))
+                                .dispatch(
+                                        zeros(device).x(),
+                                        zeros(device).topkIds().orElseThrow());
+                        assertThat(waited.handle().rows()).isEqualTo(group.rank() == 0 ? 2L * TOKENS : 0);
                     }
                     try (GpuStream own = device.createStream()) {
-                        DispatchResult result = buffer.dispatch(zeros(device, own.handle()));
+                        DispatchResult result =
+                                buffer.withOptions(later(own.handle())).dispatch(zeros(device));
                         result.event().await(Guard.minute());
                         assertThat(result.handle().rows()).isEqualTo(group.rank() == 0 ? 2L * TOKENS : 0);
                     }

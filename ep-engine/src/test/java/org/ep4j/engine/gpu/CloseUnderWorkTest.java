@@ -13,6 +13,7 @@ import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -24,16 +25,15 @@ final class CloseUnderWorkTest {
     private static final EpShape SHAPE =
             EpShape.builder(64, 4, 2).maxTokens(TOKENS).build();
 
-    private static DispatchRequest request(Rank rank, OpOptions options) {
+    private static DispatchRequest request(Rank rank) {
         int[] ids = new int[TOKENS * SHAPE.topK()];
         for (int i = 0; i < ids.length; i++) {
             ids[i] = i % SHAPE.experts();
         }
-        return DispatchRequest.of(
+        return DispatchRequest.builder(
                         rank.tensor(DataType.BF16, new byte[0], TOKENS, SHAPE.hidden()),
                         rank.ints(ids, TOKENS, SHAPE.topK()))
                 .worstCase()
-                .options(options)
                 .build();
     }
 
@@ -41,14 +41,15 @@ final class CloseUnderWorkTest {
     void keepsMemoryUntilItsKernelsHaveRun() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.onGpu(rank -> {
-                EpBuffer other = rank.group().createBuffer(SHAPE);
-                GpuDevice device = (GpuDevice) rank.group().device();
+                EngineGpu device = (EngineGpu) rank.group().device();
                 try (GpuStream stream = device.createStream()) {
                     OpOptions options = OpOptions.DEFAULT.asynchronous().onStream(stream.handle());
-                    DispatchRequest request = request(rank, options);
+                    EpBuffer buffer = rank.buffer().withOptions(options);
+                    EpBuffer other = rank.group().createBuffer(SHAPE).withOptions(options);
+                    DispatchRequest request = request(rank);
                     if (rank.number() == 0) {
                         DispatchResult before = other.dispatch(request);
-                        DispatchResult behind = rank.buffer().dispatch(request);
+                        DispatchResult behind = buffer.dispatch(request);
                         DeviceMemory memory = rank.buffer().combineInput().memory();
                         rank.buffer().close();
                         rank.group().barrier(Guard.minute());

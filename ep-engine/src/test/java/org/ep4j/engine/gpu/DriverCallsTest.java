@@ -27,6 +27,7 @@ import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.cuda.DriverCalls;
 import org.ep4j.engine.cuda.EmulatedCuda;
+import org.ep4j.gpu.GpuStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -59,30 +60,27 @@ final class DriverCallsTest {
         group = EpGroup.join(
                 Bootstrap.inProcess(1).get(0),
                 EpConfig.builder(Map.of(), Map.of()).set("ep.device", "cuda:0").build());
-        buffer = group.createBuffer(SHAPE);
         stream = device().createStream();
+        buffer = group.createBuffer(SHAPE)
+                .withOptions(OpOptions.DEFAULT.asynchronous().onStream(stream.handle()));
     }
 
     @AfterEach
     void leave() {
         if (group != null) {
-            stream.synchronize();
+            device().synchronize(stream.handle());
             stream.close();
             buffer.close();
             group.close();
         }
     }
 
-    private GpuDevice device() {
-        return (GpuDevice) group.device();
+    private EngineGpu device() {
+        return (EngineGpu) group.device();
     }
 
     private Tensor zeros(DataType type, long... dims) {
-        long bytes = type.bytes();
-        for (long dim : dims) {
-            bytes *= dim;
-        }
-        return Tensor.of(device().allocate(bytes).memory(), type, dims);
+        return device().arena().tensor(type, dims);
     }
 
     /** Every token names two experts. */
@@ -96,15 +94,11 @@ final class DriverCallsTest {
         return tensor;
     }
 
-    private OpOptions options() {
-        return OpOptions.DEFAULT.asynchronous().onStream(stream.handle());
-    }
-
     /** Checks the calls of an operation, and that the ring of events looks once for many. */
     private void check(Supplier<AutoCloseable> operation, String name, String... launches) throws Exception {
         for (int i = 0; i < WARM_UP; i++) {
             operation.get().close();
-            stream.synchronize();
+            device().synchronize(stream.handle());
         }
         List<String> expected = new ArrayList<>(List.of("cuCtxPushCurrent_v2", "cuStreamIsCapturing"));
         expected.addAll(List.of(launches));
@@ -114,7 +108,7 @@ final class DriverCallsTest {
             List<AutoCloseable> handles = new ArrayList<>();
             rounds.add(DriverCalls.during(() -> handles.add(operation.get())));
             handles.get(0).close();
-            stream.synchronize();
+            device().synchronize(stream.handle());
         }
         System.out.println(name + ": " + rounds.get(1).size() + " calls " + rounds.get(1));
         int looks = 0;
@@ -135,20 +129,33 @@ final class DriverCallsTest {
         check(() -> buffer.dispatch(byExpert).handle(), "dispatch by expert", OVERLAPPING, OVERLAPPING, OVERLAPPING);
         DispatchResult result = buffer.dispatch(byToken);
         DispatchHandle handle = result.handle();
-        CombineRequest combine =
-                CombineRequest.of(result.x(), handle).options(options()).build();
+        CombineRequest combine = CombineRequest.builder(result.x(), handle).build();
         check(() -> keep(buffer.combine(combine)), "combine in place", OVERLAPPING);
-        DispatchRequest cached = DispatchRequest.cached(byToken.x(), handle)
-                .worstCase()
-                .options(options())
-                .build();
+        DispatchRequest cached =
+                DispatchRequest.builder(byToken.x(), handle).worstCase().build();
         check(() -> keep(buffer.dispatch(cached)), "cached dispatch", OVERLAPPING, OVERLAPPING);
     }
 
+    @Test
+    void theEventOfAnOperationThatAStreamWaitsForIsUsedAgain() {
+        DispatchRequest request = dispatch().build();
+        Runnable round = () -> {
+            DispatchResult result = buffer.dispatch(request);
+            stream.waitFor(result.event());
+            result.handle().close();
+            device().synchronize(stream.handle());
+        };
+        for (int i = 0; i < WARM_UP; i++) {
+            round.run();
+        }
+        for (int i = 0; i < 2 * EventRing.LOOK_EVERY; i++) {
+            assertThat(DriverCalls.during(round)).doesNotContain("cuEventCreate");
+        }
+    }
+
     private DispatchRequest.Builder dispatch() {
-        return DispatchRequest.of(zeros(DataType.BF16, TOKENS, SHAPE.hidden()), ids())
-                .worstCase()
-                .options(options());
+        return DispatchRequest.builder(zeros(DataType.BF16, TOKENS, SHAPE.hidden()), ids())
+                .worstCase();
     }
 
     private static AutoCloseable keep(Object result) {
@@ -157,17 +164,15 @@ final class DriverCallsTest {
 
     @Test
     void lowLatency() throws Exception {
-        LowLatencyDispatchRequest request = LowLatencyDispatchRequest.of(
+        LowLatencyDispatchRequest request = LowLatencyDispatchRequest.builder(
                         zeros(DataType.BF16, TOKENS, SHAPE.hidden()), ids())
                 .topkWeights(zeros(DataType.FP32, TOKENS, SHAPE.topK()))
-                .options(options())
                 .build();
-        check(() -> buffer.dispatch(request).handle(), "low-latency dispatch", OVERLAPPING, OVERLAPPING);
-        LowLatencyDispatchResult result = buffer.dispatch(request);
-        Tensor x = zeros(DataType.BF16, SHAPE.experts(), SHAPE.lowLatencyRows(1), SHAPE.hidden());
-        LowLatencyCombineRequest combine = LowLatencyCombineRequest.of(x, result.handle())
-                .options(options())
-                .build();
-        check(() -> keep(buffer.combine(combine)), "low-latency combine", OVERLAPPING, OVERLAPPING);
+        check(() -> buffer.lowLatencyDispatch(request).handle(), "low-latency dispatch", OVERLAPPING, OVERLAPPING);
+        LowLatencyDispatchResult result = buffer.lowLatencyDispatch(request);
+        Tensor x = zeros(DataType.BF16, SHAPE.experts(), buffer.maxLowLatencyRows(), SHAPE.hidden());
+        LowLatencyCombineRequest combine =
+                LowLatencyCombineRequest.builder(x, result.handle()).build();
+        check(() -> keep(buffer.lowLatencyCombine(combine)), "low-latency combine", OVERLAPPING, OVERLAPPING);
     }
 }

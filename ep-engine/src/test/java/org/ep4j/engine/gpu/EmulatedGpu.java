@@ -22,7 +22,7 @@ final class EmulatedGpu {
         }
     }
 
-    static GpuDevice open(int ordinal) {
+    static EngineGpu open(int ordinal) {
         return TYPE.equals("hip") ? EmulatedHip.open(ordinal) : EmulatedCuda.open(ordinal);
     }
 

@@ -9,11 +9,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpShape;
 import org.ep4j.engine.cuda.CudaDevice;
 import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.cuda.FifoKernels;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.proxy.ArrivalPump;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
@@ -48,7 +48,7 @@ final class FifoKernelTest {
         EpShape shape = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         module = device.load(
                 "fifo",
-                KernelSource.of(shape, 3, device.facts().sharedBytes())
+                KernelSource.of(shape, 3, device.info().sharedBytes())
                         + KernelSource.proxies()
                         + FifoKernels.OF_THE_ENGINE);
         launcher = new Launcher(device, module, List.of("fifo_test"));

@@ -17,9 +17,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
 import org.ep4j.DataType;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
@@ -29,7 +29,10 @@ import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.TensorArena;
 import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.memory.DeviceArena;
+import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.testing.Guard;
 
 /**
@@ -68,7 +71,7 @@ final class GpuAgainstHost implements AutoCloseable {
         try (var device = EmulatedGpu.open(0)) {
             device.load(
                             "ep4j kernels",
-                            KernelSource.of(shape, ranks, device.facts().sharedBytes()))
+                            KernelSource.of(shape, ranks, device.info().sharedBytes()))
                     .close();
         }
         host = join(shape, ranks, "host:0", Map.of());
@@ -171,12 +174,19 @@ final class GpuAgainstHost implements AutoCloseable {
         private final EpGroup group;
         private final EpBuffer buffer;
         private final Map<String, String> kept = new LinkedHashMap<>();
-        private final List<DeviceAllocation> allocations = new ArrayList<>();
+        private TensorArena arena;
 
         private Rank(Bootstrap bootstrap, EpGroup group, EpBuffer buffer) {
             this.bootstrap = bootstrap;
             this.group = group;
             this.buffer = buffer;
+            this.arena = newArena();
+        }
+
+        /** To free its memory waits for kernels: a scenario may leave operations that nobody awaits. */
+        private TensorArena newArena() {
+            EngineDevice device = EngineDevice.of(group.device());
+            return new DeviceArena(device, device::allocate);
         }
 
         int number() {
@@ -193,17 +203,7 @@ final class GpuAgainstHost implements AutoCloseable {
 
         /** New memory on this rank's device, until the scenario ends; {@code values} may be shorter. */
         Tensor tensor(DataType type, byte[] values, long... dims) {
-            List<Long> shape = new ArrayList<>();
-            for (long dim : dims) {
-                shape.add(dim);
-            }
-            long bytes = Tensor.bytes(type, shape);
-            DeviceAllocation allocation = group.device().allocate(Math.max(256, bytes));
-            allocations.add(allocation);
-            ByteBuffer copy =
-                    ByteBuffer.allocateDirect(values.length).put(values).flip();
-            group.device().upload(copy, allocation.memory());
-            return Tensor.of(allocation.memory().slice(0, bytes), type, dims);
+            return fill(arena.tensor(type, dims), values);
         }
 
         Tensor ints(int[] values, long... dims) {
@@ -260,7 +260,7 @@ final class GpuAgainstHost implements AutoCloseable {
 
         /** Keeps shape, type and all bytes. */
         void keep(String name, Tensor tensor) {
-            keep(name, tensor.type() + tensor.shape().toString() + " " + text(tensor, read(tensor)));
+            keep(name, tensor.type() + shape(tensor) + " " + text(tensor, read(tensor)));
         }
 
         /** As {@link #keep(String, Tensor)}, without the rows that say nothing. */
@@ -272,7 +272,14 @@ final class GpuAgainstHost implements AutoCloseable {
                     java.util.Arrays.fill(bytes, i * row, (i + 1) * row, (byte) 0);
                 }
             }
-            keep(name, tensor.type() + tensor.shape().toString() + " " + text(tensor, bytes));
+            keep(name, tensor.type() + shape(tensor) + " " + text(tensor, bytes));
+        }
+
+        private static String shape(Tensor tensor) {
+            return IntStream.range(0, tensor.dimensions())
+                    .mapToObj(tensor::dim)
+                    .toList()
+                    .toString();
         }
 
         private static String text(Tensor tensor, byte[] bytes) {
@@ -288,7 +295,7 @@ final class GpuAgainstHost implements AutoCloseable {
                 return java.util.Arrays.toString(values);
             }
             // One line of a short sum a row, so that differences can be read.
-            int rows = tensor.shape().isEmpty() ? 1 : (int) tensor.dim(0);
+            int rows = tensor.dimensions() == 0 ? 1 : (int) tensor.dim(0);
             int row = rows == 0 ? 0 : bytes.length / rows;
             List<String> lines = new ArrayList<>();
             for (int i = 0; i < rows; i++) {
@@ -318,7 +325,7 @@ final class GpuAgainstHost implements AutoCloseable {
             keep(name + ".rowsPerSource", result.rowsPerSource());
             keep(name + ".rowsPerExpert", result.rowsPerExpert());
             keep(name + ".expertOffsets", result.expertOffsets());
-            keep(name + ".tokensPerExpert", java.util.Arrays.toString(result.tokensPerExpert()));
+            keep(name + ".hostRowsPerExpert", java.util.Arrays.toString(result.hostRowsPerExpert()));
             keep(
                     name + ".handle",
                     result.handle().rows() + " " + result.handle().tokens() + " "
@@ -341,8 +348,8 @@ final class GpuAgainstHost implements AutoCloseable {
         }
 
         private void free() {
-            allocations.forEach(DeviceAllocation::close);
-            allocations.clear();
+            arena.close();
+            arena = newArena();
         }
     }
 }

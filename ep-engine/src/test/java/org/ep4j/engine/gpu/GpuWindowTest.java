@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.BiPredicate;
@@ -68,7 +67,10 @@ class GpuWindowTest {
         List<RankProfile> profiles = new ArrayList<>();
         List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < ranks; from++) {
-            profiles.add(new RankProfile(from, "host-id", "host", 1, Device.HOST, Map.of(), Map.of()));
+            profiles.add(RankProfile.builder(from, "host-id", Device.HOST)
+                    .hostName("host")
+                    .pid(1)
+                    .build());
             for (int to = 0; to < ranks; to++) {
                 boolean mapped = maps.test(from, to);
                 EpPath.Kind kind =

@@ -28,7 +28,10 @@ import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
+import org.ep4j.Recovery;
 import org.ep4j.Tensor;
+import org.ep4j.gpu.GpuGraph;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -47,8 +50,9 @@ final class GraphReplayTest {
     /** A rank on an emulated GPU of its own. */
     private static final class Rank {
         private final EpGroup group;
+        private final OpOptions options;
         private final EpBuffer buffer;
-        private final GpuDevice device;
+        private final EngineGpu device;
         private final GpuStream stream;
         private final Tensor ids;
         private final DispatchRequest request;
@@ -59,25 +63,22 @@ final class GraphReplayTest {
                     EpConfig.builder(Map.of(), Map.of())
                             .set("ep.device", EmulatedGpu.TYPE + ":" + number)
                             .build());
-            buffer = group.createBuffer(SHAPE);
-            device = (GpuDevice) group.device();
+            device = (EngineGpu) group.device();
             stream = device.createStream();
+            options = OpOptions.DEFAULT.asynchronous().onStream(stream.handle()).timeout(DEADLINE);
+            buffer = group.createBuffer(SHAPE).withOptions(options);
             ids = tensor(DataType.INT32, TOKENS, SHAPE.topK());
             nameExperts(0);
             request = request();
         }
 
         private Tensor tensor(DataType type, long... dims) {
-            return Tensor.of(device.allocate(type.bytes() * dims[0] * dims[1]).memory(), type, dims);
+            return device.arena().tensor(type, dims);
         }
 
         private DispatchRequest request() {
-            return DispatchRequest.of(tensor(DataType.BF16, TOKENS, SHAPE.hidden()), ids)
+            return DispatchRequest.builder(tensor(DataType.BF16, TOKENS, SHAPE.hidden()), ids)
                     .worstCase()
-                    .options(OpOptions.DEFAULT
-                            .asynchronous()
-                            .onStream(stream.handle())
-                            .timeout(DEADLINE))
                     .build();
         }
 
@@ -91,7 +92,7 @@ final class GraphReplayTest {
         }
 
         private GpuGraph record(int dispatches) {
-            return device.capture(stream.handle(), () -> {
+            return stream.capture(() -> {
                 for (int i = 0; i < dispatches; i++) {
                     buffer.dispatch(request).handle().close();
                 }
@@ -99,7 +100,8 @@ final class GraphReplayTest {
         }
 
         private EpEvent replay(GpuGraph graph) {
-            return graph.launch(stream.handle());
+            graph.launch(stream);
+            return graph.lastLaunch();
         }
 
         /** Lets time pass until the replay ends at the deadline of what it waits for. No other kernel waits meanwhile. */
@@ -178,7 +180,7 @@ final class GraphReplayTest {
                 good.await(LONG);
                 rank.meet();
                 // Two replays of two operations, and one operation that is not recorded.
-                assertThat(rank.buffer.recover(LONG).completed()).isEqualTo(Map.of(0, 5L, 1, 5L));
+                assertThat(rank.buffer.recover(LONG)).isEqualTo(Recovery.of(Set.of(), Map.of(0, 5L, 1, 5L)));
                 rank.replayAgain();
                 rank.buffer.dispatch(rank.request).event().await(LONG);
             }
@@ -291,8 +293,8 @@ final class GraphReplayTest {
     @Test
     void aGraphOfTwoBuffersTellsTheFailuresOfBoth() {
         onRanks(1, rank -> {
-            EpBuffer other = rank.group.createBuffer(SHAPE);
-            try (GpuGraph graph = rank.device.capture(rank.stream.handle(), () -> {
+            EpBuffer other = rank.group.createBuffer(SHAPE).withOptions(rank.options);
+            try (GpuGraph graph = rank.stream.capture(() -> {
                 rank.buffer.dispatch(rank.request);
                 other.dispatch(rank.request);
             })) {
@@ -310,7 +312,7 @@ final class GraphReplayTest {
     void handlesAreGivenBackWhenTheGraphIsClosed() {
         onRanks(1, rank -> {
             Set<Long> recorded = new HashSet<>();
-            GpuGraph graph = rank.device.capture(rank.stream.handle(), () -> {
+            GpuGraph graph = rank.stream.capture(() -> {
                 DispatchResult result = rank.buffer.dispatch(rank.request);
                 recorded.add(memory(result));
                 result.handle().close();
@@ -344,7 +346,7 @@ final class GraphReplayTest {
     void aGraphWithOperationsCannotBeRecordedIntoAnother() {
         onRanks(1, rank -> {
             try (GpuGraph graph = rank.record(1)) {
-                assertThatThrownBy(() -> rank.device.capture(rank.stream.handle(), () -> rank.replay(graph)))
+                assertThatThrownBy(() -> rank.stream.capture(() -> rank.replay(graph)))
                         .isInstanceOf(EpStateException.class)
                         .hasMessageContaining("call these operations during the capture");
                 rank.replay(graph).await(LONG);

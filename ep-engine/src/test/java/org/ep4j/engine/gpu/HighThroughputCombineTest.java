@@ -111,7 +111,7 @@ final class HighThroughputCombineTest {
         boolean byExpert = dispatched.handle().layout() == RowLayout.BY_EXPERT;
         int tokens = dispatched.handle().tokens();
         long rows = dispatched.handle().rows();
-        CombineRequest.Builder request = CombineRequest.of(
+        CombineRequest.Builder request = CombineRequest.builder(
                         input(rank, random, choice, dispatched, exact), dispatched.handle())
                 .precision(choice.precision());
         if (choice.weights()) {
@@ -138,7 +138,7 @@ final class HighThroughputCombineTest {
     private static DispatchResult dispatch(Rank rank, Random random, boolean byExpert, boolean exact, int alignment) {
         EpShape shape = rank.buffer().shape();
         int tokens = random.nextInt(4) == 0 ? 0 : random.nextInt(shape.maxTokens() + 1);
-        DispatchRequest.Builder request = DispatchRequest.of(
+        DispatchRequest.Builder request = DispatchRequest.builder(
                         rank.tensor(
                                 DataType.BF16, values(random, (long) tokens * shape.hidden()), tokens, shape.hidden()),
                         rank.ints(HighThroughputDispatchTest.ids(random, tokens, shape), tokens, shape.topK()))
@@ -202,20 +202,20 @@ final class HighThroughputCombineTest {
             rank.keepFailure(
                     "rows",
                     () -> rank.buffer()
-                            .combine(CombineRequest.of(
+                            .combine(CombineRequest.builder(
                                             rank.tensor(DataType.BF16, new byte[0], Math.max(0, rows - 1), hidden),
                                             byRank.handle())
                                     .build()));
             rank.keepFailure(
                     "bias",
                     () -> rank.buffer()
-                            .combine(CombineRequest.of(x, byRank.handle())
+                            .combine(CombineRequest.builder(x, byRank.handle())
                                     .bias(rank.tensor(DataType.BF16, new byte[0], 1000, hidden))
                                     .build()));
             rank.keepFailure(
                     "out",
                     () -> rank.buffer()
-                            .combine(CombineRequest.of(x, byRank.handle())
+                            .combine(CombineRequest.builder(x, byRank.handle())
                                     .out(rank.tensor(
                                             DataType.FP32,
                                             new byte[0],
@@ -225,14 +225,14 @@ final class HighThroughputCombineTest {
             rank.keepFailure(
                     "weights",
                     () -> rank.buffer()
-                            .combine(CombineRequest.of(x, byRank.handle())
+                            .combine(CombineRequest.builder(x, byRank.handle())
                                     .weights(rank.tensor(DataType.FP32, new byte[0], rows, shape.topK() + 1))
                                     .build()));
             DispatchResult byExpert = dispatch(rank, random, true, true, 1);
             rank.keepFailure(
                     "place",
                     () -> rank.buffer()
-                            .combine(CombineRequest.of(rank.buffer().combineInput(), byExpert.handle())
+                            .combine(CombineRequest.builder(rank.buffer().combineInput(), byExpert.handle())
                                     .build()));
         });
     }

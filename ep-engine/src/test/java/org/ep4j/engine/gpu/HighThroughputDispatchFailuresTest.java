@@ -12,6 +12,7 @@ import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpBuffer;
 import org.ep4j.EpOverflowException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
@@ -43,7 +44,7 @@ final class HighThroughputDispatchFailuresTest {
     }
 
     private static DispatchRequest.Builder request(Rank rank, int tokens, long seed) {
-        return DispatchRequest.of(x(rank, tokens, seed), rank.ints(ids(rank, tokens, seed), tokens, SHAPE.topK()));
+        return DispatchRequest.builder(x(rank, tokens, seed), rank.ints(ids(rank, tokens, seed), tokens, SHAPE.topK()));
     }
 
     private static DispatchResult keepDispatch(Rank rank, String name, DispatchRequest request) {
@@ -68,7 +69,7 @@ final class HighThroughputDispatchFailuresTest {
                         rank.keepFailure(
                                 "bad " + bad,
                                 () -> rank.buffer()
-                                        .dispatch(DispatchRequest.of(x(rank, tokens, 1), list)
+                                        .dispatch(DispatchRequest.builder(x(rank, tokens, 1), list)
                                                 .build()));
                     }
                 }
@@ -79,7 +80,7 @@ final class HighThroughputDispatchFailuresTest {
                     rank.keepFailure(
                             "bad last",
                             () -> rank.buffer()
-                                    .dispatch(DispatchRequest.of(x(rank, tokens, 1), list)
+                                    .dispatch(DispatchRequest.builder(x(rank, tokens, 1), list)
                                             .build()));
                 }
                 keepDispatch(rank, "after", request(rank, tokens, 2).build());
@@ -90,7 +91,7 @@ final class HighThroughputDispatchFailuresTest {
     @Test
     void tooManyRowsAreFoundOnAllRanksAndNothingIsSent() {
         EpShape small =
-                EpShape.builder(64, 9, 4).maxTokens(600).maxReceivedTokens(700).build();
+                EpShape.builder(64, 9, 4).maxTokens(600).maxReceivedRows(700).build();
         try (GpuAgainstHost both = new GpuAgainstHost(small, 3)) {
             both.check(rank -> {
                 DispatchResult before =
@@ -102,7 +103,8 @@ final class HighThroughputDispatchFailuresTest {
                 keepDispatch(
                         rank,
                         "cached",
-                        DispatchRequest.cached(x(rank, 100, 4), before.handle()).build());
+                        DispatchRequest.builder(x(rank, 100, 4), before.handle())
+                                .build());
             });
         }
     }
@@ -155,7 +157,7 @@ final class HighThroughputDispatchFailuresTest {
                     keepDispatch(
                             rank,
                             list.type().toString(),
-                            DispatchRequest.of(x(rank, 300, 1), list).build());
+                            DispatchRequest.builder(x(rank, 300, 1), list).build());
                 }
             });
         }
@@ -207,9 +209,9 @@ final class HighThroughputDispatchFailuresTest {
                 .ints((long) tokens * shape.topK(), -1, shape.experts())
                 .toArray();
         DispatchRequest request = (handle == null
-                        ? DispatchRequest.of(x, rank.ints(ids, tokens, shape.topK()))
+                        ? DispatchRequest.builder(x, rank.ints(ids, tokens, shape.topK()))
                                 .layout(layout)
-                        : DispatchRequest.cached(x, handle))
+                        : DispatchRequest.builder(x, handle))
                 .scales(rank.tensor(DataType.FP32, scales, tokens, shape.scales()))
                 .topkWeights(rank.tensor(DataType.FP32, weights, tokens, shape.topK()))
                 .zeroPadding()
@@ -222,13 +224,12 @@ final class HighThroughputDispatchFailuresTest {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
                 OpOptions later = OpOptions.DEFAULT.asynchronous();
-                DispatchResult first = rank.buffer()
-                        .dispatch(request(rank, 300, 1).options(later).build());
-                DispatchRequest again = DispatchRequest.cached(x(rank, 300, 2), first.handle())
+                EpBuffer buffer = rank.buffer().withOptions(later);
+                DispatchResult first = buffer.dispatch(request(rank, 300, 1).build());
+                DispatchRequest again = DispatchRequest.builder(x(rank, 300, 2), first.handle())
                         .worstCase()
-                        .options(later)
                         .build();
-                DispatchResult second = rank.buffer().dispatch(again);
+                DispatchResult second = buffer.dispatch(again);
                 rank.keep("second", second, again);
                 rank.keepFailure("first", () -> first.x());
                 rank.keep("rows", first.handle().rows());
@@ -242,20 +243,17 @@ final class HighThroughputDispatchFailuresTest {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
             both.check(rank -> {
                 OpOptions later = OpOptions.DEFAULT.asynchronous();
-                DispatchResult failed = rank.buffer()
-                        .dispatch(DispatchRequest.of(x(rank, 1, 1), rank.ints(new int[] {1, 2, 3, 99}, 1, 4))
-                                .options(later)
-                                .build());
+                EpBuffer buffer = rank.buffer().withOptions(later);
+                DispatchResult failed = buffer.dispatch(x(rank, 1, 1), rank.ints(new int[] {1, 2, 3, 99}, 1, 4));
                 if (rank.group().device().id().type().equals("host")) {
                     return;
                 }
-                var behind = DispatchRequest.cached(x(rank, 1, 1), failed.handle())
-                        .options(later)
-                        .build();
+                var behind =
+                        DispatchRequest.builder(x(rank, 1, 1), failed.handle()).build();
                 // The cause is thrown by a call that is queued after it was seen, or else by the last event.
                 assertThat(failure(() -> {
-                            rank.buffer().dispatch(behind);
-                            rank.buffer().dispatch(behind).event().await(Guard.minute());
+                            buffer.dispatch(behind);
+                            buffer.dispatch(behind).event().await(Guard.minute());
                         }))
                         .isInstanceOfAny(EpArgumentException.class, EpStateException.class);
                 rank.buffer().dispatch(request(rank, 10, 1).build());
@@ -272,13 +270,10 @@ final class HighThroughputDispatchFailuresTest {
                     return;
                 }
                 OpOptions later = OpOptions.DEFAULT.asynchronous();
-                DispatchResult refused = rank.buffer()
-                        .dispatch(DispatchRequest.of(x(rank, 1, 1), rank.ints(new int[] {1, 2, 3, 99}, 1, 4))
-                                .options(later)
-                                .build());
+                EpBuffer buffer = rank.buffer().withOptions(later);
+                DispatchResult refused = buffer.dispatch(x(rank, 1, 1), rank.ints(new int[] {1, 2, 3, 99}, 1, 4));
                 Guard.until("the refused dispatch ends", () -> refused.event().isDone());
-                assertThat(failure(() -> rank.buffer()
-                                .dispatch(request(rank, 10, 1).options(later).build())))
+                assertThat(failure(() -> buffer.dispatch(request(rank, 10, 1).build())))
                         .isInstanceOf(EpArgumentException.class)
                         .hasMessageContaining("topkIds[0][3]");
                 // Once is enough; the event still has it.
@@ -299,11 +294,10 @@ final class HighThroughputDispatchFailuresTest {
                 }
                 Duration deadline = Duration.ofHours(1);
                 OpOptions later = OpOptions.DEFAULT.asynchronous().timeout(deadline);
-                DispatchResult alone = rank.buffer()
-                        .dispatch(request(rank, 20, 1).options(later).build());
+                EpBuffer buffer = rank.buffer().withOptions(later);
+                DispatchResult alone = buffer.dispatch(request(rank, 20, 1).build());
                 expire(alone, deadline);
-                assertThat(failure(() -> rank.buffer()
-                                .dispatch(request(rank, 20, 2).options(later).build())))
+                assertThat(failure(() -> buffer.dispatch(request(rank, 20, 2).build())))
                         .isInstanceOf(EpTimeoutException.class);
             });
         }
@@ -327,14 +321,15 @@ final class HighThroughputDispatchFailuresTest {
                 Duration deadline = Duration.ofHours(1);
                 OpOptions later = OpOptions.DEFAULT.asynchronous().timeout(deadline);
                 // An upload would wait for the first of them.
-                DispatchRequest first = request(rank, 20, 3).options(later).build();
-                DispatchRequest second = request(rank, 20, 4).options(later).build();
-                DispatchResult alone = rank.buffer().dispatch(first);
-                DispatchResult behind = rank.buffer().dispatch(second);
+                DispatchRequest first = request(rank, 20, 3).build();
+                DispatchRequest second = request(rank, 20, 4).build();
+                EpBuffer buffer = rank.buffer().withOptions(later);
+                DispatchResult alone = buffer.dispatch(first);
+                DispatchResult behind = buffer.dispatch(second);
                 expire(alone, deadline);
                 assertThat(failure(() -> alone.event().await(Guard.minute()))).isInstanceOf(EpTimeoutException.class);
                 assertThat(failure(() -> rank.buffer()
-                                .dispatch(DispatchRequest.cached(x(rank, 20, 4), behind.handle())
+                                .dispatch(DispatchRequest.builder(x(rank, 20, 4), behind.handle())
                                         .build())))
                         .isInstanceOf(EpStateException.class)
                         .hasMessageContaining("dispatch again");
@@ -363,9 +358,9 @@ final class HighThroughputDispatchFailuresTest {
                                 .timeout(Duration.ofMillis(300))
                                 .asynchronous();
                         assertThat(failure(() -> rank.buffer()
+                                        .withOptions(brief)
                                         .dispatch(request(rank, 600, 1)
                                                 .worstCase()
-                                                .options(brief)
                                                 .build())
                                         .event()
                                         .await(Guard.minute())))
@@ -397,15 +392,13 @@ final class HighThroughputDispatchFailuresTest {
                     return;
                 }
                 OpOptions later = OpOptions.DEFAULT.asynchronous();
-                DispatchResult failed = rank.buffer()
-                        .dispatch(DispatchRequest.of(x(rank, 1, 1), rank.ints(new int[] {1, 2, 3, 99}, 1, 4))
-                                .options(later)
-                                .build());
+                EpBuffer buffer = rank.buffer().withOptions(later);
+                DispatchResult failed = buffer.dispatch(x(rank, 1, 1), rank.ints(new int[] {1, 2, 3, 99}, 1, 4));
                 assertThat(failure(() -> failed.event().await(Guard.minute())))
                         .isInstanceOf(EpArgumentException.class)
                         .hasMessageContaining("topkIds[0][3]");
                 assertThat(failure(() -> rank.buffer()
-                                .dispatch(DispatchRequest.cached(x(rank, 1, 1), failed.handle())
+                                .dispatch(DispatchRequest.builder(x(rank, 1, 1), failed.handle())
                                         .build())))
                         .isInstanceOf(EpStateException.class)
                         .hasMessageContaining("dispatch again");

@@ -16,7 +16,6 @@ import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.cuda.SkipWithoutEmulator;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
-import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -118,21 +117,13 @@ final class HighThroughputDispatchTest {
     }
 
     private static long worstRows(Rank rank, DispatchRequest request) {
-        EpShape shape = rank.buffer().shape();
-        int ranks = rank.group().size();
-        return request.layout() == RowLayout.BY_EXPERT
-                ? LocalLayout.expandedCapacity(
-                        shape,
-                        ranks,
-                        rank.buffer().placement().localExperts(rank.number()),
-                        EpShape.MAX_EXPERT_ALIGNMENT)
-                : shape.receiveCapacity(ranks);
+        return rank.buffer().maxRows(request.layout(), EpShape.MAX_EXPERT_ALIGNMENT);
     }
 
     private static Tensor rows(Rank rank, Random random, Choice choice, int tokens) {
         int hidden = rank.buffer().shape().hidden();
         DataType type = choice.fp8() ? DataType.FP8_E4M3 : DataType.BF16;
-        return rank.tensor(type, bytes(random, 1L * tokens * hidden * type.bytes()), tokens, hidden);
+        return rank.tensor(type, bytes(random, type.bytes(1L * tokens * hidden)), tokens, hidden);
     }
 
     private static Tensor idTensor(Rank rank, int[] ids, boolean wide) {
@@ -162,7 +153,7 @@ final class HighThroughputDispatchTest {
                             random,
                             choice,
                             handle.tokens(),
-                            DispatchRequest.cached(rows(rank, random, choice, handle.tokens()), handle));
+                            DispatchRequest.builder(rows(rank, random, choice, handle.tokens()), handle));
                 } else {
                     int tokens = random.nextInt(4) == 0 ? 0 : random.nextInt(shape.maxTokens() + 1);
                     request = finish(
@@ -170,7 +161,7 @@ final class HighThroughputDispatchTest {
                             random,
                             choice,
                             tokens,
-                            DispatchRequest.of(
+                            DispatchRequest.builder(
                                             rows(rank, random, choice, tokens),
                                             idTensor(rank, ids(random, tokens, shape), choice.wide()))
                                     .layout(choice.byExpert() ? RowLayout.BY_EXPERT : RowLayout.BY_RANK));

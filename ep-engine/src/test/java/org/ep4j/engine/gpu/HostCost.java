@@ -21,6 +21,7 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.gpu.GpuStream;
 
 /**
  * What an asynchronous operation takes of the host, in time and in memory of the heap: one rank and few tokens, so that the
@@ -37,12 +38,12 @@ public final class HostCost {
             .maxLowLatencyTokens(TOKENS)
             .build();
 
-    private final GpuDevice device;
+    private final EngineGpu device;
     private final GpuStream stream;
     private final int batches;
     private boolean counts;
 
-    private HostCost(GpuDevice device, GpuStream stream, int batches) {
+    private HostCost(EngineGpu device, GpuStream stream, int batches) {
         this.device = device;
         this.stream = stream;
         this.batches = batches;
@@ -58,9 +59,10 @@ public final class HostCost {
         EpConfig config =
                 EpConfig.builder(Map.of(), Map.of()).set("ep.device", "cuda:0").build();
         try (EpGroup group = EpGroup.join(Bootstrap.inProcess(1).get(0), config);
-                EpBuffer buffer = group.createBuffer(SHAPE);
-                GpuStream stream = ((GpuDevice) group.device()).createStream()) {
-            HostCost cost = new HostCost((GpuDevice) group.device(), stream, batches);
+                GpuStream stream = ((EngineGpu) group.device()).createStream();
+                EpBuffer buffer = group.createBuffer(SHAPE)
+                        .withOptions(OpOptions.DEFAULT.asynchronous().onStream(stream.handle()))) {
+            HostCost cost = new HostCost((EngineGpu) group.device(), stream, batches);
             // What is compiled with only the first operation known is compiled again with the next: those of the first
             // pass do not count.
             for (int pass = 0; pass < 2; pass++) {
@@ -73,45 +75,37 @@ public final class HostCost {
 
     private void highThroughput(EpBuffer buffer) {
         Tensor x = tensor(DataType.BF16, TOKENS, SHAPE.hidden());
-        DispatchRequest request =
-                DispatchRequest.of(x, ids()).worstCase().options(options()).build();
-        DispatchRequest byExpert = DispatchRequest.of(x, ids())
+        DispatchRequest request = DispatchRequest.builder(x, ids()).worstCase().build();
+        DispatchRequest byExpert = DispatchRequest.builder(x, ids())
                 .layout(RowLayout.BY_EXPERT)
                 .worstCase()
-                .options(options())
                 .build();
         measure("dispatch", () -> buffer.dispatch(request).handle().close());
         measure("dispatch by expert", () -> buffer.dispatch(byExpert).handle().close());
         DispatchResult result = buffer.dispatch(request);
-        CombineRequest combine = CombineRequest.of(result.x(), result.handle())
-                .options(options())
-                .build();
+        CombineRequest combine =
+                CombineRequest.builder(result.x(), result.handle()).build();
         measure("combine", () -> buffer.combine(combine));
     }
 
     private void lowLatency(EpBuffer buffer) {
-        LowLatencyDispatchRequest request = LowLatencyDispatchRequest.of(
+        LowLatencyDispatchRequest request = LowLatencyDispatchRequest.builder(
                         tensor(DataType.BF16, TOKENS, SHAPE.hidden()), ids())
                 .topkWeights(tensor(DataType.FP32, TOKENS, SHAPE.topK()))
-                .options(options())
                 .build();
-        measure("low-latency dispatch", () -> buffer.dispatch(request).handle().close());
-        LowLatencyDispatchResult result = buffer.dispatch(request);
-        LowLatencyCombineRequest combine = LowLatencyCombineRequest.of(
-                        tensor(DataType.BF16, SHAPE.experts(), SHAPE.lowLatencyRows(1), SHAPE.hidden()),
+        measure(
+                "low-latency dispatch",
+                () -> buffer.lowLatencyDispatch(request).handle().close());
+        LowLatencyDispatchResult result = buffer.lowLatencyDispatch(request);
+        LowLatencyCombineRequest combine = LowLatencyCombineRequest.builder(
+                        tensor(DataType.BF16, SHAPE.experts(), buffer.maxLowLatencyRows(), SHAPE.hidden()),
                         result.handle())
-                .options(options())
                 .build();
-        measure("low-latency combine", () -> buffer.combine(combine));
-    }
-
-    private OpOptions options() {
-        return OpOptions.DEFAULT.asynchronous().onStream(stream.handle());
+        measure("low-latency combine", () -> buffer.lowLatencyCombine(combine));
     }
 
     private Tensor tensor(DataType type, long... dims) {
-        long bytes = Arrays.stream(dims).reduce(type.bytes(), (a, b) -> a * b);
-        return Tensor.of(device.allocate(bytes).memory(), type, dims);
+        return device.arena().tensor(type, dims);
     }
 
     private Tensor ids() {
@@ -140,7 +134,7 @@ public final class HostCost {
                 micros[b] = (end - start) / 1e3 / BATCH;
                 bytes += memory.getCurrentThreadAllocatedBytes() - before;
             }
-            stream.synchronize();
+            device.synchronize(stream.handle());
         }
         Arrays.sort(micros);
         if (!counts) {

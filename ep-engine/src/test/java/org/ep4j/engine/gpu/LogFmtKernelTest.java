@@ -7,9 +7,9 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpShape;
 import org.ep4j.engine.cuda.SkipWithoutEmulator;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.numeric.LogFmt;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Property;
@@ -59,7 +59,7 @@ final class LogFmtKernelTest {
             }
             """;
 
-    private static @Nullable GpuDevice device;
+    private static @Nullable EngineGpu device;
     private static @Nullable GpuModule module;
     private static @Nullable Launcher launcher;
 
@@ -68,7 +68,7 @@ final class LogFmtKernelTest {
         device = EmulatedGpu.open(0);
         EpShape shape = EpShape.builder(HIDDEN, 4, 2).maxLowLatencyTokens(4).build();
         GpuModule loaded =
-                device.load("LogFMT", KernelSource.of(shape, 1, device.facts().sharedBytes()) + KERNEL);
+                device.load("LogFMT", KernelSource.of(shape, 1, device.info().sharedBytes()) + KERNEL);
         module = loaded;
         launcher = new Launcher(device, loaded, List.of());
     }
@@ -83,8 +83,8 @@ final class LogFmtKernelTest {
         }
     }
 
-    private static GpuDevice device() {
-        GpuDevice open = device;
+    private static EngineGpu device() {
+        EngineGpu open = device;
         assertThat(open).isNotNull();
         return java.util.Objects.requireNonNull(open);
     }
@@ -148,7 +148,7 @@ final class LogFmtKernelTest {
                     .launch(
                             "log_fmt_test",
                             ROWS,
-                            device().facts().lanes(),
+                            device().info().warpSize(),
                             0,
                             0,
                             new Arguments()

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
@@ -50,27 +51,27 @@ final class LowLatencyFailuresTest {
     private static LowLatencyDispatchRequest.Builder request(Rank rank, int[] ids) {
         float[] weights = new float[ids.length];
         Arrays.fill(weights, 0.5f);
-        return LowLatencyDispatchRequest.of(x(rank), rank.ints(ids, TOKENS, SHAPE.topK()))
+        return LowLatencyDispatchRequest.builder(x(rank), rank.ints(ids, TOKENS, SHAPE.topK()))
                 .topkWeights(rank.floats(weights, TOKENS, SHAPE.topK()));
     }
 
     private static Tensor outputs(Rank rank) {
         int experts = rank.buffer().placement().localExperts(rank.number());
-        long rows = SHAPE.lowLatencyRows(rank.group().size());
+        long rows = rank.buffer().maxLowLatencyRows();
         return rank.tensor(DataType.BF16, new byte[0], experts, rows, SHAPE.hidden());
     }
 
     private static void works(Rank rank, String name) {
         LowLatencyDispatchResult result =
-                rank.buffer().dispatch(request(rank, ids(rank)).build());
-        rank.keep(name + ".counts", result.counts());
+                rank.buffer().lowLatencyDispatch(request(rank, ids(rank)).build());
+        rank.keep(name + ".counts", result.rowsPerExpert());
         rank.keep(name + ".ranges", result.layoutRanges());
         Tensor back = rank.buffer()
-                .combine(LowLatencyCombineRequest.of(outputs(rank), result.handle())
+                .lowLatencyCombine(LowLatencyCombineRequest.builder(outputs(rank), result.handle())
                         .precision(CombinePrecision.RANK_PARTIAL)
                         .build())
                 .out();
-        rank.keep(name + ".out", back.shape());
+        rank.keep(name + ".out", List.of(back.dim(0), back.dim(1)));
     }
 
     @Test
@@ -85,11 +86,12 @@ final class LowLatencyFailuresTest {
                         wide[4 * 31 + 2] = bad;
                         Tensor list = rank.longs(wide, TOKENS, 4);
                         for (boolean hook : new boolean[] {false, true}) {
-                            var request = LowLatencyDispatchRequest.of(x(rank), list);
+                            var request = LowLatencyDispatchRequest.builder(x(rank), list);
                             rank.keepFailure(
                                     "bad " + bad + hook,
                                     () -> rank.buffer()
-                                            .dispatch(hook ? request.hook().build() : request.build()));
+                                            .lowLatencyDispatch(
+                                                    hook ? request.receiveHook().build() : request.build()));
                         }
                     }
                 }
@@ -108,14 +110,17 @@ final class LowLatencyFailuresTest {
                     Arrays.fill(many, 60, 60 + 41, 2);
                     rank.keepFailure(
                             "duplicates",
-                            () -> rank.buffer().dispatch(request(rank, many).build()));
+                            () -> rank.buffer()
+                                    .lowLatencyDispatch(request(rank, many).build()));
                 }
                 int[] most = ids(rank);
                 Arrays.fill(most, -1);
                 Arrays.fill(most, 8, 8 + 40, 7);
                 rank.keep(
                         "most",
-                        rank.buffer().dispatch(request(rank, most).build()).counts());
+                        rank.buffer()
+                                .lowLatencyDispatch(request(rank, most).build())
+                                .rowsPerExpert());
                 works(rank, "after");
             });
         }
@@ -125,27 +130,27 @@ final class LowLatencyFailuresTest {
     void hookIsReceivedOnceAndBeforeItsMemoryIsNeeded() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
-                var hook = request(rank, ids(rank)).hook().build();
-                LowLatencyDispatchResult one = rank.buffer().dispatch(hook);
+                var hook = request(rank, ids(rank)).receiveHook().build();
+                LowLatencyDispatchResult one = rank.buffer().lowLatencyDispatch(hook);
                 rank.keepFailure("not received", () -> one.x().address());
                 rank.keepFailure(
                         "combine",
                         () -> rank.buffer()
-                                .combine(LowLatencyCombineRequest.of(outputs(rank), one.handle())
+                                .lowLatencyCombine(LowLatencyCombineRequest.builder(outputs(rank), one.handle())
                                         .build()));
-                LowLatencyDispatchResult two = rank.buffer().dispatch(hook);
-                rank.keepFailure("no room", () -> rank.buffer().dispatch(hook));
+                LowLatencyDispatchResult two = rank.buffer().lowLatencyDispatch(hook);
+                rank.keepFailure("no room", () -> rank.buffer().lowLatencyDispatch(hook));
                 one.receive();
                 rank.keepFailure("again", one::receive);
-                rank.keep("first", one.counts());
-                LowLatencyDispatchResult three = rank.buffer().dispatch(hook);
-                rank.keepFailure("stale", () -> one.counts().address());
+                rank.keep("first", one.rowsPerExpert());
+                LowLatencyDispatchResult three = rank.buffer().lowLatencyDispatch(hook);
+                rank.keepFailure("stale", () -> one.rowsPerExpert().address());
                 two.receive();
                 three.receive();
-                rank.keep("second", two.counts());
-                rank.keep("third", three.counts());
-                LowLatencyDispatchResult plain =
-                        rank.buffer().dispatch(request(rank, ids(rank)).build());
+                rank.keep("second", two.rowsPerExpert());
+                rank.keep("third", three.rowsPerExpert());
+                LowLatencyDispatchResult plain = rank.buffer()
+                        .lowLatencyDispatch(request(rank, ids(rank)).build());
                 rank.keepFailure("no hook", plain::receive);
                 works(rank, "after");
             });
@@ -162,7 +167,8 @@ final class LowLatencyFailuresTest {
                     for (int i = 0; i < 3 && turn == rank.number(); i++) {
                         if (turn == 1 && i < 2) {
                             // Of these the other rank has sent its share before it gave up.
-                            rank.buffer().dispatch(request(rank, ids(rank)).build());
+                            rank.buffer()
+                                    .lowLatencyDispatch(request(rank, ids(rank)).build());
                         } else {
                             giveUp(rank);
                         }
@@ -181,14 +187,16 @@ final class LowLatencyFailuresTest {
         LowLatencyDispatchRequest.Builder request = request(rank, ids(rank));
         if (!rank.group().device().id().type().equals(EmulatedGpu.TYPE)) {
             OpOptions brief = OpOptions.DEFAULT.timeout(Duration.ofMillis(100));
-            assertThatThrownBy(
-                            () -> rank.buffer().dispatch(request.options(brief).build()))
+            assertThatThrownBy(() -> rank.buffer().withOptions(brief).lowLatencyDispatch(request.build()))
                     .isInstanceOf(EpTimeoutException.class);
             return;
         }
         // The kernels' time alone passes: the host would otherwise give up before slow kernels do.
         OpOptions later = OpOptions.DEFAULT.timeout(Guard.minute()).asynchronous();
-        EpEvent event = rank.buffer().dispatch(request.options(later).build()).event();
+        EpEvent event = rank.buffer()
+                .withOptions(later)
+                .lowLatencyDispatch(request.build())
+                .event();
         Guard.until("the dispatch ends at its deadline", () -> {
             EmulatedGpu.pass(Guard.minute().plusSeconds(1));
             return event.isDone();
@@ -225,8 +233,8 @@ final class LowLatencyFailuresTest {
     void aRankThatIsMaskedAfterADispatchGetsAndGivesNothingInItsCombine() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 3)) {
             both.check(rank -> {
-                LowLatencyDispatchResult result =
-                        rank.buffer().dispatch(request(rank, ids(rank)).build());
+                LowLatencyDispatchResult result = rank.buffer()
+                        .lowLatencyDispatch(request(rank, ids(rank)).build());
                 rank.group().barrier(Guard.minute());
                 if (rank.number() != 2) {
                     rank.buffer().mask(2);
@@ -235,9 +243,10 @@ final class LowLatencyFailuresTest {
                         byte[] values = new byte[(int) outputs.byteSize()];
                         Arrays.fill(values, (byte) (0x3c + rank.number()));
                         Tensor back = rank.buffer()
-                                .combine(LowLatencyCombineRequest.of(rank.fill(outputs, values), result.handle())
-                                        .precision(precision)
-                                        .build())
+                                .lowLatencyCombine(
+                                        LowLatencyCombineRequest.builder(rank.fill(outputs, values), result.handle())
+                                                .precision(precision)
+                                                .build())
                                 .out();
                         rank.keep("out of " + precision, back);
                     }
@@ -251,14 +260,14 @@ final class LowLatencyFailuresTest {
     void refusesACombineOfDifferentDispatches() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
-                LowLatencyDispatchResult first =
-                        rank.buffer().dispatch(request(rank, ids(rank)).build());
-                LowLatencyDispatchResult second =
-                        rank.buffer().dispatch(request(rank, ids(rank)).build());
-                var combine = LowLatencyCombineRequest.of(
+                LowLatencyDispatchResult first = rank.buffer()
+                        .lowLatencyDispatch(request(rank, ids(rank)).build());
+                LowLatencyDispatchResult second = rank.buffer()
+                        .lowLatencyDispatch(request(rank, ids(rank)).build());
+                var combine = LowLatencyCombineRequest.builder(
                                 outputs(rank), rank.number() == 0 ? first.handle() : second.handle())
                         .build();
-                assertThatThrownBy(() -> rank.buffer().combine(combine))
+                assertThatThrownBy(() -> rank.buffer().lowLatencyCombine(combine))
                         .isInstanceOf(EpMismatchException.class)
                         .hasMessageContainingAll("of dispatch 1", "of dispatch 2");
             });

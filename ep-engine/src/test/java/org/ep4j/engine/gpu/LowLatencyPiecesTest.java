@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.gpu.GpuInfo;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,7 +21,7 @@ final class LowLatencyPiecesTest {
     @ParameterizedTest
     @ValueSource(ints = {101_376, 166_912, 232_448, 65_536})
     void aSendingBlockFits(int sharedBytes) {
-        GpuFacts facts = new GpuFacts("sm_00", 100, sharedBytes, 32, false);
+        GpuInfo info = GpuInfo.of("sm_00", 100, sharedBytes, 32);
         for (int ranks : List.of(1, 8, 72, 512)) {
             for (int experts : List.of(8, 256, 4096, 6900, 8192, 8193, 1 << 20)) {
                 for (int hidden : List.of(64, 7168, 16_384, 1 << 17)) {
@@ -29,7 +30,8 @@ final class LowLatencyPiecesTest {
                             .build();
                     int head = new BufferLayout(shape, ranks).messageHead();
                     int tables = LowLatencyPieces.tableExperts(head, ranks, sharedBytes);
-                    var pieces = new LowLatencyPieces(facts, 100, hidden, experts, experts, head, tables, 1L << 30);
+                    var pieces =
+                            new LowLatencyPieces(info, false, 100, hidden, experts, experts, head, tables, 1L << 30);
                     assertThat(pieces.sendBytes() + STATIC_BYTES_OF_RANK * ranks)
                             .as("%d ranks, %d experts, hidden %d", ranks, experts, hidden)
                             .isLessThanOrEqualTo(sharedBytes - 1024);
@@ -41,13 +43,13 @@ final class LowLatencyPiecesTest {
     /** Wavefronts of 64 lanes, 64 KiB for a block with what it has beside, no bulk copies: as on AMD. */
     @Test
     void allBlocksFitOnAmd() {
-        GpuFacts facts = new GpuFacts("gfx942", 304, 65_536, 64, false);
+        GpuInfo info = GpuInfo.of("gfx942", 304, 65_536, 64);
         for (int hidden : List.of(64, 7168, 16_384, 1 << 17)) {
             EpShape shape =
                     EpShape.builder(hidden, 256, 8).maxLowLatencyTokens(1).build();
             int head = new BufferLayout(shape, 64).messageHead();
-            int tables = LowLatencyPieces.tableExperts(head, 64, facts.sharedBytes());
-            var pieces = new LowLatencyPieces(facts, 304, hidden, 256, 256, head, tables, 1L << 30);
+            int tables = LowLatencyPieces.tableExperts(head, 64, info.sharedBytes());
+            var pieces = new LowLatencyPieces(info, false, 304, hidden, 256, 256, head, tables, 1L << 30);
             assertThat(List.of(
                             pieces.sendBytes(),
                             pieces.receiveBytes(),
@@ -56,7 +58,7 @@ final class LowLatencyPiecesTest {
                             pieces.codedSendBytes(),
                             pieces.codedReceiveBytes()))
                     .as("hidden %d", hidden)
-                    .allMatch(bytes -> bytes <= facts.sharedBytes() - 4096);
+                    .allMatch(bytes -> bytes <= info.sharedBytes() - 4096);
         }
     }
 

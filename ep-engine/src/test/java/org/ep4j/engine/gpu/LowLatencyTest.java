@@ -9,16 +9,17 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Random;
 import org.ep4j.CombinePrecision;
+import org.ep4j.CombineResult;
 import org.ep4j.DataType;
+import org.ep4j.EpBuffer;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 import org.ep4j.engine.cuda.SkipWithoutEmulator;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.testing.ForAll;
@@ -33,7 +34,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @Tag("verify")
 @ExtendWith(SkipWithoutEmulator.class)
 final class LowLatencyTest {
-    private static final List<WireFormat> FORMATS = List.of(WireFormat.values());
+    private static final List<WireFormat> FORMATS =
+            List.of(WireFormat.BF16, WireFormat.FP8, WireFormat.FP8_POW2, WireFormat.FP8_UE8M0);
 
     private static final GroupsByShape GROUPS = new GroupsByShape(List.of(
             setup(2, EpShape.builder(256, 8, 2).maxLowLatencyTokens(20)),
@@ -127,7 +129,7 @@ final class LowLatencyTest {
             this.carried = carried || choice.partial();
             shape = rank.buffer().shape();
             experts = rank.buffer().placement().localExperts(rank.number());
-            rows = shape.lowLatencyRows(rank.group().size());
+            rows = rank.buffer().maxLowLatencyRows();
             tokens = random.nextInt(4) == 0 ? 0 : random.nextInt(shape.maxLowLatencyTokens() + 1);
             float[] values = new float[tokens * shape.topK()];
             for (int i = 0; i < values.length; i++) {
@@ -139,8 +141,8 @@ final class LowLatencyTest {
                     : Optional.empty();
         }
 
-        private OpOptions options() {
-            return choice.async() ? OpOptions.DEFAULT.asynchronous() : OpOptions.DEFAULT;
+        private EpBuffer buffer() {
+            return choice.async() ? rank.buffer().withOptions(OpOptions.DEFAULT.asynchronous()) : rank.buffer();
         }
 
         LowLatencyDispatchResult dispatch() {
@@ -151,16 +153,14 @@ final class LowLatencyTest {
             Tensor x = random.nextBoolean()
                     ? values(rank, random, tokens, shape.hidden())
                     : rank.tensor(DataType.BF16, bytes(random, 2L * tokens * shape.hidden()), tokens, shape.hidden());
-            var request = LowLatencyDispatchRequest.of(x, list)
-                    .format(choice.format())
-                    .options(options());
+            var request = LowLatencyDispatchRequest.builder(x, list).format(choice.format());
             if (carried) {
                 request.topkWeights(weights);
             }
             if (choice.hook()) {
-                request.hook();
+                request.receiveHook();
             }
-            counted.ifPresent(tensor -> request.cumulativeStats(tensor)
+            counted.ifPresent(tensor -> request.expertStats(tensor)
                     .waitStats(rank.longs(
                             new long[rank.group().size()], rank.group().size())));
             if (choice.out()) {
@@ -177,17 +177,17 @@ final class LowLatencyTest {
                             bytes ? (shape.scales() + 3) / 4 * 4 : shape.scales()));
                 }
             }
-            return rank.buffer().dispatch(request.build());
+            return buffer().lowLatencyDispatch(request.build());
         }
 
         void keep(String name, LowLatencyDispatchResult result) {
             result.event().await(Guard.minute());
-            int[] counts = rank.readInts(result.counts());
+            int[] counts = rank.readInts(result.rowsPerExpert());
             boolean[] defined = new boolean[(int) (experts * rows)];
             for (int e = 0; e < experts; e++) {
                 Arrays.fill(defined, (int) (e * rows), (int) (e * rows) + counts[e], true);
             }
-            rank.keep(name + ".counts", result.counts());
+            rank.keep(name + ".counts", result.rowsPerExpert());
             rank.keep(name + ".ranges", result.layoutRanges());
             rank.keepRows(name + ".tokens", result.sourceTokens(), defined);
             rank.keepRows(name + ".x", result.x(), defined);
@@ -227,29 +227,29 @@ final class LowLatencyTest {
         }
 
         private Tensor logFmt(LowLatencyDispatchResult dispatched, Tensor x, boolean coded) {
-            var request = LowLatencyCombineRequest.of(x, dispatched.handle())
+            var request = LowLatencyCombineRequest.builder(x, dispatched.handle())
                     .topkWeights(weights)
                     .precision(choice.partial() ? CombinePrecision.RANK_PARTIAL : CombinePrecision.EXACT);
             return rank.buffer()
-                    .combine(coded ? request.logFmt().build() : request.build())
+                    .lowLatencyCombine(request.format(coded ? WireFormat.LOGFMT10 : WireFormat.BF16)
+                            .build())
                     .out();
         }
 
-        LowLatencyCombineResult combine(LowLatencyDispatchResult dispatched) {
+        CombineResult combine(LowLatencyDispatchResult dispatched) {
             // Which bank comes next is known when the combines before have begun.
             boolean inPlace = !choice.async() && random.nextBoolean();
             Tensor x = values(rank, random, experts, rows, shape.hidden());
             if (inPlace) {
-                x = rank.fill(rank.buffer().lowLatencyCombineInput(), rank.read(x));
+                x = rank.fill(rank.buffer().nextLowLatencyCombineInput(), rank.read(x));
             }
-            var request = LowLatencyCombineRequest.of(x, dispatched.handle())
-                    .precision(choice.partial() ? CombinePrecision.RANK_PARTIAL : CombinePrecision.EXACT)
-                    .options(options());
+            var request = LowLatencyCombineRequest.builder(x, dispatched.handle())
+                    .precision(choice.partial() ? CombinePrecision.RANK_PARTIAL : CombinePrecision.EXACT);
             if (!carried || random.nextBoolean()) {
                 request.topkWeights(weights);
             }
             if (choice.hook()) {
-                request.hook();
+                request.receiveHook();
             }
             if (choice.out()) {
                 request.out(rank.tensor(DataType.BF16, new byte[0], tokens, shape.hidden()));
@@ -258,10 +258,10 @@ final class LowLatencyTest {
                 request.waitStats(
                         rank.longs(new long[rank.group().size()], rank.group().size()));
             }
-            return rank.buffer().combine(request.build());
+            return buffer().lowLatencyCombine(request.build());
         }
 
-        void keep(String name, LowLatencyCombineResult result) {
+        void keep(String name, CombineResult result) {
             result.event().await(Guard.minute());
             rank.keep(name, result.out());
         }
@@ -286,8 +286,8 @@ final class LowLatencyTest {
                 }
                 first.keep(i + " first", one);
                 second.keep(i + " second", two);
-                LowLatencyCombineResult back = second.combine(two);
-                LowLatencyCombineResult other = first.combine(one);
+                CombineResult back = second.combine(two);
+                CombineResult other = first.combine(one);
                 if (choice.hook()) {
                     back.receive();
                     other.receive();

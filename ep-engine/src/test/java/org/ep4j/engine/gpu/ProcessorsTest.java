@@ -5,10 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.Bootstrap;
 import org.ep4j.Device;
+import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
+import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
+import org.ep4j.OpOptions;
 import org.ep4j.config.EpKeys;
+import org.ep4j.gpu.GpuDevice;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
@@ -29,21 +34,32 @@ final class ProcessorsTest {
         EmulatedGpu.require();
     }
 
-    private static Processors open(EpConfig config, GpuDevice device, EpShape shape) {
+    private static Processors open(EpConfig config, EngineGpu device, EpShape shape) {
         return Processors.of(config, device, shape, group("host", "host"), 0);
     }
 
     private static List<RankProfile> group(String... hosts) {
         List<RankProfile> profiles = new ArrayList<>();
         for (String host : hosts) {
-            profiles.add(new RankProfile(profiles.size(), host, host, 1, Device.HOST, Map.of(), Map.of()));
+            profiles.add(RankProfile.builder(profiles.size(), host, Device.HOST)
+                    .pid(1)
+                    .build());
         }
         return profiles;
     }
 
     private static RankProfile onGpu(int rank, String host, long pid, int gpu) {
-        Locality place = new Locality(gpu, GpuVendor.NVIDIA, "sm_90", 0, 8, List.of(), List.of());
-        return new RankProfile(rank, host, host, pid, Device.parse("cuda:" + gpu), place, "", Map.of(), Map.of());
+        Locality place = Locality.builder()
+                .gpu(gpu)
+                .vendor(GpuVendor.NVIDIA)
+                .architecture("sm_90")
+                .numa(0)
+                .gpus(8)
+                .build();
+        return RankProfile.builder(rank, host, Device.parse("cuda:" + gpu))
+                .pid(pid)
+                .locality(place)
+                .build();
     }
 
     private static int most(Processors processors) {
@@ -52,34 +68,34 @@ final class ProcessorsTest {
 
     @Test
     void oneBufferHasTheGpu() {
-        try (GpuDevice device = EmulatedGpu.open(7);
+        try (EngineGpu device = EmulatedGpu.open(7);
                 Processors one = open(DEFAULT, device, BOTH)) {
             one.use();
             assertThat(one.isAlone()).isTrue();
-            assertThat(one.lowLatency()).isEqualTo(device.facts().processors());
+            assertThat(one.lowLatency()).isEqualTo(device.info().multiprocessors());
         }
     }
 
     @Test
     void buffersOfOneGpuShareItWhateverDeviceOpenedThem() {
-        try (GpuDevice device = EmulatedGpu.open(7);
-                GpuDevice again = EmulatedGpu.open(7);
-                GpuDevice other = EmulatedGpu.open(6);
+        try (EngineGpu device = EmulatedGpu.open(7);
+                EngineGpu again = EmulatedGpu.open(7);
+                EngineGpu other = EmulatedGpu.open(6);
                 Processors elsewhere = open(DEFAULT, other, BOTH)) {
             List<Processors> open = new ArrayList<>();
-            for (int i = 1; i <= device.facts().processors(); i++) {
+            for (int i = 1; i <= device.info().multiprocessors(); i++) {
                 open.add(open(DEFAULT, i % 2 == 0 ? device : again, BOTH));
                 assertThat(open).allMatch(p -> most(p) >= 1);
                 assertThat(open.stream().mapToInt(ProcessorsTest::most).sum())
                         .as("blocks of %d buffers", i)
-                        .isLessThanOrEqualTo(device.facts().processors());
+                        .isLessThanOrEqualTo(device.info().multiprocessors());
                 boolean first = i == 1;
                 assertThat(open).allMatch(p -> p.isAlone() == first);
             }
             assertThat(elsewhere.isAlone()).isTrue();
             open.subList(1, open.size()).forEach(Processors::close);
             assertThat(open.get(0).isAlone()).isTrue();
-            assertThat(open.get(0).lowLatency()).isEqualTo(device.facts().processors());
+            assertThat(open.get(0).lowLatency()).isEqualTo(device.info().multiprocessors());
             open.get(0).close();
         }
     }
@@ -93,8 +109,8 @@ final class ProcessorsTest {
         group.add(onGpu(2, "a", 1, 3));
         group.add(onGpu(3, "a", 3, 4));
         group.add(onGpu(4, "b", 4, 3));
-        try (GpuDevice device = EmulatedGpu.open(7)) {
-            int all = device.facts().processors();
+        try (EngineGpu device = EmulatedGpu.open(7)) {
+            int all = device.info().multiprocessors();
             try (Processors first = Processors.of(DEFAULT, device, BOTH, group, 0)) {
                 assertThat(first.lowLatency()).isEqualTo(all / 2);
                 assertThat(first.isAlone()).isFalse();
@@ -116,21 +132,21 @@ final class ProcessorsTest {
 
     @Test
     void highThroughputTakesRoomFromItsFirstOperationOn() {
-        try (GpuDevice device = EmulatedGpu.open(7);
+        try (EngineGpu device = EmulatedGpu.open(7);
                 Processors both = open(DEFAULT, device, BOTH);
                 Processors high = open(DEFAULT, device, HIGH)) {
             assertThat(both.isAlone()).isTrue();
-            assertThat(both.lowLatency()).isEqualTo(device.facts().processors());
+            assertThat(both.lowLatency()).isEqualTo(device.info().multiprocessors());
             high.use();
             assertThat(both.isAlone()).isFalse();
             assertThat(both.lowLatency() + high.highThroughput())
-                    .isEqualTo(device.facts().processors());
+                    .isEqualTo(device.info().multiprocessors());
         }
     }
 
     @Test
     void ranksOfOneGroupShareDefaultStreamsWhateverConnectsThem() {
-        try (GpuDevice device = EmulatedGpu.open(7);
+        try (EngineGpu device = EmulatedGpu.open(7);
                 Processors first = Processors.of(DEFAULT, device, BOTH, group("a", "b"), 0);
                 Processors sameRank = Processors.of(DEFAULT, device, BOTH, group("a", "b"), 0);
                 Processors otherGroup = Processors.of(DEFAULT, device, BOTH, group("a", "c"), 1)) {
@@ -150,12 +166,28 @@ final class ProcessorsTest {
                 .set(EpKeys.GPU_SMS.name(), "3")
                 .set(EpKeys.LOW_LATENCY_SMS.name(), "11")
                 .build();
-        try (GpuDevice device = EmulatedGpu.open(7);
+        try (EngineGpu device = EmulatedGpu.open(7);
                 Processors one = open(asked, device, BOTH);
                 Processors two = open(DEFAULT, device, BOTH)) {
             assertThat(one.highThroughput()).isEqualTo(3);
             assertThat(one.lowLatency()).isEqualTo(11);
-            assertThat(two.lowLatency()).isEqualTo(device.facts().processors() / 2);
+            assertThat(two.lowLatency()).isEqualTo(device.info().multiprocessors() / 2);
+        }
+    }
+
+    @Test
+    void theSizeOfABufferSaysHowMany() {
+        EpConfig asked = EpConfig.builder(Map.of(), Map.of())
+                .set(EpKeys.DEVICE.name(), EmulatedGpu.TYPE + ":7")
+                .set(EpKeys.GPU_SMS.name(), "3")
+                .build();
+        try (EpGroup group = EpGroup.join(Bootstrap.inProcess(1).get(0), asked);
+                EpBuffer buffer = group.createBuffer(BOTH)) {
+            int all = GpuDevice.of(group.device()).info().multiprocessors();
+            for (EpBuffer view : List.of(buffer, buffer.withOptions(OpOptions.DEFAULT.asynchronous()))) {
+                assertThat(view.size().highThroughputSms()).isEqualTo(3);
+                assertThat(view.size().lowLatencySms()).isEqualTo(all);
+            }
         }
     }
 }

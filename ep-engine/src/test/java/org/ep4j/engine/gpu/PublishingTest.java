@@ -32,13 +32,15 @@ final class PublishingTest {
             .set("ep.gpu.publish", "relaxed")
             .build();
 
-    private static EpBackend mapped(GpuDevice device, Optional<String> detour) {
-        RankProfile rank = new RankProfile(0, "h", "h", 1, device.id(), Map.of(), Map.of());
+    private static EpBackend mapped(EngineGpu device, Optional<String> detour) {
+        RankProfile rank = RankProfile.builder(0, "h", device.id()).pid(1).build();
         EpPath path = EpPath.builder(0, 0, "local", EpPath.Kind.LOCAL).build();
         GroupPlan plan = GroupPlan.of(List.of(rank), List.of(path));
         Bootstrap bootstrap = Bootstrap.inProcess(1).get(0);
-        OpenContext context = new OpenContext(
-                plan, plan.profiles(), 0, List.of(0), bootstrap, device, RELAXED, Duration.ofSeconds(10));
+        OpenContext context = OpenContext.builder(plan, plan.profiles(), bootstrap, device)
+                .config(RELAXED)
+                .timeout(Duration.ofSeconds(10))
+                .build();
         return new MappedBackend(context, new Collective("mapped", context), "here", detour, (ranks, name) -> {
             throw new IllegalStateException("nothing is allocated");
         });
@@ -46,7 +48,7 @@ final class PublishingTest {
 
     @Test
     void uncachedMemoryOverXgmiAllowsThem() {
-        try (GpuDevice device = EmulatedHip.open(0)) {
+        try (EngineGpu device = EmulatedHip.open(0)) {
             List<EpBackend> backends = List.of(mapped(device, Optional.empty()));
             assertThatCode(() -> Publishing.check(device, backends, RELAXED)).doesNotThrowAnyException();
         }
@@ -54,7 +56,7 @@ final class PublishingTest {
 
     @Test
     void cachedMemoryAndPcieRefuseThem() {
-        try (GpuDevice device = EmulatedHip.open(0)) {
+        try (EngineGpu device = EmulatedHip.open(0)) {
             assertThatThrownBy(() -> Publishing.check(device, List.of(), RELAXED))
                     .isInstanceOf(EpUnavailableException.class)
                     .hasMessageContaining("ep.gpu.publish=relaxed")
@@ -77,7 +79,7 @@ final class PublishingTest {
     /** One that only kernels post through maps nothing. */
     @Test
     void memoryOfABackendThatSaysNothingOfItRefusesThem() {
-        try (GpuDevice device = EmulatedHip.open(0)) {
+        try (EngineGpu device = EmulatedHip.open(0)) {
             for (Purpose purpose : Purpose.values()) {
                 assertThatThrownBy(() -> Publishing.check(device, List.of(new Silent(purpose)), RELAXED))
                         .isInstanceOf(EpUnavailableException.class)
@@ -112,7 +114,7 @@ final class PublishingTest {
 
     @Test
     void gpusWhoseReleaseWritesNothingBackRefuseThem() {
-        try (GpuDevice device = EmulatedCuda.open(0)) {
+        try (EngineGpu device = EmulatedCuda.open(0)) {
             List<EpBackend> backends = List.of(mapped(device, Optional.empty()));
             assertThatThrownBy(() -> Publishing.check(device, backends, RELAXED))
                     .isInstanceOf(EpUnavailableException.class)

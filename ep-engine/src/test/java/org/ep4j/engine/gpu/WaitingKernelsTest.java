@@ -7,19 +7,21 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Arrays;
+import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpBuffer;
 import org.ep4j.EpEvent;
 import org.ep4j.EpException;
 import org.ep4j.EpShape;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
@@ -38,9 +40,13 @@ final class WaitingKernelsTest {
     private static final Duration WHILE = Duration.ofMillis(300);
 
     private static LowLatencyDispatchResult dispatch(Rank rank, boolean hook) {
-        return rank.buffer()
-                .dispatch((hook ? request(rank).hook() : request(rank).options(OpOptions.DEFAULT.asynchronous()))
-                        .build());
+        return hook
+                ? rank.buffer().lowLatencyDispatch(request(rank).receiveHook().build())
+                : later(rank).lowLatencyDispatch(request(rank).build());
+    }
+
+    private static EpBuffer later(Rank rank) {
+        return rank.buffer().withOptions(OpOptions.DEFAULT.asynchronous());
     }
 
     private static LowLatencyDispatchRequest.Builder request(Rank rank) {
@@ -49,7 +55,7 @@ final class WaitingKernelsTest {
             ids[i] = i % SHAPE.experts();
         }
         Tensor weights = rank.floats(new float[ids.length], TOKENS, SHAPE.topK());
-        return LowLatencyDispatchRequest.of(
+        return LowLatencyDispatchRequest.builder(
                         rank.tensor(DataType.BF16, new byte[0], TOKENS, SHAPE.hidden()),
                         rank.ints(ids, TOKENS, SHAPE.topK()))
                 .topkWeights(weights);
@@ -63,25 +69,26 @@ final class WaitingKernelsTest {
     }
 
     /** With weights of 1, of rows that have the value everywhere. */
-    private static LowLatencyCombineResult combine(Rank rank, LowLatencyHandle handle, float value, boolean hook) {
+    private static CombineResult combine(Rank rank, LowLatencyHandle handle, float value, boolean hook) {
         int experts = rank.buffer().placement().localExperts(rank.number());
-        long rows = SHAPE.lowLatencyRows(rank.group().size());
+        long rows = rank.buffer().maxLowLatencyRows();
         ByteBuffer values = ByteBuffer.allocate((int) (2L * experts * rows * SHAPE.hidden()))
                 .order(ByteOrder.nativeOrder());
         while (values.hasRemaining()) {
-            values.putShort(bf16(value));
+            values.putShort(DataType.toBf16(value));
         }
         float[] weights = new float[TOKENS * SHAPE.topK()];
         Arrays.fill(weights, 1);
-        LowLatencyCombineRequest.Builder request = LowLatencyCombineRequest.of(
+        LowLatencyCombineRequest.Builder request = LowLatencyCombineRequest.builder(
                         rank.tensor(DataType.BF16, values.array(), experts, rows, SHAPE.hidden()), handle)
                 .topkWeights(rank.floats(weights, TOKENS, SHAPE.topK()));
-        return rank.buffer()
-                .combine((hook ? request.hook() : request.options(OpOptions.DEFAULT.asynchronous())).build());
+        return hook
+                ? rank.buffer().lowLatencyCombine(request.receiveHook().build())
+                : later(rank).lowLatencyCombine(request.build());
     }
 
-    private static short bf16(float value) {
-        return (short) (Float.floatToIntBits(value) >>> 16);
+    private static GpuBuffer gpu(Rank rank) {
+        return EngineBuffer.on(rank.buffer(), GpuBuffer.class).orElseThrow();
     }
 
     /** Offsets in {@code struct State} of what marks the bank of the first operation as emptied. */
@@ -91,18 +98,16 @@ final class WaitingKernelsTest {
 
     /** Marks the bank of the first operation as emptied, as a block of the receiving kernel does while others still read. */
     private static void mark(Rank rank, int offset, long taken) {
-        Copies copies = new Copies((GpuDevice) rank.group().device());
+        Copies copies = new Copies((EngineGpu) rank.group().device());
         copies.write(
-                ((GpuBuffer) rank.buffer()).deviceState().address() + offset,
-                Copies.buffer(8).putLong(taken));
+                gpu(rank).deviceState().address() + offset, Copies.buffer(8).putLong(taken));
         copies.close();
     }
 
     /** Last operation that rank 0 has received, as rank 1 knows. */
     private static long creditOfRankZero(Rank rank, Counter credit) {
         long offset = 64L * 2 * BufferLayout.number(credit);
-        DeviceMemory counter =
-                ((GpuBuffer) rank.buffer()).symmetricMemory().get(rank.number()).slice(offset, 8);
+        DeviceMemory counter = gpu(rank).symmetricMemory().get(rank.number()).slice(offset, 8);
         ByteBuffer word = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
         rank.group().device().download(counter, word);
         return word.getLong(0);
@@ -144,13 +149,12 @@ final class WaitingKernelsTest {
     void aSynchronousCallBehindWorkThatDoesNotEndInTimeNeedsRecovery() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.onGpu(rank -> {
-                LowLatencyDispatchRequest second = request(rank)
-                        .options(OpOptions.DEFAULT.timeout(Duration.ofMillis(1)))
-                        .build();
+                LowLatencyDispatchRequest second = request(rank).build();
+                EpBuffer brief = rank.buffer().withOptions(OpOptions.DEFAULT.timeout(Duration.ofMillis(1)));
                 EpEvent first = null;
                 if (rank.number() == 0) {
                     first = dispatch(rank, false).event();
-                    assertThatThrownBy(() -> rank.buffer().dispatch(second))
+                    assertThatThrownBy(() -> brief.lowLatencyDispatch(second))
                             .isInstanceOfSatisfying(EpTimeoutException.class, e -> {
                                 assertThat(e.failure().phase()).isEqualTo("event");
                                 assertThat(e.recourse()).isEqualTo(EpException.Recourse.RECOVER);
@@ -169,7 +173,7 @@ final class WaitingKernelsTest {
             both.onGpu(rank -> {
                 LowLatencyDispatchResult dispatched = dispatch(rank, true);
                 dispatched.receive();
-                LowLatencyCombineResult result = null;
+                CombineResult result = null;
                 if (rank.number() == 0) {
                     mark(rank, COMBINE_TAKEN, 2);
                     result = combine(rank, dispatched.handle(), 1, true);
@@ -201,9 +205,9 @@ final class WaitingKernelsTest {
                 LowLatencyDispatchResult dispatched = dispatch(rank, true);
                 dispatched.receive();
                 LowLatencyHandle handle = dispatched.handle();
-                LowLatencyCombineResult first = combine(rank, handle, 1, true);
-                LowLatencyCombineResult second = combine(rank, handle, 2, true);
-                LowLatencyCombineResult third = null;
+                CombineResult first = combine(rank, handle, 1, true);
+                CombineResult second = combine(rank, handle, 2, true);
+                CombineResult third = null;
                 if (rank.number() == 0) {
                     first.receive();
                     second.receive();
@@ -215,7 +219,7 @@ final class WaitingKernelsTest {
                     first.receive();
                     ByteBuffer sums = ByteBuffer.wrap(rank.read(first.out())).order(ByteOrder.nativeOrder());
                     while (sums.hasRemaining()) {
-                        assertThat(sums.getShort()).as("twice 1").isEqualTo(bf16(2));
+                        assertThat(sums.getShort()).as("twice 1").isEqualTo(DataType.toBf16(2));
                     }
                     second.receive();
                     third = combine(rank, handle, 4, false);
@@ -232,9 +236,7 @@ final class WaitingKernelsTest {
                 if (rank.number() == 0) {
                     EpEvent event = dispatch(rank, false).event();
                     rank.group().barrier(Guard.minute());
-                    Guard.until(
-                            "rank 1 recovers",
-                            () -> ((GpuBuffer) rank.buffer()).absent().contains(1));
+                    Guard.until("rank 1 recovers", () -> gpu(rank).absent().contains(1));
                     passMostOfTheTimeout(event);
                     assertThat(event.isDone()).as("before its timeout").isTrue();
                     assertThatThrownBy(() -> event.await(Guard.minute()))

@@ -101,13 +101,25 @@ class WindowPlacementTest {
     }
 
     private static GroupPlan plan(Device device, PathType distance) {
-        NicReach nic = new NicReach(
-                "mlx5_0", NicFamily.MLX5, "card", new Distance(distance, 50, 1), Optional.empty(), List.of());
-        Locality locality = new Locality(0, GpuVendor.NVIDIA, "sm_90", 0, 1, List.of(), List.of(nic));
+        NicReach nic = NicReach.builder("mlx5_0", NicFamily.MLX5, new Distance(distance, 50, 1))
+                .card("card")
+                .build();
+        Locality locality = Locality.builder()
+                .gpu(0)
+                .vendor(GpuVendor.NVIDIA)
+                .architecture("sm_90")
+                .numa(0)
+                .gpus(1)
+                .nics(List.of(nic))
+                .build();
         List<RankProfile> profiles = new ArrayList<>();
         List<EpPath> paths = new ArrayList<>();
         for (int from = 0; from < 2; from++) {
-            profiles.add(new RankProfile(from, "host-" + from, "host", 1, device, locality, "", Map.of(), Map.of()));
+            profiles.add(RankProfile.builder(from, "host-" + from, device)
+                    .hostName("host")
+                    .pid(1)
+                    .locality(locality)
+                    .build());
             for (int to = 0; to < 2; to++) {
                 EpPath.Kind kind = from == to ? EpPath.Kind.LOCAL : EpPath.Kind.HOST_POSTED;
                 paths.add(EpPath.builder(from, to, "posts", kind)
@@ -120,7 +132,7 @@ class WindowPlacementTest {
         return GroupPlan.of(profiles, paths);
     }
 
-    private static GpuWindow place(GpuDevice device, String wanted, PathType distance, EpBackend... backends) {
+    private static GpuWindow place(EngineGpu device, String wanted, PathType distance, EpBackend... backends) {
         EpConfig config = EpConfig.builder(Map.of(), Map.of())
                 .set(EpKeys.GPU_WINDOW.name(), wanted)
                 .build();

@@ -42,6 +42,6 @@ public final class EmulatedHip {
     /** An emulated GPU. */
     public static HipDevice open(int ordinal) {
         require();
-        return (HipDevice) new HipDeviceProvider().open(new Device("hip", ordinal));
+        return (HipDevice) new HipDeviceProvider().open(Device.hip(ordinal));
     }
 }

@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.Map;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
@@ -18,10 +17,11 @@ import org.ep4j.engine.driver.GpuProcess;
 import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
-import org.ep4j.engine.gpu.GpuGraph;
-import org.ep4j.engine.gpu.GpuStream;
-import org.ep4j.engine.gpu.GpuTimer;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.gpu.GpuEvent;
+import org.ep4j.gpu.GpuGraph;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Tag("verify")
 final class HipDeviceTest {
-    private static final Device FIRST = new Device("hip", 0);
+    private static final Device FIRST = Device.hip(0);
 
     @BeforeEach
     void emulator() {
@@ -46,11 +46,11 @@ final class HipDeviceTest {
     @Test
     void factsAreThoseOfAWavefrontMachine() {
         try (HipDevice device = EmulatedHip.open(0)) {
-            assertThat(device.facts().architecture()).isEqualTo("gfx942");
-            assertThat(device.facts().lanes()).isEqualTo(64);
-            assertThat(device.facts().sharedBytes()).isEqualTo(65_536);
-            assertThat(device.facts().processors()).isEqualTo(16);
-            assertThat(device.facts().bulk()).isFalse();
+            assertThat(device.info().architecture()).isEqualTo("gfx942");
+            assertThat(device.info().warpSize()).isEqualTo(64);
+            assertThat(device.info().sharedBytes()).isEqualTo(65_536);
+            assertThat(device.info().multiprocessors()).isEqualTo(16);
+            assertThat(device.hasBulkCopies()).isFalse();
         }
     }
 
@@ -89,25 +89,26 @@ final class HipDeviceTest {
     }
 
     @Test
-    void graphsAndTimersAreThose() {
+    void graphsAndEventsAreThose() {
         try (HipDevice device = EmulatedHip.open(0);
                 GpuStream stream = device.createStream();
-                GpuTimer timer = device.createTimer();
+                GpuEvent start = device.createEvent();
+                GpuEvent end = device.createEvent();
                 PinnedMemory pinned = device.allocatePinned(8);
                 DeviceAllocation memory = device.allocate(8)) {
             pinned.memory().putLong(0, 5);
-            try (GpuGraph graph = device.capture(stream.handle(), () -> {
+            try (GpuGraph graph = stream.capture(() -> {
                 assertThat(device.isCapturing(stream.handle())).isTrue();
                 device.copy(memory.memory().address(), pinned.deviceAddress(), 8, stream.handle());
             })) {
                 assertThat(device.isCapturing(stream.handle())).isFalse();
                 assertThat(first(device, memory)).as("only recorded").isZero();
-                timer.start(stream.handle());
-                graph.launch(stream.handle());
-                timer.stop(stream.handle());
-                device.record(stream.handle()).await(Guard.minute());
+                start.record(stream);
+                graph.launch(stream);
+                end.record(stream);
+                end.await(Guard.minute());
                 assertThat(first(device, memory)).isEqualTo((byte) 5);
-                assertThat(timer.elapsedNanos()).isNotNegative();
+                assertThat(end.nanosSince(start)).isNotNegative();
             }
         }
     }
@@ -236,7 +237,7 @@ final class HipDeviceTest {
     @Test
     void devicesAreNamedByNumber() {
         try (HipDevice device = EmulatedHip.open(2)) {
-            assertThat(device.id()).isEqualTo(new Device("hip", 2));
+            assertThat(device.id()).isEqualTo(Device.hip(2));
         }
     }
 }

@@ -10,12 +10,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.engine.driver.DmaBufFile;
 import org.ep4j.engine.gpu.GpuDirect;
 import org.ep4j.engine.gpu.NicMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.spi.ExposedMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -26,13 +26,13 @@ final class HipNicMemoryTest {
     @Test
     void hipTellsWhatAGpuAllows() {
         EmulatedHip.require();
-        GpuDirect facts = HipNicMemory.facts(new Device("hip", 0)).orElseThrow();
+        GpuDirect facts = HipNicMemory.facts(Device.hip(0)).orElseThrow();
         assertThat(facts).isEqualTo(new GpuDirect(Optional.empty(), Optional.empty(), true, facts.doubt()));
         assertThat(facts.doubt()).hasValueSatisfying(doubt -> assertThat(doubt).contains("ep.gpu.window=device"));
-        assertThat(HipNicMemory.facts(new Device("hip", 3)).orElseThrow().refusal())
+        assertThat(HipNicMemory.facts(Device.hip(3)).orElseThrow().refusal())
                 .hasValueSatisfying(reason -> assertThat(reason).contains("hipDeviceAttributeIsLargeBar is 0"));
-        assertThat(HipNicMemory.facts(new Device("hip", 1000))).isEmpty();
-        assertThat(HipNicMemory.facts(new Device("cuda", 0))).isEmpty();
+        assertThat(HipNicMemory.facts(Device.hip(1000))).isEmpty();
+        assertThat(HipNicMemory.facts(Device.cuda(0))).isEmpty();
         assertThat(HipNicMemory.facts(Device.HOST)).isEmpty();
     }
 

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 @Tag("verify")
 final class HipQueuesTest {
-    private static final Device GPU = new Device("hip", 3);
+    private static final Device GPU = Device.hip(3);
 
     @ParameterizedTest
     @CsvSource({"1, WARN, 1", "4, WARN, 4", "7, WARN, 7", "8, PASS, 8", "24, PASS, 24", "many, WARN, 4", "'', WARN, 4"})

@@ -18,7 +18,6 @@ import java.util.concurrent.TimeUnit;
 import org.ep4j.Bootstrap;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.EpBuffer;
@@ -27,10 +26,11 @@ import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.TensorArena;
+import org.ep4j.WireFormat;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -56,22 +56,17 @@ class AllocationTest {
         private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         private final EpGroup group;
         private final EpBuffer buffer;
-        private final List<DeviceAllocation> allocations = new ArrayList<>();
+        private final TensorArena arena;
         private final Map<String, Long> bytes = new TreeMap<>();
 
         Rank(EpGroup group) {
             this.group = group;
+            arena = group.device().arena();
             buffer = group.createBuffer(SHAPE);
         }
 
         private Tensor tensor(DataType type, long... dims) {
-            long size = type.bytes();
-            for (long dim : dims) {
-                size *= dim;
-            }
-            DeviceAllocation allocation = group.device().allocate(size);
-            allocations.add(allocation);
-            return Tensor.of(allocation.memory(), type, dims);
+            return arena.tensor(type, dims);
         }
 
         private Tensor ids(DataType type) {
@@ -105,7 +100,7 @@ class AllocationTest {
 
         private void highThroughput(DataType idType, RowLayout layout) {
             Tensor x = tensor(DataType.BF16, TOKENS, SHAPE.hidden());
-            DispatchRequest request = DispatchRequest.of(x, ids(idType))
+            DispatchRequest request = DispatchRequest.builder(x, ids(idType))
                     .topkWeights(tensor(DataType.FP32, TOKENS, SHAPE.topK()))
                     .layout(layout)
                     .build();
@@ -113,9 +108,9 @@ class AllocationTest {
                     "dispatch " + layout + " " + idType,
                     () -> buffer.dispatch(request).handle().close());
             DispatchHandle sent = buffer.dispatch(request).handle();
-            DispatchRequest cached = DispatchRequest.cached(x, sent).build();
+            DispatchRequest cached = DispatchRequest.builder(x, sent).build();
             measure("cached dispatch " + layout, () -> buffer.dispatch(cached));
-            CombineRequest back = CombineRequest.of(tensor(DataType.BF16, sent.rows(), SHAPE.hidden()), sent)
+            CombineRequest back = CombineRequest.builder(tensor(DataType.BF16, sent.rows(), SHAPE.hidden()), sent)
                     .out(tensor(DataType.BF16, TOKENS, SHAPE.hidden()))
                     .build();
             measure("combine " + layout, () -> buffer.combine(back));
@@ -123,25 +118,25 @@ class AllocationTest {
         }
 
         private void lowLatency(WireFormat format) {
-            LowLatencyDispatchRequest request = LowLatencyDispatchRequest.of(
+            LowLatencyDispatchRequest request = LowLatencyDispatchRequest.builder(
                             tensor(DataType.BF16, TOKENS, SHAPE.hidden()), ids(DataType.INT64))
                     .topkWeights(tensor(DataType.FP32, TOKENS, SHAPE.topK()))
                     .format(format)
                     .build();
             measure(
                     "low-latency dispatch " + format,
-                    () -> buffer.dispatch(request).handle().close());
-            LowLatencyHandle sent = buffer.dispatch(request).handle();
-            LowLatencyCombineRequest back = LowLatencyCombineRequest.of(
+                    () -> buffer.lowLatencyDispatch(request).handle().close());
+            LowLatencyHandle sent = buffer.lowLatencyDispatch(request).handle();
+            LowLatencyCombineRequest back = LowLatencyCombineRequest.builder(
                             tensor(
                                     DataType.BF16,
                                     buffer.placement().localExperts(group.rank()),
-                                    SHAPE.lowLatencyRows(group.size()),
+                                    buffer.maxLowLatencyRows(),
                                     SHAPE.hidden()),
                             sent)
                     .out(tensor(DataType.BF16, TOKENS, SHAPE.hidden()))
                     .build();
-            measure("low-latency combine after " + format, () -> buffer.combine(back));
+            measure("low-latency combine after " + format, () -> buffer.lowLatencyCombine(back));
             sent.close();
         }
     }
@@ -156,7 +151,7 @@ class AllocationTest {
                 rank.lowLatency(WireFormat.FP8);
                 return rank.bytes;
             } finally {
-                rank.allocations.forEach(DeviceAllocation::close);
+                rank.arena.close();
             }
         }
     }

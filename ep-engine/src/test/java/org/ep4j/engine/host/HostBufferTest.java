@@ -3,8 +3,6 @@ package org.ep4j.engine.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,13 +13,13 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
-import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
 import org.ep4j.DataType;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DispatchHandle;
-import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
@@ -29,10 +27,13 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
+import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.TensorArena;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -49,37 +50,30 @@ final class HostBufferTest {
     private static final class Rank {
         private final EpGroup group;
         private final EpBuffer buffer;
-        private final List<DeviceAllocation> allocations = new ArrayList<>();
+        private final TensorArena arena;
         private final Tensor x;
         private final Tensor ids;
 
         Rank(EpGroup group) {
             this.group = group;
+            arena = group.device().arena();
             buffer = group.createBuffer(SHAPE);
-            x = tensor(DataType.BF16, TOKENS, SHAPE.hidden());
-            ids = tensor(DataType.INT32, TOKENS, SHAPE.topK());
-            ByteBuffer values = ByteBuffer.allocate(4 * TOKENS * SHAPE.topK()).order(ByteOrder.nativeOrder());
-            for (int i = 0; i < TOKENS * SHAPE.topK(); i++) {
-                values.putInt(i % SHAPE.experts());
-            }
-            group.device().upload(values.flip(), ids.memory());
-        }
-
-        private Tensor tensor(DataType type, long... dims) {
-            DeviceAllocation allocation = group.device().allocate(Tensor.bytes(type, List.of(dims[0], dims[1])));
-            allocations.add(allocation);
-            return Tensor.of(allocation.memory(), type, dims);
+            x = arena.tensor(DataType.BF16, TOKENS, SHAPE.hidden());
+            int[] experts = IntStream.range(0, TOKENS * SHAPE.topK())
+                    .map(i -> i % SHAPE.experts())
+                    .toArray();
+            ids = arena.int32(experts, TOKENS, SHAPE.topK());
         }
 
         DispatchResult dispatch() {
-            return buffer.dispatch(DispatchRequest.of(x, ids).build());
+            return buffer.dispatch(x, ids);
         }
 
         LowLatencyDispatchResult send(Duration longest) {
-            return buffer.dispatch(LowLatencyDispatchRequest.of(x, ids)
-                    .hook()
-                    .options(OpOptions.DEFAULT.timeout(longest))
-                    .build());
+            return buffer.withOptions(OpOptions.DEFAULT.timeout(longest))
+                    .lowLatencyDispatch(LowLatencyDispatchRequest.builder(x, ids)
+                            .receiveHook()
+                            .build());
         }
     }
 
@@ -112,7 +106,7 @@ final class HostBufferTest {
             try {
                 work.accept(rank);
             } finally {
-                rank.allocations.forEach(DeviceAllocation::close);
+                rank.arena.close();
             }
         }
     }
@@ -134,12 +128,81 @@ final class HostBufferTest {
         onBothRanks(rank -> {
             DispatchHandle first = rank.dispatch().handle();
             DispatchResult second = rank.dispatch();
-            Tensor rows = rank.tensor(DataType.BF16, second.rows(), SHAPE.hidden());
+            Tensor rows = rank.arena.tensor(DataType.BF16, second.rows(), SHAPE.hidden());
             DispatchHandle handle = rank.group.rank() == 0 ? first : second.handle();
-            assertThatThrownBy(() ->
-                            rank.buffer.combine(CombineRequest.of(rows, handle).build()))
+            assertThatThrownBy(() -> rank.buffer.combine(rows, handle))
                     .isInstanceOf(EpMismatchException.class)
                     .hasMessageContainingAll("routing of dispatch 1", "routing of dispatch 2");
+        });
+    }
+
+    @Test
+    void viewsAreOneBufferWithOptionsOfTheirOwn() throws Exception {
+        onBothRanks(rank -> {
+            OpOptions later = OpOptions.DEFAULT.asynchronous();
+            EpBuffer view = rank.buffer.withOptions(later);
+            assertThat(rank.buffer.options()).isEqualTo(OpOptions.DEFAULT);
+            assertThat(view.options()).isEqualTo(later);
+            assertThat(view)
+                    .isEqualTo(rank.buffer.withOptions(OpOptions.DEFAULT.asynchronous()))
+                    .hasSameHashCodeAs(rank.buffer.withOptions(later))
+                    .isNotEqualTo(rank.buffer);
+            assertThat(view.withOptions(OpOptions.DEFAULT)).isEqualTo(rank.buffer);
+            DispatchResult sent = view.dispatch(rank.x, rank.ids);
+            DispatchHandle handle = rank.buffer.dispatch(rank.x, sent.handle()).handle();
+            CombineResult back = view.combine(rank.arena.tensor(DataType.BF16, handle.rows(), SHAPE.hidden()), handle);
+            back.event().await(Guard.minute());
+            assertThat(back.out().dim(0)).isEqualTo(TOKENS);
+            assertThatThrownBy(back::receive)
+                    .isInstanceOf(EpStateException.class)
+                    .hasMessageContaining("only for operations with the receive hook");
+            rank.group.barrier(Guard.minute());
+            view.close();
+            assertThatThrownBy(() -> rank.buffer.dispatch(rank.x, rank.ids))
+                    .isInstanceOf(EpStateException.class)
+                    .hasMessageContaining("closed");
+        });
+    }
+
+    @Test
+    void aReceiveHookIsRefusedWithAsynchronousOptions() throws Exception {
+        onBothRanks(rank -> {
+            EpBuffer later = rank.buffer.withOptions(OpOptions.DEFAULT.asynchronous());
+            LowLatencyDispatchRequest hook = LowLatencyDispatchRequest.builder(rank.x, rank.ids)
+                    .receiveHook()
+                    .build();
+            assertThatThrownBy(() -> later.lowLatencyDispatch(hook))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("receiveHook is true with asynchronous options");
+            LowLatencyDispatchResult sent = rank.buffer.lowLatencyDispatch(rank.x, rank.ids);
+            LowLatencyCombineRequest back = LowLatencyCombineRequest.builder(
+                            rank.buffer.nextLowLatencyCombineInput(), sent.handle())
+                    .topkWeights(rank.arena.tensor(DataType.FP32, TOKENS, SHAPE.topK()))
+                    .receiveHook()
+                    .build();
+            assertThatThrownBy(() -> later.lowLatencyCombine(back))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("receiveHook is true with asynchronous options");
+            CombineResult received = rank.buffer.lowLatencyCombine(back);
+            received.receive();
+            assertThat(received.out().dim(0)).isEqualTo(TOKENS);
+            assertThat(received.weights()).isEmpty();
+        });
+    }
+
+    @Test
+    void givesTheMostRowsOfADispatch() throws Exception {
+        onBothRanks(rank -> {
+            long rows = 2L * SHAPE.maxTokens();
+            assertThat(rank.buffer.maxRows(RowLayout.BY_RANK, 1)).isEqualTo(rows);
+            int experts = rank.buffer.placement().localExperts(rank.group.rank());
+            assertThat(rank.buffer.maxRows(RowLayout.BY_EXPERT, 8)).isEqualTo(rows * SHAPE.topK() + 7L * experts);
+            assertThat(rank.buffer.maxLowLatencyRows()).isEqualTo(2L * SHAPE.maxLowLatencyTokens());
+            assertThatThrownBy(() -> rank.buffer.maxRows(RowLayout.BY_RANK, 129))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("expertAlignment is 129, must be in [1, 128]");
+            assertThat(rank.buffer.size()).isEqualTo(rank.group.bufferSize(SHAPE));
+            assertThat(rank.buffer.size().highThroughputSms()).isZero();
         });
     }
 

@@ -8,7 +8,6 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -58,7 +57,7 @@ class RoutingReaderTest {
         private final Tensor tensor;
 
         Ids(long[] ids, int topK, DataType type) {
-            memory = ByteBuffer.allocateDirect(Math.max(8, ids.length * type.bytes()))
+            memory = ByteBuffer.allocateDirect(Math.max(8, (int) type.bytes(ids.length)))
                     .order(ByteOrder.nativeOrder());
             for (int i = 0; i < ids.length; i++) {
                 if (type == DataType.INT32) {
@@ -67,9 +66,9 @@ class RoutingReaderTest {
                     memory.putLong(8 * i, ids[i]);
                 }
             }
-            DeviceMemory all =
-                    new DeviceMemory(HostMemory.address(memory), memory.capacity(), Device.HOST, Optional.of(memory));
-            tensor = Tensor.of(all.slice(0, (long) ids.length * type.bytes()), type, ids.length / topK, topK);
+            DeviceMemory all = DeviceMemory.of(HostMemory.address(memory), memory.capacity(), Device.HOST)
+                    .keeping(memory);
+            tensor = Tensor.of(all.slice(0, type.bytes(ids.length)), type, ids.length / topK, topK);
         }
 
         private void read(RoutingReader reader, Mask mask, Routing routing) {

@@ -47,7 +47,7 @@ class BufferLayoutTest {
                 }
             }
         }
-        long capacity = shape.receiveCapacity(ranks);
+        long capacity = ShapeSizes.receivedRows(shape, ranks);
         pieces.add(new Piece("rows", layout.rows(), layout.rowsBytes()));
         for (long row = 0; row < capacity; row++) {
             pieces.add(new Piece("record " + row, layout.record(row), layout.recordBytes()));

@@ -55,7 +55,7 @@ class FutexTest {
                 StandardOpenOption.CREATE)) {
             ByteBuffer mapped = file.map(FileChannel.MapMode.READ_WRITE, 0, BYTES);
             MAPPINGS.add(mapped);
-            return HostMemory.of(new DeviceMemory(HostMemory.address(mapped), BYTES, Device.HOST), futex(longest));
+            return HostMemory.of(DeviceMemory.of(HostMemory.address(mapped), BYTES, Device.HOST), futex(longest));
         }
     }
 

@@ -8,7 +8,6 @@ import java.nio.ByteOrder;
 import java.util.List;
 import java.util.Random;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpStateException;
@@ -128,7 +127,7 @@ class HostMemoryTest {
 
     @Test
     void memoryOfOtherDevicesIsRefused() {
-        DeviceMemory elsewhere = new DeviceMemory(4096, 8, new Device("cuda", 0));
+        DeviceMemory elsewhere = DeviceMemory.of(4096, 8, Device.cuda(0));
         assertThatThrownBy(() -> device.view(elsewhere))
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("cuda:0");

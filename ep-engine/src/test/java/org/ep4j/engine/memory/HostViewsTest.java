@@ -21,7 +21,7 @@ class HostViewsTest {
     private Tensor tensor(int row, int rows) {
         long address = HostMemory.address(memory) + (long) row * ROW;
         return Tensor.of(
-                new DeviceMemory(address, (long) rows * ROW, Device.HOST), DataType.INT32, rows, ROW / Integer.BYTES);
+                DeviceMemory.of(address, (long) rows * ROW, Device.HOST), DataType.INT32, rows, ROW / Integer.BYTES);
     }
 
     @Test

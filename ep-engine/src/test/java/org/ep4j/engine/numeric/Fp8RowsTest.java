@@ -3,6 +3,7 @@ package org.ep4j.engine.numeric;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Random;
+import org.ep4j.DataType;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.Rows;
@@ -23,7 +24,7 @@ class Fp8RowsTest {
         HostMemory memory =
                 HostMemory.of(new HostDevice().allocate(2L * values.length).memory());
         for (int i = 0; i < values.length; i += 2) {
-            memory.putInt(2L * i, Bf16.fromFloat(values[i]) | Bf16.fromFloat(values[i + 1]) << 16);
+            memory.putInt(2L * i, (DataType.toBf16(values[i]) & 0xffff) | DataType.toBf16(values[i + 1]) << 16);
         }
         return memory;
     }
@@ -39,7 +40,7 @@ class Fp8RowsTest {
         float[] values = new float[HIDDEN];
         Random random = new Random(5);
         for (int i = 0; i < HIDDEN; i++) {
-            values[i] = Bf16.toFloat(Bf16.fromFloat((float) random.nextGaussian()));
+            values[i] = DataType.fromBf16(DataType.toBf16((float) random.nextGaussian()));
         }
         values[7] = -30f;
         values[150] = 6f;

@@ -3,6 +3,7 @@ package org.ep4j.engine.numeric;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Random;
+import org.ep4j.DataType;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -25,13 +26,13 @@ class LogFmtTest {
     private static int[] pack(float[] values) {
         int[] row = new int[values.length / 2];
         for (int i = 0; i < values.length; i++) {
-            row[i / 2] |= Bf16.fromFloat(values[i]) << (16 * (i & 1));
+            row[i / 2] |= (DataType.toBf16(values[i]) & 0xffff) << (16 * (i & 1));
         }
         return row;
     }
 
     private static float channel(int[] row, int i) {
-        return Bf16.toFloat(row[i / 2] >>> (16 * (i & 1)));
+        return DataType.fromBf16((short) (row[i / 2] >>> (16 * (i & 1))));
     }
 
     @Property(tries = 100)

@@ -3,6 +3,7 @@ package org.ep4j.engine.numeric;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Random;
+import org.ep4j.DataType;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -79,11 +80,11 @@ class RowKernelsTest {
             for (int r = 0; r < rows; r++) {
                 int[] row = new int[pairs];
                 for (int i = 0; i < pairs; i++) {
-                    int low = Bf16.fromFloat((float) random.nextGaussian());
-                    int high = Bf16.fromFloat((float) random.nextGaussian());
-                    row[i] = low | high << 16;
-                    expected[2 * i] += Bf16.toFloat(low);
-                    expected[2 * i + 1] += Bf16.toFloat(high);
+                    short low = DataType.toBf16((float) random.nextGaussian());
+                    short high = DataType.toBf16((float) random.nextGaussian());
+                    row[i] = (low & 0xffff) | high << 16;
+                    expected[2 * i] += DataType.fromBf16(low);
+                    expected[2 * i + 1] += DataType.fromBf16(high);
                 }
                 kernels.add(row, pairs, even, odd);
             }

@@ -2,8 +2,9 @@ package org.ep4j.engine.sync;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.EnumSet;
 import org.ep4j.EpShape;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -17,7 +18,7 @@ class OperationNamesTest {
     void namesOperationsWithoutOptionsAlone() {
         assertThat(highThroughput(words(5, 3, 0, 4), words(5, 1, 0, 0)))
                 .isEqualTo("rank 1 calls dispatch, this rank calls combine rows (routing of dispatch 4);"
-                        + " all ranks must call the operations of a buffer in the same order with the same options");
+                        + " all ranks must call the operations of a buffer in the same order with matching requests");
     }
 
     @Test
@@ -36,7 +37,7 @@ class OperationNamesTest {
     @Test
     void namesFormatsAndWeightsOfLowLatencyDispatch() {
         EpShape shape = EpShape.builder(128, 8, 2).maxTokens(4).build();
-        for (WireFormat format : WireFormat.values()) {
+        for (WireFormat format : EnumSet.complementOf(EnumSet.of(WireFormat.LOGFMT10))) {
             int code = new LowLatencyFormat(format, shape).code();
             assertThat(lowLatency(true, new long[] {7, code | 1 << 8, 0, 0, 0}, new long[] {7, code, 0, 0, 1}))
                     .startsWith("rank 1 calls low-latency dispatch number 7 (" + format

@@ -10,7 +10,6 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.ep4j.Bootstrap;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
@@ -21,6 +20,7 @@ import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
@@ -173,8 +173,9 @@ class PeersTest {
                     Deadline.in(Guard.minute()));
             Recoverer second =
                     new Recoverer(numbers(), others, new Waits(others, ranks.get(1), 1), ranks.get(1), FIXED);
-            CompletableFuture<Void> told = CompletableFuture.runAsync(() -> second.clearMask("buffer", Guard.minute()));
-            assertThatThrownBy(() -> recoverer.clearMask("buffer", Guard.minute()))
+            CompletableFuture<Void> told =
+                    CompletableFuture.runAsync(() -> second.clearMasks("buffer", Guard.minute()));
+            assertThatThrownBy(() -> recoverer.clearMasks("buffer", Guard.minute()))
                     .isInstanceOfSatisfying(
                             EpPeerLostException.class,
                             e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.FIX_CALL))

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import org.ep4j.BufferSize;
 import org.ep4j.Device;
@@ -108,9 +107,9 @@ class RailsTest {
         BufferSize allMapped = engine.bufferSize(shape, 4, 0);
         assertThat(engine.bufferSize(shape, plan(List.of(0, 0, 0, 0)), 0)).isEqualTo(allMapped);
         BufferSize straight = engine.bufferSize(shape, plan(List.of(0, 1, 2, 3)), 0);
-        assertThat(straight.symmetric()).isGreaterThan(allMapped.symmetric());
+        assertThat(straight.symmetricBytes()).isGreaterThan(allMapped.symmetricBytes());
         BufferSize passedOn = engine.bufferSize(shape, plan(List.of(0, 0, 1, 1)), 0);
-        assertThat(passedOn.symmetric()).isGreaterThan(straight.symmetric());
+        assertThat(passedOn.symmetricBytes()).isGreaterThan(straight.symmetricBytes());
     }
 
     static GroupPlan plan(List<Integer> islands) {
@@ -135,7 +134,10 @@ class RailsTest {
     private static List<RankProfile> profiles(int ranks) {
         List<RankProfile> profiles = new ArrayList<>();
         for (int r = 0; r < ranks; r++) {
-            profiles.add(new RankProfile(r, "host-id", "host", 1, Device.HOST, Map.of(), Map.of()));
+            profiles.add(RankProfile.builder(r, "host-id", Device.HOST)
+                    .hostName("host")
+                    .pid(1)
+                    .build());
         }
         return profiles;
     }

@@ -12,22 +12,21 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.Bootstrap;
 import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpPath;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
+import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.MappedPeers;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
@@ -78,8 +77,11 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
     @Override
     public Offer offer(RankProfile from, RankProfile to) {
         return from.hostId().equals(to.hostId())
-                ? new PathOffer(EpPath.Kind.MAPPED, 100, 1, List.of())
-                : new NoPath("the ranks are on different hosts", "");
+                ? Offer.path(EpPath.Kind.MAPPED)
+                        .gigabytesPerSecond(100)
+                        .latencyMicros(1)
+                        .build()
+                : Offer.none("the ranks are on different hosts", "");
     }
 
     @Override
@@ -113,7 +115,7 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         }
 
         private Buffer onHost(String name, long bytes, Duration deadline) {
-            DeviceAllocation own = context.device().allocate(bytes);
+            DeviceAllocation own = EngineDevice.of(context.device()).allocate(bytes);
             Shared shared = new Shared(own);
             SHARED.put(own.memory().address(), shared);
             List<Shared> used = new ArrayList<>(List.of(shared));
@@ -125,7 +127,7 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
                 if (isMapped(ranks.get(i))) {
                     long at = ByteBuffer.wrap(all.get(i)).getLong();
                     used.add(SHARED.get(at).retain());
-                    peers.put(ranks.get(i), new DeviceMemory(at, bytes, Device.HOST));
+                    peers.put(ranks.get(i), DeviceMemory.of(at, bytes, Device.HOST));
                 }
             }
             members.barrier(name + "-mapped", deadline);

@@ -6,7 +6,7 @@ import org.ep4j.EpPath;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 
 /**
  * Properties of a path that forecasts and sizes depend on.
@@ -17,7 +17,7 @@ import org.ep4j.spi.PathOffer;
  * @param lanes channels
  * @param gpuPath the links between the GPUs, where memory is mapped without a detour
  */
-record PathTraits(String backend, PathOffer offer, List<String> ports, int lanes, Optional<GpuPath> gpuPath) {
+record PathTraits(String backend, Offer offer, List<String> ports, int lanes, Optional<GpuPath> gpuPath) {
     static PathTraits of(GroupPlan plan, int from, int to) {
         EpPath path = plan.path(from, to);
         boolean mapped = path.kind() == EpPath.Kind.MAPPED && !path.staged();

@@ -1,5 +1,6 @@
 package org.ep4j.plan.forecast;
 
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -40,10 +41,10 @@ public record Sizing(
     /** MoRI's default number of blocks (ROCm/mori {@code dispatch_combine.py}). */
     private static final int COMPUTE_UNITS = 80;
 
-    /** Copies the maps. */
+    /** Copies the maps, in the order of their keys. */
     public Sizing {
-        lanesPerRank = Map.copyOf(lanesPerRank);
-        lanesPerHost = Map.copyOf(lanesPerHost);
+        lanesPerRank = Collections.unmodifiableMap(new TreeMap<>(lanesPerRank));
+        lanesPerHost = Collections.unmodifiableMap(new TreeMap<>(lanesPerHost));
     }
 
     /**

@@ -75,7 +75,7 @@ public record FlowLimits(long bytes, int writes, int messages, String source) {
 
     private static long value(Map<String, String> settings, ConfigKey<?> key) {
         String text = settings.get(key.name());
-        return text == null ? 0 : ((Number) key.parser().apply(text)).longValue();
+        return text == null ? 0 : ((Number) key.parse(text)).longValue();
     }
 
     /** Returns true if nothing is limited. */

@@ -3,7 +3,7 @@ package org.ep4j.plan.offer;
 import java.util.List;
 import java.util.Optional;
 import org.ep4j.EpPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PathType;
 
@@ -66,12 +66,16 @@ public record GpuPath(
     }
 
     /** Offer of this path for a backend that maps the peer's memory. */
-    public PathOffer offer() {
+    public Offer offer() {
         double micros =
                 gpuLinks() ? Estimates.GPU_LINK_MICROS * (relays.isPresent() ? 2 : 1) : 2 * Estimates.PCI_MICROS;
         int sharers = packages.map(Packages::pairs)
                 .or(() -> relays.map(Relays::pairs))
                 .orElse(1);
-        return new PathOffer(EpPath.Kind.MAPPED, achievable(), micros, List.of()).withSharers(sharers);
+        return Offer.path(EpPath.Kind.MAPPED)
+                .gigabytesPerSecond(achievable())
+                .latencyMicros(micros)
+                .sharers(sharers)
+                .build();
     }
 }

@@ -2,9 +2,7 @@ package org.ep4j.plan.offer;
 
 import java.util.Optional;
 import org.ep4j.EpPath;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.RankProfile;
 
 /** Makes offers of paths over NICs, for {@link org.ep4j.spi.EpBackendProvider#offer}. */
@@ -25,21 +23,26 @@ public final class NicOffers {
      */
     public static Offer between(Side from, Side to, EpPath.Kind kind, double micros) {
         if (from.nics().isEmpty() || to.nics().isEmpty()) {
-            return new NoPath(
+            return Offer.none(
                     "one of the two ranks has no NIC of this backend with a port that is up",
                     "bring a port up, or check the probe of this backend on that rank");
         }
         NicPaths out = from.nics().get();
         NicPaths in = to.nics().get();
         if (!out.meets(in)) {
-            return new NoPath(
+            return Offer.none(
                     "one of the two ranks has InfiniBand ports, the other Ethernet ports",
                     "use ports of one kind on both sides");
         }
         double rate = Math.min(out.gigabytesPerSecond(), in.gigabytesPerSecond());
         boolean sameHost = from.rank().hostId().equals(to.rank().hostId());
         int sharers = sameHost ? Math.max(1, from.rank().locality().gpus() - 1) : 1;
-        PathOffer offer = new PathOffer(kind, rate, micros, out.names()).withSharers(sharers);
+        Offer offer = Offer.path(kind)
+                .gigabytesPerSecond(rate)
+                .latencyMicros(micros)
+                .nics(out.names())
+                .sharers(sharers)
+                .build();
         return out.direct() && in.direct() ? offer : Staging.through(offer);
     }
 

@@ -45,24 +45,22 @@ public final class Localities {
             Distance distance = mapped.get(other);
             if (distance != null && !other.equals(gpu)) {
                 List<Integer> via = distance.type() == PathType.NVB ? via(topology, gpu, other) : List.of();
-                peers.add(new GpuPeer(
-                        other.index(),
-                        cards.getOrDefault(other.card(), other.index()),
-                        distance,
-                        link(topology, gpu, distance),
-                        via));
+                peers.add(GpuPeer.of(other.index(), distance, link(topology, gpu, distance))
+                        .partOf(cards.getOrDefault(other.card(), other.index()))
+                        .through(via));
             }
         }
-        return new Locality(
-                gpu.index(),
-                gpu.vendor(),
-                gpu.architecture(),
-                gpu.numa(),
-                gpus.size(),
-                peers,
-                new NicsAround(topology, gidIndex).of(gpu, reach),
-                processors(topology, gpu.host()) / gpus.size(),
-                cards.getOrDefault(gpu.card(), gpu.index()));
+        return Locality.builder()
+                .gpu(gpu.index())
+                .vendor(gpu.vendor())
+                .architecture(gpu.architecture())
+                .numa(gpu.numa())
+                .gpus(gpus.size())
+                .peers(peers)
+                .nics(new NicsAround(topology, gidIndex).of(gpu, reach))
+                .processors(processors(topology, gpu.host()) / gpus.size())
+                .card(cards.getOrDefault(gpu.card(), gpu.index()))
+                .build();
     }
 
     /**
@@ -82,14 +80,11 @@ public final class Localities {
     public static Locality ofHost(Topology topology, int host, int numa, int gidIndex) {
         int gpus =
                 (int) topology.gpus().stream().filter(gpu -> gpu.host() == host).count();
-        return new Locality(
-                -1,
-                GpuVendor.OTHER,
-                "",
-                numa,
-                gpus,
-                List.of(),
-                new NicsAround(topology, gidIndex).ofProcessor(host, numa));
+        return Locality.builder()
+                .numa(numa)
+                .gpus(gpus)
+                .nics(new NicsAround(topology, gidIndex).ofProcessor(host, numa))
+                .build();
     }
 
     /** Which GPUs are between, those with the widest links; the fabric's own choice is not known. */

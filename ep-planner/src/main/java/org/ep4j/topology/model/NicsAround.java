@@ -93,7 +93,13 @@ final class NicsAround {
                 ? ""
                 : first(nic, Stream.of("card " + nic.card())).name();
         String function = first(nic, functions(nic)).name();
-        return new NicReach(nic.name(), nic.family(), card, function, distance, direct, ports, obstacles);
+        NicReach.Builder reach = NicReach.builder(nic.name(), nic.family(), distance)
+                .card(card)
+                .function(function)
+                .ports(ports)
+                .obstacles(obstacles);
+        direct.ifPresent(reach::gpuDirect);
+        return reach.build();
     }
 
     private static double rate(Nic nic, NicPort port) {

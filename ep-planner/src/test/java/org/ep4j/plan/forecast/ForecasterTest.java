@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.within;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
 import org.ep4j.Device;
@@ -21,9 +20,7 @@ import org.ep4j.plan.forecast.Exchange.Messages;
 import org.ep4j.plan.forecast.Exchange.Mode;
 import org.ep4j.plan.forecast.Forecast.Operation;
 import org.ep4j.plan.offer.Estimates;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.testing.ForAll;
@@ -53,7 +50,7 @@ final class ForecasterTest {
         EpShape shape = EpShape.builder(128, plan.ranks() + topK + random.nextInt(9), topK)
                 .maxTokens(16)
                 .build();
-        ExpertPlacement placement = shape.placementFor(plan.ranks());
+        ExpertPlacement placement = ExpertPlacement.block(shape.experts(), plan.ranks());
         for (Mode mode : Mode.values()) {
             Exchange exchange = Exchange.of(shape, mode, 16, random.nextBoolean());
             Forecast.ofBoth(plan, exchange, placement).forEach((operation, forecast) -> {
@@ -149,20 +146,16 @@ final class ForecasterTest {
             int nics = 1 + random.nextInt(2);
             for (int gpu = 0; gpu <= random.nextInt(GPUS); gpu++) {
                 int rank = profiles.size();
-                profiles.add(new RankProfile(
-                        rank,
-                        "h" + host,
-                        "h" + host,
-                        rank,
-                        new Device("cuda", gpu),
-                        locality(gpu, switched, nics),
-                        domain,
-                        Map.of(
+                profiles.add(RankProfile.builder(rank, "h" + host, Device.cuda(gpu))
+                        .pid(rank)
+                        .locality(locality(gpu, switched, nics))
+                        .domain(domain)
+                        .backends(Map.of(
                                 "ipc",
-                                new BackendProfile(true, "", Map.of()),
+                                BackendProfile.of(Map.of(), Map.of()),
                                 "rdma",
-                                new BackendProfile(true, "", Map.of())),
-                        Map.of()));
+                                BackendProfile.of(Map.of(), Map.of())))
+                        .build());
             }
         }
         return Planner.plan(
@@ -178,35 +171,48 @@ final class ForecasterTest {
         boolean domain = !from.domain().isEmpty() && from.domain().equals(to.domain());
         return (host || domain)
                         && Math.abs(from.locality().gpu() - to.locality().gpu()) < reach
-                ? new PathOffer(EpPath.Kind.MAPPED, 300, 1, List.of())
-                : new NoPath("too far", "");
+                ? Offer.path(EpPath.Kind.MAPPED)
+                        .gigabytesPerSecond(300)
+                        .latencyMicros(1)
+                        .build()
+                : Offer.none("too far", "");
     }
 
     private static Offer rdma(RankProfile from, RankProfile to) {
-        return new PathOffer(
-                EpPath.Kind.HOST_POSTED,
-                40,
-                5,
-                from.locality().nics().stream().map(nic -> nic.name() + ":1").toList());
+        return Offer.path(EpPath.Kind.HOST_POSTED)
+                .gigabytesPerSecond(40)
+                .latencyMicros(5)
+                .nics(from.locality().nics().stream()
+                        .map(nic -> nic.name() + ":1")
+                        .toList())
+                .build();
     }
 
     private static Locality locality(int gpu, boolean switched, int nics) {
         List<GpuPeer> peers = new ArrayList<>();
         for (int other = 0; other < GPUS; other++) {
             if (other != gpu) {
-                peers.add(new GpuPeer(other, new Distance(PathType.NVL, 300, switched ? 2 : 1), LinkType.NVLINK));
+                peers.add(GpuPeer.of(other, new Distance(PathType.NVL, 300, switched ? 2 : 1), LinkType.NVLINK));
             }
         }
         List<NicReach> reach = new ArrayList<>();
         for (int nic = 0; nic < nics; nic++) {
-            reach.add(new NicReach(
-                    "mlx5_" + nic,
-                    NicFamily.MLX5,
-                    "card" + nic,
-                    new Distance(nic == gpu % nics ? PathType.PIX : PathType.SYS, 48, 3),
-                    Optional.empty(),
-                    List.of(new NicReach.Port(1, LinkLayer.INFINIBAND, 400))));
+            reach.add(NicReach.builder(
+                            "mlx5_" + nic,
+                            NicFamily.MLX5,
+                            new Distance(nic == gpu % nics ? PathType.PIX : PathType.SYS, 48, 3))
+                    .card("card" + nic)
+                    .ports(List.of(new NicReach.Port(1, LinkLayer.INFINIBAND, 400)))
+                    .build());
         }
-        return new Locality(gpu, GpuVendor.NVIDIA, "sm_90", 0, GPUS, peers, reach);
+        return Locality.builder()
+                .gpu(gpu)
+                .vendor(GpuVendor.NVIDIA)
+                .architecture("sm_90")
+                .numa(0)
+                .gpus(GPUS)
+                .peers(peers)
+                .nics(reach)
+                .build();
     }
 }

@@ -11,8 +11,7 @@ import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.Planner.Candidate;
-import org.ep4j.spi.NoPath;
-import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.junit.jupiter.api.Tag;
@@ -23,22 +22,28 @@ final class PathTableTest {
     private static final Candidate SHARED = new Candidate(
             "shared",
             (from, to) -> from.identity("shared").equals(to.identity("shared"))
-                    ? new PathOffer(EpPath.Kind.MAPPED, 300, 1, List.of())
-                    : new NoPath("another folder", ""));
-    private static final Candidate WIRE =
-            new Candidate("wire", (from, to) -> new PathOffer(EpPath.Kind.HOST_POSTED, 40, 5, List.of()));
+                    ? Offer.path(EpPath.Kind.MAPPED)
+                            .gigabytesPerSecond(300)
+                            .latencyMicros(1)
+                            .build()
+                    : Offer.none("another folder", ""));
+    private static final Candidate WIRE = new Candidate(
+            "wire",
+            (from, to) -> Offer.path(EpPath.Kind.HOST_POSTED)
+                    .gigabytesPerSecond(40)
+                    .latencyMicros(5)
+                    .build());
 
     private static RankProfile rank(int rank, boolean usable, String folder) {
-        return new RankProfile(
-                rank,
-                "h" + rank / 2,
-                "h" + rank / 2,
-                1,
-                Device.HOST,
-                Map.of(
-                        "shared", new BackendProfile(usable, "", Map.of(), Map.of("folder", folder)),
-                        "wire", new BackendProfile(true, "", Map.of())),
-                Map.of());
+        BackendProfile shared = BackendProfile.of(Map.of(), Map.of("folder", folder));
+        return RankProfile.builder(rank, "h" + rank / 2, Device.HOST)
+                .pid(1)
+                .backends(Map.of(
+                        "shared",
+                        usable ? shared : shared.unusable("", false),
+                        "wire",
+                        BackendProfile.of(Map.of(), Map.of())))
+                .build();
     }
 
     private static void everyPairHasItsOwnTraits(List<RankProfile> profiles) {

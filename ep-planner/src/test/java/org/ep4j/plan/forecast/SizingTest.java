@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 final class SizingTest {
-    private static final BufferSize BUFFER = new BufferSize(100, 10);
+    private static final BufferSize BUFFER = BufferSize.of(100, 10);
 
     /** Two hosts of two GPUs each: mapped inside, {@code kind} across, with 2 ports and 4 lanes. */
     private static GroupPlan plan(EpPath.Kind kind) {
@@ -29,24 +29,18 @@ final class SizingTest {
         List<EpPath> paths = new ArrayList<>();
         for (int rank = 0; rank < 4; rank++) {
             int gpu = rank % 2;
-            Locality locality = new Locality(
-                    gpu,
-                    GpuVendor.NVIDIA,
-                    "sm_90",
-                    0,
-                    2,
-                    List.of(new GpuPeer(1 - gpu, new Distance(PathType.NVL, 370.8, 2), LinkType.NVLINK)),
-                    List.of());
-            profiles.add(new RankProfile(
-                    rank,
-                    "h" + rank / 2,
-                    "h" + rank / 2,
-                    1,
-                    new Device("cuda", gpu),
-                    locality,
-                    "",
-                    Map.of(),
-                    Map.of()));
+            Locality locality = Locality.builder()
+                    .gpu(gpu)
+                    .vendor(GpuVendor.NVIDIA)
+                    .architecture("sm_90")
+                    .numa(0)
+                    .gpus(2)
+                    .peers(List.of(GpuPeer.of(1 - gpu, new Distance(PathType.NVL, 370.8, 2), LinkType.NVLINK)))
+                    .build();
+            profiles.add(RankProfile.builder(rank, "h" + rank / 2, Device.cuda(gpu))
+                    .pid(1)
+                    .locality(locality)
+                    .build());
             for (int to = 0; to < 4; to++) {
                 boolean same = rank / 2 == to / 2;
                 EpPath.Kind used = rank == to ? EpPath.Kind.LOCAL : same ? EpPath.Kind.MAPPED : kind;
@@ -68,6 +62,14 @@ final class SizingTest {
         assertThat(sizing.lanesPerRank()).isEqualTo(Map.of("nics", 8L));
         assertThat(sizing.lanesPerHost()).isEqualTo(Map.of("nics", 16L));
         assertThat(sizing.buffer()).isEqualTo(BUFFER);
+    }
+
+    @Test
+    void lanesAreInTheOrderOfTheBackends() {
+        Map<String, Long> lanes = Map.of("d", 4L, "b", 2L, "c", 3L, "a", 1L);
+        Sizing sizing = new Sizing(BUFFER, lanes, lanes, 0, 0, 0, 0);
+        assertThat(sizing.lanesPerRank().keySet()).containsExactly("a", "b", "c", "d");
+        assertThat(sizing.lanesPerHost().keySet()).containsExactly("a", "b", "c", "d");
     }
 
     @Test

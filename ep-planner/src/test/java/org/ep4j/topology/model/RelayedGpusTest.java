@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.plan.offer.GpuPath;
@@ -57,7 +56,8 @@ class RelayedGpusTest {
         assertThat(ring.distance(gpus.get(0), gpus.get(2))).contains(new Distance(PathType.NVB, 40, 2));
         assertThat(ring.distance(gpus.get(0), gpus.get(1))).contains(new Distance(PathType.NVL, 50, 1));
         assertThat(Localities.of(ring, gpus.get(0)).peer(2).orElseThrow())
-                .isEqualTo(new GpuPeer(2, 2, new Distance(PathType.NVB, 40, 2), LinkType.XGMI, List.of(1)));
+                .isEqualTo(GpuPeer.of(2, new Distance(PathType.NVB, 40, 2), LinkType.XGMI)
+                        .through(List.of(1)));
     }
 
     @Test
@@ -81,7 +81,7 @@ class RelayedGpusTest {
 
         assertThat(ring.distance(gpus.get(0), gpus.get(2))).map(Distance::type).contains(PathType.NVB);
         assertThat(Localities.of(ring, gpus.get(0)).peer(2).orElseThrow())
-                .isEqualTo(new GpuPeer(2, new Distance(PathType.PHB, 24, 2), LinkType.PCI));
+                .isEqualTo(GpuPeer.of(2, new Distance(PathType.PHB, 24, 2), LinkType.PCI));
         assertThat(Localities.of(ring, gpus.get(0)).peer(1).orElseThrow().link())
                 .isEqualTo(LinkType.NVLINK);
     }
@@ -125,6 +125,9 @@ class RelayedGpusTest {
 
     private RankProfile rank(Topology machine, int gpu) {
         Locality around = Localities.of(machine, gpus.get(gpu));
-        return new RankProfile(gpu, "host", "host", 1, new Device("hip", gpu), around, "", Map.of(), Map.of());
+        return RankProfile.builder(gpu, "host", Device.hip(gpu))
+                .pid(1)
+                .locality(around)
+                .build();
     }
 }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.within;
 
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.IntBinaryOperator;
 import java.util.stream.IntStream;
@@ -249,7 +248,9 @@ class PartitionsTest {
 
     private static RankProfile rank(Topology machine, Gpu gpu) {
         Locality around = Localities.of(machine, gpu);
-        return new RankProfile(
-                gpu.index(), "host", "host", 1, new Device("hip", gpu.index()), around, "", Map.of(), Map.of());
+        return RankProfile.builder(gpu.index(), "host", Device.hip(gpu.index()))
+                .pid(1)
+                .locality(around)
+                .build();
     }
 }

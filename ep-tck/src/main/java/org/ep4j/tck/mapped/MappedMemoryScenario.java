@@ -17,6 +17,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
+import org.ep4j.TensorArena;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.EpBackend;
@@ -164,9 +165,10 @@ public final class MappedMemoryScenario implements Scenario {
         assertThatThrownBy(() -> expose(backend, "after", BYTES, Duration.ofSeconds(5)))
                 .isInstanceOf(EpException.class);
         buffer.close();
-        try (var own = device.allocate(4096)) {
-            put(device, own.memory(), 0, 3);
-            assertThat(get(device, own.memory(), 0)).isEqualTo(3);
+        try (TensorArena arena = device.arena()) {
+            DeviceMemory own = arena.memory(4096);
+            put(device, own, 0, 3);
+            assertThat(get(device, own, 0)).isEqualTo(3);
         }
     }
 

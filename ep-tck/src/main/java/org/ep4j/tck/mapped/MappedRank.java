@@ -4,14 +4,15 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
-import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Planner;
+import org.ep4j.plan.ProfileCodec;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.OpenContext;
@@ -49,27 +50,24 @@ public record MappedRank(EpBackendProvider provider, OpenContext open) implement
         if (!report.failures().isEmpty()) {
             throw new AssertionError(backend + " cannot be used with " + id + ": " + report.failures());
         }
-        RankProfile mine = change.apply(new RankProfile(
-                context.rank(),
-                "h",
-                "h",
-                ProcessHandle.current().pid(),
-                id,
-                Map.of(backend, new BackendProfile(true, "", report.facts(), report.identity())),
-                Map.of()));
-        List<RankProfile> profiles = context.exchange(mine.encode()).stream()
-                .map(RankProfile::decode)
+        RankProfile mine = change.apply(RankProfile.builder(context.rank(), "h", id)
+                .pid(ProcessHandle.current().pid())
+                .backends(Map.of(backend, BackendProfile.of(report.facts(), report.identity())))
+                .build());
+        List<RankProfile> profiles = context.exchange(ProfileCodec.encode(mine)).stream()
+                .map(ProfileCodec::decode)
                 .toList();
         GroupPlan plan =
                 Planner.plan(profiles, List.of(new Planner.Candidate(backend, provider::offer)), BackendChoice.AUTO);
-        List<Integer> ranks = IntStream.range(0, context.size()).boxed().toList();
         EpDevice device = Subjects.device(id.type())
                 .orElseThrow(() -> new AssertionError("no " + id.type()))
                 .open(id);
         return new MappedRank(
                 provider,
-                new OpenContext(
-                        plan, profiles, context.rank(), ranks, context.newBootstrap(), device, config, DEADLINE));
+                OpenContext.builder(plan, profiles, context.newBootstrap(), device)
+                        .config(config)
+                        .timeout(DEADLINE)
+                        .build());
     }
 
     /** Opens the backend. Collective. */
@@ -80,6 +78,6 @@ public record MappedRank(EpBackendProvider provider, OpenContext open) implement
     /** Closes the device. */
     @Override
     public void close() {
-        open.device().close();
+        EngineDevice.of(open.device()).close();
     }
 }

@@ -4,26 +4,27 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.ep4j.DataType;
-import org.ep4j.DeviceAllocation;
-import org.ep4j.DeviceMemory;
 import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.TensorArena;
+import org.ep4j.gpu.GpuDevice;
+import org.ep4j.gpu.GpuStream;
 
 /**
- * Tensors on one device, filled from and copied to heap arrays by {@link EpDevice#upload} and {@link EpDevice#download};
- * freed together. Not safe for use from several threads.
+ * Tensors on one device, filled and read row by row; freed together, with the streams that write to them. Not safe for use
+ * from several threads.
  */
 public final class Arena implements AutoCloseable {
     private static final int CHUNK = 1 << 19;
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final EpDevice device;
-    private final List<DeviceAllocation> allocations = new ArrayList<>();
+    private final TensorArena memory;
     private final List<GpuStream> streams = new ArrayList<>();
     private final List<EpEvent> writers = new ArrayList<>();
     private final ByteBuffer staging = ByteBuffer.allocateDirect(CHUNK).order(ByteOrder.nativeOrder());
@@ -38,6 +39,7 @@ public final class Arena implements AutoCloseable {
     /** An arena on {@code device}, which stays open. */
     public Arena(EpDevice device) {
         this.device = device;
+        this.memory = device.arena();
     }
 
     /** The device. */
@@ -47,43 +49,22 @@ public final class Arena implements AutoCloseable {
 
     /** New zeroed memory; {@code dims} outermost first. */
     public Tensor allocate(DataType type, long... dims) {
-        List<Long> shape = new ArrayList<>();
-        for (long dim : dims) {
-            shape.add(dim);
-        }
-        long bytes = Tensor.bytes(type, shape);
-        // Freeing what other libraries may have would wait for all kernels of the GPU, those of other ranks and buffers
-        // too.
-        long size = Math.max(bytes, 1);
-        DeviceAllocation allocation =
-                device instanceof GpuDevice gpu ? gpu.allocatePrivate(size) : device.allocate(size);
-        allocations.add(allocation);
-        return new Tensor(allocation.memory().slice(0, bytes), type, shape);
+        return memory.tensor(type, dims);
     }
 
     /** New memory with these values. */
     public Tensor ints(int[] values, long... dims) {
-        Tensor tensor = allocate(DataType.INT32, dims);
-        upload(tensor, values);
-        return tensor;
+        return memory.int32(values, dims);
     }
 
     /** New memory with these values as 64-bit integers. */
     public Tensor longs(int[] values, long... dims) {
-        Tensor tensor = allocate(DataType.INT64, dims);
-        ByteBuffer bytes = ByteBuffer.allocateDirect(values.length * 8).order(ByteOrder.nativeOrder());
-        for (int value : values) {
-            bytes.putLong(value);
-        }
-        device.upload(bytes.flip(), tensor.memory());
-        return tensor;
+        return memory.int64(Arrays.stream(values).asLongStream().toArray(), dims);
     }
 
     /** New memory with these values. */
     public Tensor floats(float[] values, long... dims) {
-        Tensor tensor = allocate(DataType.FP32, dims);
-        upload(tensor, values);
-        return tensor;
+        return memory.fp32(values, dims);
     }
 
     /** Overwrites a tensor of INT32. */
@@ -156,50 +137,40 @@ public final class Arena implements AutoCloseable {
 
     /** All elements of an INT32 tensor. */
     public int[] readInts(Tensor tensor) {
-        int[] values = new int[Math.toIntExact(tensor.elements())];
-        download(tensor.memory(), tensor.byteSize()).asIntBuffer().get(values);
-        return values;
+        return device.ints(tensor);
     }
 
     /** All elements of an INT64 tensor. */
     public long[] readLongs(Tensor tensor) {
-        long[] values = new long[Math.toIntExact(tensor.elements())];
-        download(tensor.memory(), tensor.byteSize()).asLongBuffer().get(values);
-        return values;
+        return device.longs(tensor);
     }
 
     /** All elements of an INT32 or INT64 tensor of ids. */
     public long[] readIds(Tensor tensor) {
-        if (tensor.type() == DataType.INT64) {
-            return readLongs(tensor);
-        }
-        int[] narrow = readInts(tensor);
-        long[] values = new long[narrow.length];
-        for (int i = 0; i < narrow.length; i++) {
-            values[i] = narrow[i];
-        }
-        return values;
+        return tensor.type() == DataType.INT64
+                ? device.longs(tensor)
+                : Arrays.stream(device.ints(tensor)).asLongStream().toArray();
     }
 
     /** All elements of an FP32 tensor. */
     public float[] readFloats(Tensor tensor) {
-        float[] values = new float[Math.toIntExact(tensor.elements())];
-        download(tensor.memory(), tensor.byteSize()).asFloatBuffer().get(values);
-        return values;
+        return device.floats(tensor);
     }
 
     /** All bytes of a tensor. */
     public byte[] readRaw(Tensor tensor) {
         byte[] values = new byte[Math.toIntExact(tensor.byteSize())];
-        download(tensor.memory(), tensor.byteSize()).get(values);
+        if (values.length > 0) {
+            device.download(tensor.memory(), ByteBuffer.wrap(values));
+        }
         return values;
     }
 
     /** Part {@code index} of a tensor along its outermost dimension, without that dimension. */
     public static Tensor part(Tensor tensor, int index) {
-        List<Long> inner = tensor.shape().subList(1, tensor.shape().size());
-        long bytes = Tensor.bytes(tensor.type(), inner);
-        return new Tensor(tensor.memory().slice(index * bytes, bytes), tensor.type(), inner);
+        long[] inner =
+                IntStream.range(1, tensor.dimensions()).mapToLong(tensor::dim).toArray();
+        return Tensor.of(tensor.rows(index, 1).memory(), tensor.type(), inner);
     }
 
     /** Memory stays until {@code writer}, which writes to it, has come. */
@@ -207,9 +178,9 @@ public final class Arena implements AutoCloseable {
         writers.add(writer);
     }
 
-    /** A stream of a GPU, which is destroyed with the memory. */
-    public long stream(GpuDevice gpu) {
-        GpuStream made = gpu.createStream();
+    /** A new stream of the device, which is a GPU; destroyed with the memory. */
+    public long stream() {
+        GpuStream made = GpuDevice.of(device).createStream();
         streams.add(made);
         return made.handle();
     }
@@ -221,20 +192,11 @@ public final class Arena implements AutoCloseable {
         writers.clear();
         streams.forEach(GpuStream::close);
         streams.clear();
-        allocations.forEach(DeviceAllocation::close);
-        allocations.clear();
-    }
-
-    private ByteBuffer download(DeviceMemory memory, long bytes) {
-        ByteBuffer target = ByteBuffer.allocateDirect(Math.toIntExact(bytes)).order(ByteOrder.nativeOrder());
-        if (bytes > 0) {
-            device.download(memory, target);
-        }
-        return target.clear();
+        memory.close();
     }
 
     private static int rowElements(Tensor tensor) {
-        return Math.toIntExact(tensor.dim(tensor.shape().size() - 1));
+        return Math.toIntExact(tensor.dim(tensor.dimensions() - 1));
     }
 
     private static long rows(Tensor tensor) {
@@ -272,7 +234,7 @@ public final class Arena implements AutoCloseable {
     }
 
     private static void chunks(Tensor tensor, long rows, Chunk chunk) {
-        int rowBytes = rowElements(tensor) * tensor.type().bytes();
+        int rowBytes = (int) tensor.type().bytes(rowElements(tensor));
         int atOnce = Math.max(1, CHUNK / Math.max(1, rowBytes));
         for (int first = 0; first < rows; first += atOnce) {
             chunk.run(first, (int) Math.min(atOnce, rows - first), rowBytes);

@@ -58,7 +58,7 @@ public final class CombineOracle {
                 }
             }
         }
-        Bf16.fromFloats(sum, out);
+        round(sum, out);
     }
 
     /**
@@ -84,7 +84,7 @@ public final class CombineOracle {
                 add(row, sum);
             }
         }
-        Bf16.fromFloats(sum, out);
+        round(sum, out);
     }
 
     /**
@@ -129,7 +129,7 @@ public final class CombineOracle {
                 add(row, partial);
             }
         }
-        Bf16.fromFloats(partial, row);
+        round(partial, row);
     }
 
     private void weightedPartial(int rank, int token, int from, short[] out) {
@@ -140,7 +140,7 @@ public final class CombineOracle {
                 multiplyAdd(workload.weight(rank, token, k), out, partial);
             }
         }
-        Bf16.fromFloats(partial, out);
+        round(partial, out);
     }
 
     private boolean counts(int rank, int token, int place) {
@@ -175,6 +175,12 @@ public final class CombineOracle {
     private static void multiplyAdd(float weight, short[] row, float[] sum) {
         for (int h = 0; h < sum.length; h++) {
             sum[h] = Math.fma(weight, Bf16.toFloat(row[h]), sum[h]);
+        }
+    }
+
+    static void round(float[] values, short[] out) {
+        for (int i = 0; i < values.length; i++) {
+            out[i] = Bf16.fromFloat(values[i]);
         }
     }
 }

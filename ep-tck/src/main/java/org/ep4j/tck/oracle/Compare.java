@@ -2,6 +2,7 @@ package org.ep4j.tck.oracle;
 
 import java.util.Arrays;
 import java.util.function.IntFunction;
+import org.ep4j.DataType;
 
 /** Compares bits and says where they differ. */
 final class Compare {
@@ -15,9 +16,9 @@ final class Compare {
                     what,
                     place.apply(at),
                     seen[at] & 0xffff,
-                    Bf16.toFloat(seen[at]),
+                    DataType.fromBf16(seen[at]),
                     expected[at] & 0xffff,
-                    Bf16.toFloat(expected[at])));
+                    DataType.fromBf16(expected[at])));
         }
     }
 

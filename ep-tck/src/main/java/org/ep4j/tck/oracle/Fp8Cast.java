@@ -1,7 +1,7 @@
 package org.ep4j.tck.oracle;
 
 import org.ep4j.EpShape;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.WireFormat;
 
 /** The cast of BF16 rows to FP8 with one scale for each 128 channels; the last block may be shorter. */
 public final class Fp8Cast {

@@ -3,19 +3,24 @@ package org.ep4j.tck.oracle;
 import java.util.Set;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
-import org.ep4j.DispatchLayout;
 
-/** What {@link org.ep4j.EpBuffer#layout} must answer. */
-public final class LayoutOracle {
-    private LayoutOracle() {}
-
+/**
+ * What {@link org.ep4j.EpBuffer#dispatchLayout} must answer.
+ *
+ * @param tokensToRank {@code [R]}
+ * @param tokensToHost {@code [hosts]}
+ * @param selections {@code [E]}
+ * @param goesTo {@code [T][R]}
+ */
+@SuppressWarnings("ArrayRecordComponent") // read in loops; equality is not asked of it
+public record LayoutOracle(int[] tokensToRank, int[] tokensToHost, int[] selections, boolean[][] goesTo) {
     /**
      * Counts one rank's tokens.
      *
      * @param hostOf index of the host of a rank
      * @param masked ranks whose selections count as -1
      */
-    public static DispatchLayout of(Workload workload, int rank, IntUnaryOperator hostOf, Set<Integer> masked) {
+    public static LayoutOracle of(Workload workload, int rank, IntUnaryOperator hostOf, Set<Integer> masked) {
         int hosts = IntStream.range(0, workload.ranks()).map(hostOf).max().orElse(-1) + 1;
         int tokens = workload.tokens(rank);
         int[] perRank = new int[workload.ranks()];
@@ -39,6 +44,6 @@ public final class LayoutOracle {
                 perHost[h] += hostSeen[h] ? 1 : 0;
             }
         }
-        return new DispatchLayout(perRank, perHost, perExpert, on);
+        return new LayoutOracle(perRank, perHost, perExpert, on);
     }
 }

@@ -1,6 +1,7 @@
 package org.ep4j.tck.oracle;
 
 import java.util.Set;
+import org.ep4j.EpShape;
 
 /**
  * What a low-latency dispatch must deliver on one rank. The first index of every array is the local expert.
@@ -49,6 +50,11 @@ public record SlotTable(
     /** L. */
     public int localExperts() {
         return sourceRank.length;
+    }
+
+    /** Rows of each local expert in the output, used or not: R times the most tokens. */
+    public long capacity(EpShape shape) {
+        return (long) workload.ranks() * shape.maxLowLatencyTokens();
     }
 
     /** Rows of a local expert. */

@@ -1,9 +1,10 @@
 package org.ep4j.tck.oracle;
 
+import java.util.Arrays;
 import org.ep4j.DataType;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 
 /** Compares a low-latency dispatch with its table. */
 final class SlotVerifier {
@@ -29,7 +30,7 @@ final class SlotVerifier {
         for (int e = 0; e < local; e++) {
             counts[e] = table.count(e);
         }
-        Compare.ints("counts", arena.readInts(result.counts()), counts);
+        Compare.ints("rowsPerExpert", arena.readInts(result.rowsPerExpert()), counts);
         ranges(arena.readLongs(result.layoutRanges()), table);
         Compare.equal("presence of scales", result.scales().isPresent(), format != WireFormat.BF16);
         long elements = 0;
@@ -138,11 +139,9 @@ final class SlotVerifier {
                 + table.sourceToken()[expert][row] + "]";
     }
 
-    private static void shape(String what, Tensor tensor, DataType type, long... dims) {
-        Tensor wanted = Tensor.of(tensor.memory(), type, dims);
-        if (!tensor.shape().equals(wanted.shape()) || tensor.type() != type) {
-            throw new AssertionError(
-                    what + " is " + tensor.type() + tensor.shape() + ", must be " + type + wanted.shape());
+    static void shape(String what, Tensor tensor, DataType type, long... dims) {
+        if (!tensor.equals(Tensor.of(tensor.memory(), type, dims))) {
+            throw new AssertionError(what + " is " + tensor + ", must be " + type + Arrays.toString(dims));
         }
     }
 }

@@ -1,16 +1,14 @@
 package org.ep4j.tck.oracle;
 
-import java.util.List;
 import java.util.Set;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.DispatchResult;
-import org.ep4j.LowLatencyCombineResult;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 
 /**
  * Compares results with the oracle, element by element and bit by bit. Every method returns the number of elements that it
@@ -84,27 +82,20 @@ public final class Verifier {
 
     /** A low-latency combine of unrounded rows. */
     public long combine(
-            LowLatencyCombineResult result,
-            CombineOracle oracle,
-            Workload workload,
-            int rank,
-            CombinePrecision precision) {
+            CombineResult result, CombineOracle oracle, Workload workload, int rank, CombinePrecision precision) {
         shape("combined out", result.out(), DataType.BF16, workload.tokens(rank), workload.hidden());
         short[] expected = new short[workload.hidden()];
         arena.readShorts(result.out(), workload.tokens(rank), (token, seen) -> {
             oracle.lowLatency(rank, token, precision, expected);
             Compare.shorts("combined out", seen, expected, h -> "[token " + token + "][channel " + h + "]");
         });
+        Compare.equal("presence of combined weights", result.weights().isPresent(), false);
         return (long) workload.tokens(rank) * workload.hidden();
     }
 
     /** A low-latency combine of LogFMT rows, within the bounds of {@link LogFmt} and half a unit of the BF16 result. */
     public long combineLogFmt(
-            LowLatencyCombineResult result,
-            CombineOracle oracle,
-            Workload workload,
-            int rank,
-            CombinePrecision precision) {
+            CombineResult result, CombineOracle oracle, Workload workload, int rank, CombinePrecision precision) {
         shape("combined out", result.out(), DataType.BF16, workload.tokens(rank), workload.hidden());
         float[] value = new float[workload.hidden()];
         float[] tolerance = new float[workload.hidden()];
@@ -136,7 +127,7 @@ public final class Verifier {
         if (table.layout() == RowLayout.BY_EXPERT) {
             Compare.longs("expertOffsets", arena.readLongs(result.expertOffsets()), table.expertOffsets());
         }
-        Compare.ints("tokensPerExpert", result.tokensPerExpert(), table.alignedPerExpert());
+        Compare.ints("hostRowsPerExpert", result.hostRowsPerExpert(), table.alignedPerExpert());
         return table.rowsPerSource().length + 3L * table.rowsPerExpert().length;
     }
 
@@ -214,8 +205,11 @@ public final class Verifier {
         Workload workload = table.workload();
         boolean byRank = table.layout() == RowLayout.BY_RANK;
         int width = byRank ? workload.topK() : 1;
-        float[] seen = arena.readFloats(result.topkWeights().orElseThrow());
-        for (int i = 0; i < Math.min(seen.length, table.rows() * width); i++) {
+        Tensor tensor = result.topkWeights().orElseThrow();
+        long[] dims = byRank ? new long[] {result.rows(), width} : new long[] {result.rows()};
+        SlotVerifier.shape("topkWeights", tensor, DataType.FP32, dims);
+        float[] seen = arena.readFloats(tensor);
+        for (int i = 0; i < table.rows() * width; i++) {
             int row = i / width;
             int place = byRank ? i % width : table.place()[row];
             boolean here = byRank ? table.localId(row, place) >= 0 : table.sourceRank()[row] >= 0;
@@ -226,13 +220,12 @@ public final class Verifier {
     }
 
     static void shape(String what, Tensor tensor, DataType type, long rows, long width) {
-        List<Long> shape = tensor.shape();
         if (tensor.type() != type
-                || shape.size() != 2
-                || (rows >= 0 && shape.get(0) != rows)
-                || shape.get(1) != width) {
-            throw new AssertionError(what + " is " + tensor.type() + shape + ", must be " + type + "["
-                    + (rows < 0 ? "rows" : rows) + ", " + width + "]");
+                || tensor.dimensions() != 2
+                || (rows >= 0 && tensor.dim(0) != rows)
+                || tensor.dim(1) != width) {
+            throw new AssertionError(what + " is " + tensor + ", must be " + type + "[" + (rows < 0 ? "rows" : rows)
+                    + ", " + width + "]");
         }
     }
 

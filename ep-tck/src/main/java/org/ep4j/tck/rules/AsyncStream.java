@@ -2,7 +2,7 @@ package org.ep4j.tck.rules;
 
 import java.util.List;
 import org.ep4j.EpGroup;
-import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.gpu.GpuDevice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.tck.oracle.Arena;
@@ -16,7 +16,7 @@ final class AsyncStream {
 
     /** {@code asked}, or a stream of the arena's own in the place of a default stream where that is needed. */
     static long of(long asked, Arena arena, EpGroup group) {
-        return asked <= 2 && group.device() instanceof GpuDevice gpu && isShared(group) ? arena.stream(gpu) : asked;
+        return asked <= 2 && GpuDevice.isGpu(group.device()) && isShared(group) ? arena.stream() : asked;
     }
 
     private static boolean isShared(EpGroup group) {

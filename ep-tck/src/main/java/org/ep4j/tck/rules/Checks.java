@@ -3,6 +3,8 @@ package org.ep4j.tck.rules;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Supplier;
+import org.ep4j.EpArgumentException;
+import org.ep4j.Recovery;
 import org.ep4j.tck.oracle.Patience;
 
 /** Assertions with messages that say what was seen and what must be. */
@@ -51,6 +53,23 @@ final class Checks {
                 taken <= limit.toNanos(),
                 what + " took " + taken / 1_000_000 + " ms, must be within " + limit.toMillis() + " ms");
         return result;
+    }
+
+    /** The recovery has a number for each of {@code ranks} ranks that is not masked, and for no masked one. */
+    static void reported(Recovery recovery, int ranks) {
+        long fewest = Long.MAX_VALUE;
+        for (int rank = 0; rank < ranks; rank++) {
+            int asked = rank;
+            if (recovery.masked().contains(rank)) {
+                refused(
+                        EpArgumentException.class,
+                        "completed() of rank " + rank + ", which recovery masked,",
+                        () -> recovery.completed(asked));
+            } else {
+                fewest = Math.min(fewest, recovery.completed(rank));
+            }
+        }
+        equal("rollbackTo()", recovery.rollbackTo(), fewest);
     }
 
     /** The message contains {@code part}. */

@@ -10,8 +10,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpGroup;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.gpu.GpuDevice;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
@@ -62,8 +62,8 @@ public final class ConcurrencyScenario implements Scenario {
 
     /** A new stream where the device has any, else 0. */
     private static long stream(RankContext context, EpBuffer buffer) {
-        if (buffer.group().device() instanceof GpuDevice gpu) {
-            GpuStream own = gpu.createStream();
+        if (GpuDevice.isGpu(buffer.group().device())) {
+            GpuStream own = GpuDevice.of(buffer.group().device()).createStream();
             synchronized (context) {
                 context.owned(own);
             }

@@ -41,11 +41,14 @@ abstract class Exchange implements AutoCloseable {
         timeout = Optional.of(longest);
     }
 
-    OpOptions opOptions(LateInputs late) {
+    /** The buffer for operations that run as this exchange asks, after {@code late}. */
+    EpBuffer buffer(LateInputs late) {
         OpOptions how = late.options(timeout.map(OpOptions.DEFAULT::timeout).orElse(OpOptions.DEFAULT));
-        return async
-                ? how.onStream(AsyncStream.of(stream, arena, buffer.group())).asynchronous()
-                : how.onStream(stream);
+        return buffer.withOptions(
+                async
+                        ? how.onStream(AsyncStream.of(stream, arena, buffer.group()))
+                                .asynchronous()
+                        : how.onStream(stream));
     }
 
     Arena arena() {

@@ -148,11 +148,14 @@ final class FailureScenario implements Scenario {
     private static void recoverAll(RankContext context, EpBuffer buffer, Operation operation) {
         Recovery recovery = buffer.recover(recovery());
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of());
-        Checks.equal("ranks in recovery's report", recovery.completed().size(), context.size());
+        Checks.reported(recovery, context.size());
         if (operation.countsExactly()) {
-            recovery.completed()
-                    .forEach((rank, completed) -> Checks.equal(
-                            "number of completed operations of rank " + rank, completed, Operation.COMPLETED_BEFORE));
+            for (int rank = 0; rank < context.size(); rank++) {
+                Checks.equal(
+                        "number of completed operations of rank " + rank,
+                        recovery.completed(rank),
+                        Operation.COMPLETED_BEFORE);
+            }
         }
     }
 
@@ -252,7 +255,7 @@ final class FailureScenario implements Scenario {
             Checks.equal("masked ranks of the buffer", buffer.maskedRanks(), victims);
             awaitReport(group, victims);
             Checks.equal("lost ranks of the group", group.lostRanks(), victims);
-            Checks.equal("ranks in recovery's report", recovery.completed().size(), context.size() - victims.size());
+            Checks.reported(recovery, context.size());
             operation.verifyRest();
             if (context.params().has("device")) {
                 StreamScenario.deviceWorks(context, buffer, victims);
@@ -261,7 +264,7 @@ final class FailureScenario implements Scenario {
                 barrier(group, victims);
             }
             EpPeerLostException gone = Checks.refused(
-                    EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMask(recovery()));
+                    EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMasks(recovery()));
             int masked = gone.failure().peer();
             Checks.that(victims.contains(masked), "peer() is " + masked + ", must be one of " + victims);
             Checks.equal("its recourse()", gone.recourse(), EpException.Recourse.FIX_CALL);
@@ -355,7 +358,7 @@ final class FailureScenario implements Scenario {
                 LifecycleScenario.lowLatency(context, buffer, Params.parse("precision=RANK_PARTIAL"));
             }
             context.meet();
-            buffer.clearMask(recovery());
+            buffer.clearMasks(recovery());
             Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of());
             LifecycleScenario.highThroughput(context, buffer, PARAMS);
             LifecycleScenario.lowLatency(context, buffer, PARAMS);
@@ -374,7 +377,7 @@ final class FailureScenario implements Scenario {
                 Workload workload = new Setup(drawn, context.size()).workload();
                 maskLate(context, buffer, workload, HighThroughputOptions.of(drawn), out);
                 context.meet();
-                buffer.clearMask(recovery());
+                buffer.clearMasks(recovery());
             }
         }
     }
@@ -443,9 +446,9 @@ final class FailureScenario implements Scenario {
 
     private static void layoutLeavesOut(RankContext context, EpBuffer buffer, int out) {
         Workload workload = new Setup(PARAMS, context.size()).workload();
-        int[] seen = buffer.layout(new Inputs(context.arena(), workload).ids(context.rank(), DataType.INT32))
-                .tokensPerRank();
-        Checks.equal("tokensPerRank[" + out + "] of a masked rank", seen[out], 0);
+        int seen = buffer.dispatchLayout(new Inputs(context.arena(), workload).ids(context.rank(), DataType.INT32))
+                .tokensToRank(out);
+        Checks.equal("tokensToRank(" + out + ") of a masked rank", seen, 0);
     }
 
     /** A rank leaves in good order while the others still need it. */

@@ -35,10 +35,10 @@ final class FusedScenario implements Scenario {
                     .allocate(
                             DataType.BF16,
                             exchange.table().localExperts(),
-                            buffer.shape().lowLatencyRows(context.size()),
+                            buffer.maxLowLatencyRows(),
                             workload.hidden());
             exchange.inputs().outputs(x, exchange.table(), rows);
-            Tensor out = buffer.combine(LowLatencyCombineRequest.of(x, handle)
+            Tensor out = buffer.lowLatencyCombine(LowLatencyCombineRequest.builder(x, handle)
                             .topkWeights(exchange.arena().floats(weights, workload.tokens(rank), 2))
                             .build())
                     .out();

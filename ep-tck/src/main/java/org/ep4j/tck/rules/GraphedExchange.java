@@ -9,7 +9,6 @@ import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
@@ -29,8 +28,6 @@ import org.ep4j.tck.oracle.Workload;
  * contents. Experts' outputs are put in place before, as the oracle knows where.
  */
 abstract class GraphedExchange implements AutoCloseable {
-    private static final OpOptions ASYNC = OpOptions.DEFAULT.asynchronous();
-
     final EpBuffer buffer;
     final int rank;
     final Arena arena;
@@ -75,6 +72,10 @@ abstract class GraphedExchange implements AutoCloseable {
         comparison.run();
     }
 
+    EpBuffer queued(long stream) {
+        return buffer.withOptions(OpOptions.DEFAULT.asynchronous().onStream(stream));
+    }
+
     CombineOracle oracle() {
         return new CombineOracle(workload, workload.randomOutputs(), Set.of());
     }
@@ -89,7 +90,7 @@ abstract class GraphedExchange implements AutoCloseable {
 
         HighThroughput(RankContext context, EpBuffer buffer, Workload like, boolean zeroCopy) {
             super(context, buffer, like);
-            long rows = buffer.shape().receiveCapacity(context.size());
+            long rows = buffer.maxRows(RowLayout.BY_RANK, 1);
             this.outputs = zeroCopy ? buffer.combineInput() : arena.allocate(DataType.BF16, rows, like.hidden());
             load(like);
         }
@@ -103,17 +104,16 @@ abstract class GraphedExchange implements AutoCloseable {
             inputs.outputs(outputs, table(), workload.randomOutputs());
         }
 
-        DispatchRequest.Builder request(OpOptions options) {
-            return DispatchRequest.of(x, ids).topkWeights(weights).options(options);
+        DispatchRequest.Builder request() {
+            return DispatchRequest.builder(x, ids).topkWeights(weights);
         }
 
         @Override
         void queue(long dispatchStream, long combineStream) {
-            DispatchResult sent = buffer.dispatch(
-                    request(ASYNC.onStream(dispatchStream)).worstCase().build());
-            CombineResult back = buffer.combine(CombineRequest.of(outputs, sent.handle())
-                    .options(ASYNC.onStream(combineStream))
-                    .build());
+            DispatchResult sent =
+                    queued(dispatchStream).dispatch(request().worstCase().build());
+            CombineResult back = queued(combineStream)
+                    .combine(CombineRequest.builder(outputs, sent.handle()).build());
             comparison = () -> {
                 verifier.dispatch(
                         sent, table(), new Verifier.Carried(DataType.BF16, DataType.INT32, true, false, false));
@@ -136,12 +136,8 @@ abstract class GraphedExchange implements AutoCloseable {
             this.options = options;
             // Of the two in turn this is the one of the next combine, which is the one that is recorded.
             this.outputs = options.zeroCopy()
-                    ? buffer.lowLatencyCombineInput()
-                    : arena.allocate(
-                            DataType.BF16,
-                            table().localExperts(),
-                            buffer.shape().lowLatencyRows(context.size()),
-                            like.hidden());
+                    ? buffer.nextLowLatencyCombineInput()
+                    : arena.allocate(DataType.BF16, table().localExperts(), buffer.maxLowLatencyRows(), like.hidden());
             load(like);
         }
 
@@ -156,23 +152,21 @@ abstract class GraphedExchange implements AutoCloseable {
 
         @Override
         void queue(long dispatchStream, long combineStream) {
-            LowLatencyDispatchRequest.Builder request = LowLatencyDispatchRequest.of(x, ids)
-                    .format(options.format())
-                    .options(ASYNC.onStream(dispatchStream));
+            LowLatencyDispatchRequest.Builder request =
+                    LowLatencyDispatchRequest.builder(x, ids).format(options.format());
             if (options.weightsAtDispatch()) {
                 request.topkWeights(weights);
             }
-            LowLatencyDispatchResult sent = buffer.dispatch(request.build());
-            LowLatencyCombineRequest.Builder combine = LowLatencyCombineRequest.of(outputs, sent.handle())
-                    .precision(options.precision())
-                    .options(ASYNC.onStream(combineStream));
+            LowLatencyDispatchResult sent = queued(dispatchStream).lowLatencyDispatch(request.build());
+            LowLatencyCombineRequest.Builder combine =
+                    LowLatencyCombineRequest.builder(outputs, sent.handle()).precision(options.precision());
             if (options.weightsAtCombine()) {
                 combine.topkWeights(weights);
             }
-            LowLatencyCombineResult back = buffer.combine(combine.build());
+            CombineResult back = queued(combineStream).lowLatencyCombine(combine.build());
             comparison = () -> {
-                verifier.dispatch(
-                        sent, table(), options.format(), buffer.shape().lowLatencyRows(workload.ranks()));
+                SlotTable table = table();
+                verifier.dispatch(sent, table, options.format(), table.capacity(buffer.shape()));
                 verifier.combine(back, oracle(), workload, rank, options.precision());
             };
         }

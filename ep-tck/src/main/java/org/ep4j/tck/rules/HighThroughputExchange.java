@@ -47,17 +47,23 @@ final class HighThroughputExchange extends Exchange {
 
     /** Compares the result of {@link #dispatch}. */
     void verify(DispatchResult result) {
-        verifier.dispatch(result, table, options.carried());
+        verify(result, table);
+    }
+
+    private void verify(DispatchResult result, RowTable expected) {
+        verifier.dispatch(result, expected, options.carried());
+        if (!options.exactCounts()) {
+            long most = buffer.maxRows(options.layout(), options.alignment());
+            Checks.equal("maxRows(" + options.layout() + ", " + options.alignment() + ")", most, result.rows());
+        }
     }
 
     DispatchResult dispatch() {
         Tensor ids = inputs.ids(rank, options.idType());
         Tensor x = options.fp8() ? inputs.fp8Rows(rank, options.rows()) : inputs.rows(rank);
         LateInputs late = new LateInputs(arena, options.after(), ids, x);
-        DispatchRequest.Builder request = DispatchRequest.of(x, ids)
-                .layout(options.layout())
-                .expertAlignment(options.alignment())
-                .options(opOptions(late));
+        DispatchRequest.Builder request =
+                DispatchRequest.builder(x, ids).layout(options.layout()).expertAlignment(options.alignment());
         addSizing(request);
         if (options.fp8()) {
             request.scales(inputs.fp8Scales(rank));
@@ -65,7 +71,7 @@ final class HighThroughputExchange extends Exchange {
         if (options.weights()) {
             request.topkWeights(inputs.weights(rank));
         }
-        return start(request);
+        return start(request, late);
     }
 
     private void addSizing(DispatchRequest.Builder request) {
@@ -77,12 +83,12 @@ final class HighThroughputExchange extends Exchange {
         }
     }
 
-    private DispatchResult start(DispatchRequest.Builder request) {
+    private DispatchResult start(DispatchRequest.Builder request, LateInputs late) {
         if (!options.out()) {
-            return settled(buffer.dispatch(request.build()));
+            return settled(buffer(late).dispatch(request.build()));
         }
         Tensor out = arena.allocate(options.rows(), table.rows() + 3L, workload.hidden());
-        DispatchResult result = settled(buffer.dispatch(request.out(out).build()));
+        DispatchResult result = settled(buffer(late).dispatch(request.out(out).build()));
         Checks.equal("address of x in a dispatch with out()", result.x().address(), out.address());
         return result;
     }
@@ -99,10 +105,9 @@ final class HighThroughputExchange extends Exchange {
     void cachedDispatch(DispatchHandle handle) {
         Workload other = workload.withData(workload.seed() + 1);
         Inputs fresh = new Inputs(arena, other);
-        DispatchRequest.Builder request = DispatchRequest.cached(
-                        options.fp8() ? fresh.fp8Rows(rank, options.rows()) : fresh.rows(rank), handle)
-                .expertAlignment(options.alignment())
-                .options(opOptions(LateInputs.NONE));
+        // The alignment is the handle's.
+        DispatchRequest.Builder request =
+                DispatchRequest.builder(options.fp8() ? fresh.fp8Rows(rank, options.rows()) : fresh.rows(rank), handle);
         addSizing(request);
         if (options.fp8()) {
             request.scales(fresh.fp8Scales(rank));
@@ -111,7 +116,7 @@ final class HighThroughputExchange extends Exchange {
             request.topkWeights(fresh.weights(rank));
         }
         RowTable again = RowTable.of(other, rank, options.layout(), options.alignment(), masked);
-        verifier.dispatch(start(request), again, options.carried());
+        verify(start(request, LateInputs.NONE), again);
     }
 
     /** Expert outputs back, compared with the oracle. */
@@ -125,9 +130,8 @@ final class HighThroughputExchange extends Exchange {
     }
 
     CombineResult combine(DispatchHandle handle, OutputRows outputs) {
-        CombineRequest.Builder request = CombineRequest.of(combineInput(handle, outputs), handle)
-                .precision(options.precision())
-                .options(opOptions(LateInputs.NONE));
+        CombineRequest.Builder request =
+                CombineRequest.builder(combineInput(handle, outputs), handle).precision(options.precision());
         for (int b = 0; b < options.biases(); b++) {
             request.bias(inputs.bias(b, rank));
         }
@@ -135,10 +139,11 @@ final class HighThroughputExchange extends Exchange {
             request.weights(inputs.returnedWeights(table, handle.rows()));
         }
         if (!options.out()) {
-            return settled(buffer.combine(request.build()));
+            return settled(buffer(LateInputs.NONE).combine(request.build()));
         }
         Tensor out = arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden());
-        CombineResult result = settled(buffer.combine(request.out(out).build()));
+        CombineResult result =
+                settled(buffer(LateInputs.NONE).combine(request.out(out).build()));
         Checks.equal("address of the rows of a combine with out()", result.out().address(), out.address());
         return result;
     }

@@ -9,7 +9,6 @@ import java.util.List;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
 import org.ep4j.Device;
-import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.EpArgumentException;
@@ -28,70 +27,71 @@ final class HighThroughputRefusals {
         return all;
     }
 
-    /** Refusals of dispatches and of {@code layout()}. */
+    /** Refusals of dispatches and of {@code dispatchLayout()}. */
     static List<Refusal> dispatches() {
         return List.of(
                 wrong(
                         "x-hidden",
                         "rows of another hidden size",
                         "x",
-                        t -> t.send(DispatchRequest.of(t.bf16(TOKENS, HIDDEN * 2), t.ids()))),
+                        t -> t.send(DispatchRequest.builder(t.bf16(TOKENS, HIDDEN * 2), t.ids()))),
                 wrong(
                         "x-dims",
                         "rows with three dimensions",
                         "x",
-                        t -> t.send(DispatchRequest.of(t.bf16(TOKENS, HIDDEN, 1), t.ids()))),
+                        t -> t.send(DispatchRequest.builder(t.bf16(TOKENS, HIDDEN, 1), t.ids()))),
                 wrong(
                         "x-type",
                         "rows of FP32",
                         "x",
-                        t -> t.send(DispatchRequest.of(t.of(DataType.FP32, TOKENS, HIDDEN), t.ids()))),
+                        t -> t.send(DispatchRequest.builder(t.of(DataType.FP32, TOKENS, HIDDEN), t.ids()))),
                 wrong(
                         "x-alignment",
                         "rows that begin at an odd element",
                         "x",
-                        t -> t.send(DispatchRequest.of(t.shifted(DataType.BF16, TOKENS, HIDDEN), t.ids()))),
+                        t -> t.send(DispatchRequest.builder(t.shifted(DataType.BF16, TOKENS, HIDDEN), t.ids()))),
                 wrong("x-device", "rows on a device that is not the group's", "x", t -> {
                     Tensor here = t.x();
-                    DeviceMemory there = new DeviceMemory(here.address(), here.byteSize(), new Device("elsewhere", 7));
-                    t.send(DispatchRequest.of(new Tensor(there, here.type(), here.shape()), t.ids()));
+                    Device elsewhere = new Device("elsewhere", 7);
+                    t.send(DispatchRequest.builder(
+                            Tensor.at(here.address(), elsewhere, here.type(), TOKENS, HIDDEN), t.ids()));
                 }),
                 wrong(
                         "x-tokens",
                         "more tokens than the shape allows",
                         Integer.toString(MOST),
-                        t -> t.send(
-                                DispatchRequest.of(t.bf16(MOST + 1, HIDDEN), t.of(DataType.INT32, MOST + 1, TOPK)))),
+                        t -> t.send(DispatchRequest.builder(
+                                t.bf16(MOST + 1, HIDDEN), t.of(DataType.INT32, MOST + 1, TOPK)))),
                 wrong(
                         "ids-tokens",
                         "ids for another number of tokens",
                         "topkIds",
-                        t -> t.send(DispatchRequest.of(t.x(), t.of(DataType.INT32, TOKENS - 1, TOPK)))),
+                        t -> t.send(DispatchRequest.builder(t.x(), t.of(DataType.INT32, TOKENS - 1, TOPK)))),
                 wrong(
                         "ids-k",
                         "ids for another top-k",
                         "topkIds",
-                        t -> t.send(DispatchRequest.of(t.x(), t.of(DataType.INT32, TOKENS, TOPK + 1)))),
+                        t -> t.send(DispatchRequest.builder(t.x(), t.of(DataType.INT32, TOKENS, TOPK + 1)))),
                 wrong(
                         "ids-type",
                         "ids of FP32",
                         "topkIds",
-                        t -> t.send(DispatchRequest.of(t.x(), t.of(DataType.FP32, TOKENS, TOPK)))),
+                        t -> t.send(DispatchRequest.builder(t.x(), t.of(DataType.FP32, TOKENS, TOPK)))),
                 wrong("ids-high", "an expert id that is too large", "topkIds[1][0]", t -> {
                     int[] ids = new int[TOKENS * TOPK];
                     ids[TOPK] = t.buffer.shape().experts();
-                    t.send(DispatchRequest.of(t.x(), t.arena.ints(ids, TOKENS, TOPK)));
+                    t.send(DispatchRequest.builder(t.x(), t.arena.ints(ids, TOKENS, TOPK)));
                 }),
                 wrong("ids-low", "an expert id below -1", "topkIds[0][2]", t -> {
                     int[] ids = new int[TOKENS * TOPK];
                     ids[2] = -2;
-                    t.send(DispatchRequest.of(t.x(), t.arena.ints(ids, TOKENS, TOPK)));
+                    t.send(DispatchRequest.builder(t.x(), t.arena.ints(ids, TOKENS, TOPK)));
                 }),
                 wrong("ids-wide", "a 64-bit expert id beyond 32 bits", "topkIds[0][0]", t -> {
                     Tensor ids = t.arena.longs(new int[TOKENS * TOPK], TOKENS, TOPK);
                     var direct = java.nio.ByteBuffer.allocateDirect(8).order(java.nio.ByteOrder.nativeOrder());
                     t.arena.device().upload(direct.putLong(1L << 32).flip(), ids.memory());
-                    t.send(DispatchRequest.of(t.x(), ids));
+                    t.send(DispatchRequest.builder(t.x(), ids));
                 }),
                 wrong(
                         "weights-shape",
@@ -107,7 +107,7 @@ final class HighThroughputRefusals {
                         "scales-missing",
                         "FP8 rows without scales",
                         "scales",
-                        t -> t.send(DispatchRequest.of(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.ids()))),
+                        t -> t.send(DispatchRequest.builder(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.ids()))),
                 wrong(
                         "scales-needless",
                         "BF16 rows with scales",
@@ -117,7 +117,7 @@ final class HighThroughputRefusals {
                         "scales-shape",
                         "scales for another hidden size",
                         "scales",
-                        t -> t.send(DispatchRequest.of(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.ids())
+                        t -> t.send(DispatchRequest.builder(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.ids())
                                 .scales(t.of(DataType.FP32, TOKENS, 5)))),
                 wrong(
                         "out-type",
@@ -143,35 +143,37 @@ final class HighThroughputRefusals {
                         "stream",
                         "a native stream on the host",
                         "stream",
-                        t -> t.send(t.dispatch().options(OpOptions.DEFAULT.onStream(5)))),
+                        t -> t.buffer
+                                .withOptions(OpOptions.DEFAULT.onStream(5))
+                                .dispatch(t.dispatch().build())),
                 wrong(
                         "layout-k",
-                        "layout() of ids for another top-k",
+                        "dispatchLayout() of ids for another top-k",
                         "topkIds",
-                        t -> t.buffer.layout(t.of(DataType.INT32, TOKENS, TOPK + 2))),
+                        t -> t.buffer.dispatchLayout(t.of(DataType.INT32, TOKENS, TOPK + 2))),
                 wrong(
                         "layout-range",
-                        "layout() of an id that is too large",
+                        "dispatchLayout() of an id that is too large",
                         "topkIds[0][0]",
-                        t -> t.buffer.layout(t.arena.ints(new int[] {9999, 0, 0}, 1, TOPK))),
+                        t -> t.buffer.dispatchLayout(t.arena.ints(new int[] {9999, 0, 0}, 1, TOPK))),
                 wrong(
                         "cached-tokens",
                         "a cached dispatch with fewer rows than the handle has tokens",
                         "x",
-                        t -> t.send(DispatchRequest.cached(t.bf16(TOKENS - 1, HIDDEN), t.handle))),
+                        t -> t.send(DispatchRequest.builder(t.bf16(TOKENS - 1, HIDDEN), t.handle))),
                 foreign(
                         "cached-foreign",
                         "a cached dispatch with a handle of another buffer",
                         t -> t.other.dispatch(
-                                DispatchRequest.cached(t.x(), t.handle).build())),
+                                DispatchRequest.builder(t.x(), t.handle).build())),
                 wrong(
                         "x-symmetric",
                         "rows in memory that other ranks write to",
                         "symmetric",
-                        t -> t.send(DispatchRequest.of(t.symmetric(t.buffer), t.ids()))),
+                        t -> t.send(DispatchRequest.builder(t.symmetric(t.buffer), t.ids()))),
                 wrong("out-x", "an output that overlaps the rows that are sent", "overlapping x", t -> {
                     Tensor x = t.x();
-                    t.send(DispatchRequest.of(x, t.ids()).out(x));
+                    t.send(DispatchRequest.builder(x, t.ids()).out(x));
                 }),
                 wrong("out-weights", "an output that overlaps the weights", "overlapping topkWeights", t -> {
                     Tensor out = t.bf16(t.worst(), HIDDEN);
@@ -181,11 +183,11 @@ final class HighThroughputRefusals {
                 closed(
                         "x-closed",
                         "rows in memory that is closed",
-                        t -> t.send(DispatchRequest.of(t.closed(DataType.BF16, TOKENS, HIDDEN), t.ids()))),
+                        t -> t.send(DispatchRequest.builder(t.closed(DataType.BF16, TOKENS, HIDDEN), t.ids()))),
                 closed(
                         "ids-closed",
                         "ids in memory that is closed",
-                        t -> t.send(DispatchRequest.of(t.x(), t.closed(DataType.INT32, TOKENS, TOPK)))),
+                        t -> t.send(DispatchRequest.builder(t.x(), t.closed(DataType.INT32, TOKENS, TOPK)))),
                 closed(
                         "out-closed",
                         "an output in memory that is closed",
@@ -195,7 +197,7 @@ final class HighThroughputRefusals {
                     try (EpBuffer gone = t.context.group().createBuffer(t.buffer.shape())) {
                         old = t.symmetric(gone);
                     }
-                    t.send(DispatchRequest.of(old, t.ids()));
+                    t.send(DispatchRequest.builder(old, t.ids()));
                 }),
                 closed("copy-closed", "a copy to the host from the memory of a buffer that is closed", t -> {
                     Tensor old;
@@ -206,12 +208,12 @@ final class HighThroughputRefusals {
                 }),
                 closed(
                         "layout-closed",
-                        "layout() of ids in memory that is closed",
-                        t -> t.buffer.layout(t.closed(DataType.INT32, TOKENS, TOPK))),
+                        "dispatchLayout() of ids in memory that is closed",
+                        t -> t.buffer.dispatchLayout(t.closed(DataType.INT32, TOKENS, TOPK))),
                 closed("cached-closed", "a dispatch along the routes of a handle that is closed", t -> {
                     DispatchHandle old = t.buffer.dispatch(t.dispatch().build()).handle();
                     old.close();
-                    t.send(DispatchRequest.cached(t.x(), old));
+                    t.send(DispatchRequest.builder(t.x(), old));
                 }));
     }
 
@@ -221,17 +223,17 @@ final class HighThroughputRefusals {
                         "combine-rows",
                         "expert outputs with too few rows",
                         "x",
-                        t -> t.send(CombineRequest.of(t.bf16(Math.max(0, t.rows - 1), HIDDEN), t.handle))),
+                        t -> t.send(CombineRequest.builder(t.bf16(Math.max(0, t.rows - 1), HIDDEN), t.handle))),
                 wrong(
                         "combine-hidden",
                         "expert outputs of another hidden size",
                         "x",
-                        t -> t.send(CombineRequest.of(t.bf16(t.rows, HIDDEN + 16), t.handle))),
+                        t -> t.send(CombineRequest.builder(t.bf16(t.rows, HIDDEN + 16), t.handle))),
                 wrong(
                         "combine-type",
                         "expert outputs of FP8",
                         "x",
-                        t -> t.send(CombineRequest.of(t.of(DataType.FP8_E4M3, t.rows, HIDDEN), t.handle))),
+                        t -> t.send(CombineRequest.builder(t.of(DataType.FP8_E4M3, t.rows, HIDDEN), t.handle))),
                 wrong(
                         "combine-weights",
                         "a high-throughput combine with weights of another shape",
@@ -255,14 +257,14 @@ final class HighThroughputRefusals {
                 foreign(
                         "combine-foreign",
                         "a handle of another buffer",
-                        t -> t.other.combine(CombineRequest.of(t.bf16(t.rows, HIDDEN), t.handle)
+                        t -> t.other.combine(CombineRequest.builder(t.bf16(t.rows, HIDDEN), t.handle)
                                 .build())),
                 foreign("combine-closed", "a handle of a buffer that is closed", t -> {
                     DispatchHandle old;
                     try (EpBuffer gone = t.context.group().createBuffer(t.buffer.shape())) {
                         old = gone.dispatch(t.dispatch().build()).handle();
                     }
-                    t.send(CombineRequest.of(t.bf16(old.rows(), HIDDEN), old));
+                    t.send(CombineRequest.builder(t.bf16(old.rows(), HIDDEN), old));
                 }),
                 wrong(
                         "combine-out-symmetric",
@@ -276,7 +278,7 @@ final class HighThroughputRefusals {
                         t -> t.send(t.combine().bias(t.symmetric(t.buffer)))),
                 wrong("combine-out-x", "an output that overlaps the expert outputs", "overlapping x", t -> {
                     Tensor x = t.bf16(t.rows + TOKENS, HIDDEN);
-                    t.send(CombineRequest.of(x, t.handle)
+                    t.send(CombineRequest.builder(x, t.handle)
                             .out(Tensor.of(
                                     x.memory().slice(HIDDEN * 2L, HIDDEN * 2L * TOKENS),
                                     DataType.BF16,
@@ -301,12 +303,12 @@ final class HighThroughputRefusals {
                 closed(
                         "combine-x-closed",
                         "expert outputs in memory that is closed",
-                        t -> t.send(CombineRequest.of(t.closed(DataType.BF16, t.rows, HIDDEN), t.handle))),
+                        t -> t.send(CombineRequest.builder(t.closed(DataType.BF16, t.rows, HIDDEN), t.handle))),
                 closed("combine-handle-closed", "expert outputs for a handle that is closed", t -> {
                     DispatchHandle old = t.buffer.dispatch(t.dispatch().build()).handle();
                     Tensor x = t.bf16(old.rows(), HIDDEN);
                     old.close();
-                    t.send(CombineRequest.of(x, old));
+                    t.send(CombineRequest.builder(x, old));
                 }));
     }
 

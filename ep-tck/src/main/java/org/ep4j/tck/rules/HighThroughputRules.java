@@ -162,13 +162,13 @@ public final class HighThroughputRules {
                         "experts=7 tokens=25 align=4"),
                 Rule.of(
                         "3.70",
-                        "layout() counts the tokens that a dispatch would send to each rank, host and expert",
+                        "dispatchLayout() counts the tokens that a dispatch would send to each rank, host and expert",
                         LayoutScenario.class,
                         "tokens=31,0,12 dup=0.3 drop=0.3 experts=13",
                         Capability.HIGH_THROUGHPUT),
                 Rule.of(
                         "3.71",
-                        "layout() of 64-bit ids, skewed",
+                        "dispatchLayout() of 64-bit ids, skewed",
                         LayoutScenario.class,
                         "tokens=31 routing=zipf:1.2 id64",
                         Capability.HIGH_THROUGHPUT),

@@ -1,9 +1,9 @@
 package org.ep4j.tck.rules;
 
 import java.util.Set;
+import org.ep4j.CombineResult;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpStateException;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
@@ -35,7 +35,7 @@ final class HookScenario implements Scenario {
             sent.receive();
             Checks.that(sent.event().isDone(), "the event of the dispatch is not done after receive()");
             exchange.verify(sent);
-            LowLatencyCombineResult back = exchange.sendBack(sent.handle(), exchange.outputs());
+            CombineResult back = exchange.sendBack(sent.handle(), exchange.outputs());
             context.meet();
             back.receive();
             Checks.that(back.event().isDone(), "the event of the combine is not done after receive()");
@@ -53,8 +53,8 @@ final class HookScenario implements Scenario {
             second.receive();
             one.verify(first);
             two.verify(second);
-            LowLatencyCombineResult firstBack = one.sendBack(first.handle(), one.outputs());
-            LowLatencyCombineResult secondBack = two.sendBack(second.handle(), two.outputs());
+            CombineResult firstBack = one.sendBack(first.handle(), one.outputs());
+            CombineResult secondBack = two.sendBack(second.handle(), two.outputs());
             firstBack.receive();
             secondBack.receive();
             one.verify(firstBack);
@@ -74,14 +74,14 @@ final class HookScenario implements Scenario {
             second.receive();
             one.verify(first);
             two.verify(second);
-            LowLatencyCombineResult secondBack = two.sendBack(second.handle(), two.outputs());
+            CombineResult secondBack = two.sendBack(second.handle(), two.outputs());
             second.handle().close();
             LowLatencyDispatchResult third = three.send();
             third.receive();
             secondBack.receive();
             two.verify(secondBack);
             three.verify(third);
-            LowLatencyCombineResult thirdBack = three.sendBack(third.handle(), three.outputs());
+            CombineResult thirdBack = three.sendBack(third.handle(), three.outputs());
             thirdBack.receive();
             three.verify(thirdBack);
         }
@@ -93,14 +93,14 @@ final class HookScenario implements Scenario {
                         new LowLatencyExchange(context, buffer, setup.workload(2), PLAIN, Set.of())) {
             LowLatencyDispatchResult sent = hooked.dispatch();
             Checks.refused(EpStateException.class, "a second receive() of a dispatch", sent::receive);
-            LowLatencyCombineResult back = hooked.combine(sent.handle(), hooked.outputs());
+            CombineResult back = hooked.combine(sent.handle(), hooked.outputs());
             Checks.refused(EpStateException.class, "a second receive() of a combine", back::receive);
             LowLatencyDispatchResult unhooked = plain.dispatch();
             Checks.refused(
                     EpStateException.class,
                     "receive() of a dispatch whose request did not ask for the hook",
                     unhooked::receive);
-            LowLatencyCombineResult unhookedBack = plain.combine(unhooked.handle(), plain.outputs());
+            CombineResult unhookedBack = plain.combine(unhooked.handle(), plain.outputs());
             Checks.refused(
                     EpStateException.class,
                     "receive() of a combine whose request did not ask for the hook",

@@ -27,7 +27,11 @@ public final class LifecycleRules {
                         LifecycleScenario.class,
                         "case=placement placement=stride experts=13",
                         Capability.PLACEMENT),
-                rule("2.5", "bufferSize() gives the exact size of a buffer before the buffer is created", "size"),
+                rule(
+                        "2.5",
+                        "bufferSize() gives the exact size of a buffer before it is created; maxRows() and"
+                                + " maxLowLatencyRows() give the most rows",
+                        "size"),
                 rule("2.6", "several buffers of a group are used in turn", "buffers", BOTH),
                 rule("2.7", "two groups of the same ranks are used in turn", "groups", BOTH),
                 rule(

@@ -20,6 +20,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.crew.Params;
@@ -94,9 +95,19 @@ final class LifecycleScenario implements Scenario {
             var before = context.group().bufferSize(shape);
             Checks.equal("bufferSize() asked twice", context.group().bufferSize(shape), before);
             try (EpBuffer buffer = context.group().createBuffer(shape)) {
-                Checks.equal("size() of a buffer of " + shape, buffer.size(), before);
+                // Only a buffer that exists has multiprocessors.
+                Checks.equal("size() of a buffer of " + shape, buffer.size().withSms(0, 0), before);
+                long most = (long) context.size() * shape.maxTokens();
+                Checks.equal(
+                        "maxRows(BY_RANK, 4)",
+                        buffer.maxRows(RowLayout.BY_RANK, 4),
+                        shape.maxReceivedRows() == 0 ? most : Math.min(most, shape.maxReceivedRows()));
+                Checks.equal(
+                        "maxLowLatencyRows()",
+                        buffer.maxLowLatencyRows(),
+                        (long) context.size() * shape.maxLowLatencyTokens());
             }
-            Checks.that(before.symmetric() > 0 && before.local() >= 0, "bufferSize() is " + before);
+            Checks.that(before.symmetricBytes() > 0 && before.localBytes() >= 0, "bufferSize() is " + before);
             String mine = before.toString() + shape;
             for (byte[] theirs : context.exchange(mine.getBytes(StandardCharsets.UTF_8))) {
                 Checks.that(theirs.length > 0, "a rank sent nothing");
@@ -106,9 +117,9 @@ final class LifecycleScenario implements Scenario {
         EpShape both =
                 EpShape.builder(64, 8, 2).maxTokens(16).maxLowLatencyTokens(16).build();
         Checks.that(
-                context.group().bufferSize(small).symmetric()
-                        < context.group().bufferSize(both).symmetric(),
-                "a shape without low latency must give a smaller bufferSize().symmetric() than a shape with both modes");
+                context.group().bufferSize(small).symmetricBytes()
+                        < context.group().bufferSize(both).symmetricBytes(),
+                "a shape without low latency must give a smaller bufferSize().symmetricBytes() than a shape with both modes");
     }
 
     private static void buffers(RankContext context) {
@@ -298,9 +309,14 @@ final class LifecycleScenario implements Scenario {
                 EpStateException.class,
                 "high throughput on a buffer whose shape leaves out high throughput",
                 () -> highThroughput(context, low, Params.parse("")));
+        Checks.refused(
+                EpStateException.class, "maxRows() without high throughput", () -> low.maxRows(RowLayout.BY_RANK, 1));
+        Checks.refused(EpStateException.class, "maxLowLatencyRows() without low latency", high::maxLowLatencyRows);
         Checks.refused(EpStateException.class, "combineInput() without high throughput", low::combineInput);
         Checks.refused(
-                EpStateException.class, "lowLatencyCombineInput() without low latency", high::lowLatencyCombineInput);
+                EpStateException.class,
+                "nextLowLatencyCombineInput() without low latency",
+                high::nextLowLatencyCombineInput);
         Tensor input = high.combineInput();
         Checks.equal("hidden of combineInput()", input.dim(1), 128L);
     }

@@ -3,15 +3,15 @@ package org.ep4j.tck.rules;
 import java.util.Arrays;
 import java.util.Set;
 import java.util.zip.CRC32C;
+import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpBuffer;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.oracle.CombineOracle;
 import org.ep4j.tck.oracle.OutputRows;
@@ -32,14 +32,14 @@ final class LowLatencyExchange extends Exchange {
         super(context, buffer, workload, masked, options.async(), options.stream());
         this.options = options;
         this.table = SlotTable.of(workload, rank, masked);
-        this.slots = buffer.shape().lowLatencyRows(workload.ranks());
+        this.slots = table.capacity(buffer.shape());
     }
 
     /** A whole round: dispatch and combine, everything compared; the handle is closed. */
     void round() {
         LowLatencyDispatchResult result = dispatch();
         verify(result);
-        LowLatencyCombineResult combined = combine(result.handle(), outputs());
+        CombineResult combined = combine(result.handle(), outputs());
         result.handle().close();
         verify(combined);
     }
@@ -75,17 +75,17 @@ final class LowLatencyExchange extends Exchange {
         Tensor x = inputs.rows(rank);
         LateInputs late = new LateInputs(arena, options.after(), ids, x);
         LowLatencyDispatchRequest.Builder request =
-                LowLatencyDispatchRequest.of(x, ids).format(options.format()).options(opOptions(late));
+                LowLatencyDispatchRequest.builder(x, ids).format(options.format());
         if (options.weightsAtDispatch()) {
             request.topkWeights(inputs.weights(rank));
         }
         if (options.hook()) {
-            request.hook();
+            request.receiveHook();
         }
         if (options.statistics()) {
-            request.cumulativeStats(counted).waitStats(waited);
+            request.expertStats(counted).waitStats(waited);
         }
-        return withOut(request);
+        return withOut(request, late);
     }
 
     private Tensor cumulative() {
@@ -97,16 +97,16 @@ final class LowLatencyExchange extends Exchange {
     private void checkStatistics(Tensor counted, Tensor waited) {
         int[] seen = arena.readInts(counted);
         for (int e = 0; e < seen.length; e++) {
-            Checks.equal("cumulativeStats[" + e + "]", seen[e], COUNTED_BEFORE + table.count(e));
+            Checks.equal("expertStats[" + e + "]", seen[e], COUNTED_BEFORE + table.count(e));
         }
         for (long nanos : arena.readLongs(waited)) {
             Checks.that(nanos >= 0 && nanos < Checks.patience().toNanos(), "waitStats holds " + nanos + " ns");
         }
     }
 
-    private LowLatencyDispatchResult withOut(LowLatencyDispatchRequest.Builder request) {
+    private LowLatencyDispatchResult withOut(LowLatencyDispatchRequest.Builder request, LateInputs late) {
         if (!options.out()) {
-            return buffer.dispatch(request.build());
+            return buffer(late).lowLatencyDispatch(request.build());
         }
         boolean fp8 = options.format() != WireFormat.BF16;
         boolean bytes = options.format() == WireFormat.FP8_UE8M0;
@@ -119,7 +119,8 @@ final class LowLatencyExchange extends Exchange {
                     slots,
                     bytes ? (workload.scales() + 3) / 4 * 4 : workload.scales()));
         }
-        LowLatencyDispatchResult result = buffer.dispatch(request.out(out).build());
+        LowLatencyDispatchResult result =
+                buffer(late).lowLatencyDispatch(request.out(out).build());
         if (!options.hook()) {
             Checks.equal("address of x in a dispatch with out()", result.x().address(), out.address());
         }
@@ -131,9 +132,9 @@ final class LowLatencyExchange extends Exchange {
     }
 
     /** Sends back, receives, waits. */
-    LowLatencyCombineResult combine(LowLatencyHandle handle, OutputRows outputs) {
+    CombineResult combine(LowLatencyHandle handle, OutputRows outputs) {
         Tensor out = arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden());
-        LowLatencyCombineResult result = sendBack(handle, outputs, out);
+        CombineResult result = sendBack(handle, outputs, out);
         if (options.hook()) {
             result.receive();
         }
@@ -148,26 +149,25 @@ final class LowLatencyExchange extends Exchange {
     }
 
     /** Sends back; receiving, with the hook, is left to the caller. */
-    LowLatencyCombineResult sendBack(LowLatencyHandle handle, OutputRows outputs) {
+    CombineResult sendBack(LowLatencyHandle handle, OutputRows outputs) {
         return sendBack(handle, outputs, arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden()));
     }
 
-    private LowLatencyCombineResult sendBack(LowLatencyHandle handle, OutputRows outputs, Tensor out) {
+    private CombineResult sendBack(LowLatencyHandle handle, OutputRows outputs, Tensor out) {
         Tensor x = options.zeroCopy()
-                ? buffer.lowLatencyCombineInput()
+                ? buffer.nextLowLatencyCombineInput()
                 : arena.allocate(DataType.BF16, table.localExperts(), slots, workload.hidden());
         inputs.outputs(x, table, outputs);
-        LowLatencyCombineRequest.Builder request = LowLatencyCombineRequest.of(x, handle)
-                .precision(options.precision())
-                .options(opOptions(LateInputs.NONE));
+        LowLatencyCombineRequest.Builder request =
+                LowLatencyCombineRequest.builder(x, handle).precision(options.precision());
         if (options.weightsAtCombine()) {
             request.topkWeights(inputs.weights(rank));
         }
         if (options.logFmt()) {
-            request.logFmt();
+            request.format(WireFormat.LOGFMT10);
         }
         if (options.hook()) {
-            request.hook();
+            request.receiveHook();
         }
         if (options.statistics()) {
             request.waitStats(arena.allocate(DataType.INT64, workload.ranks()));
@@ -175,14 +175,14 @@ final class LowLatencyExchange extends Exchange {
         if (options.out()) {
             request.out(out);
         }
-        return buffer.combine(request.build());
+        return buffer(LateInputs.NONE).lowLatencyCombine(request.build());
     }
 
-    void verify(LowLatencyCombineResult result) {
+    void verify(CombineResult result) {
         verify(result, outputs());
     }
 
-    void verify(LowLatencyCombineResult result, OutputRows outputs) {
+    void verify(CombineResult result, OutputRows outputs) {
         CombineOracle oracle = new CombineOracle(workload, outputs, masked);
         if (options.logFmt()) {
             verifier.combineLogFmt(result, oracle, workload, rank, options.precision());

@@ -2,7 +2,7 @@ package org.ep4j.tck.rules;
 
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.WireFormat;
 import org.ep4j.tck.crew.Params;
 
 /**

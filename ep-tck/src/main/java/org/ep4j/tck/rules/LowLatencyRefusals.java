@@ -13,10 +13,10 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 
 /** Wrong arguments of low-latency operations. */
 final class LowLatencyRefusals {
@@ -34,32 +34,34 @@ final class LowLatencyRefusals {
                         "ll-hidden",
                         "rows of another hidden size",
                         "x",
-                        t -> t.send(LowLatencyDispatchRequest.of(t.bf16(TOKENS, HIDDEN / 2), t.ids()))),
+                        t -> t.send(LowLatencyDispatchRequest.builder(t.bf16(TOKENS, HIDDEN / 2), t.ids()))),
                 wrong(
                         "ll-type",
                         "rows of FP8",
                         "x",
-                        t -> t.send(LowLatencyDispatchRequest.of(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.ids()))),
+                        t -> t.send(
+                                LowLatencyDispatchRequest.builder(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.ids()))),
                 wrong(
                         "ll-alignment",
                         "rows that begin at an odd element",
                         "x",
-                        t -> t.send(LowLatencyDispatchRequest.of(t.shifted(DataType.BF16, TOKENS, HIDDEN), t.ids()))),
+                        t -> t.send(
+                                LowLatencyDispatchRequest.builder(t.shifted(DataType.BF16, TOKENS, HIDDEN), t.ids()))),
                 wrong(
                         "ll-tokens",
                         "more tokens than the shape allows",
                         Integer.toString(MOST),
-                        t -> t.send(LowLatencyDispatchRequest.of(
+                        t -> t.send(LowLatencyDispatchRequest.builder(
                                 t.bf16(MOST + 1, HIDDEN), t.of(DataType.INT32, MOST + 1, TOPK)))),
                 wrong(
                         "ll-ids-k",
                         "ids for another top-k",
                         "topkIds",
-                        t -> t.send(LowLatencyDispatchRequest.of(t.x(), t.of(DataType.INT32, TOKENS, TOPK - 1)))),
+                        t -> t.send(LowLatencyDispatchRequest.builder(t.x(), t.of(DataType.INT32, TOKENS, TOPK - 1)))),
                 wrong("ll-ids-range", "an expert id that is too large", "topkIds[0][1]", t -> {
                     int[] ids = new int[TOKENS * TOPK];
                     ids[1] = t.buffer.shape().experts();
-                    t.send(LowLatencyDispatchRequest.of(t.x(), t.arena.ints(ids, TOKENS, TOPK)));
+                    t.send(LowLatencyDispatchRequest.builder(t.x(), t.arena.ints(ids, TOKENS, TOPK)));
                 }),
                 wrong(
                         "ll-weights",
@@ -86,8 +88,8 @@ final class LowLatencyRefusals {
                 wrong(
                         "ll-stats",
                         "statistics of another shape",
-                        "cumulativeStats",
-                        t -> t.send(t.pack().cumulativeStats(t.of(DataType.INT32, t.local() + 1)))),
+                        "expertStats",
+                        t -> t.send(t.pack().expertStats(t.of(DataType.INT32, t.local() + 1)))),
                 wrong(
                         "ll-wait-stats",
                         "waiting statistics of another type",
@@ -96,17 +98,19 @@ final class LowLatencyRefusals {
                 wrong(
                         "ll-hook-async",
                         "a dispatch that asks for the hook and for asynchronous execution",
-                        "hook",
-                        t -> t.send(t.pack().hook().options(OpOptions.DEFAULT.asynchronous()))),
+                        "receiveHook",
+                        t -> t.buffer
+                                .withOptions(OpOptions.DEFAULT.asynchronous())
+                                .lowLatencyDispatch(t.pack().receiveHook().build())),
                 wrong(
                         "ll-x-symmetric",
                         "rows in memory that other ranks write to",
                         "symmetric",
-                        t -> t.send(LowLatencyDispatchRequest.of(t.symmetric(t.buffer), t.ids()))),
+                        t -> t.send(LowLatencyDispatchRequest.builder(t.symmetric(t.buffer), t.ids()))),
                 wrong("ll-out-x", "an output that overlaps the rows that are sent", "overlapping x", t -> {
                     Tensor out = t.bf16(t.local(), t.slots(), HIDDEN);
                     Tensor x = Tensor.of(out.memory(), DataType.BF16, TOKENS, HIDDEN);
-                    t.send(LowLatencyDispatchRequest.of(x, t.ids()).out(out));
+                    t.send(LowLatencyDispatchRequest.builder(x, t.ids()).out(out));
                 }),
                 wrong(
                         "ll-stats-weights",
@@ -121,7 +125,8 @@ final class LowLatencyRefusals {
                 closed(
                         "ll-x-closed",
                         "rows in memory that is closed",
-                        t -> t.send(LowLatencyDispatchRequest.of(t.closed(DataType.BF16, TOKENS, HIDDEN), t.ids()))));
+                        t -> t.send(
+                                LowLatencyDispatchRequest.builder(t.closed(DataType.BF16, TOKENS, HIDDEN), t.ids()))));
     }
 
     static List<Refusal> combines() {
@@ -130,22 +135,22 @@ final class LowLatencyRefusals {
                         "ll-combine-shape",
                         "expert outputs of another shape",
                         "x",
-                        t -> t.send(LowLatencyCombineRequest.of(
+                        t -> t.send(LowLatencyCombineRequest.builder(
                                         t.bf16(t.local(), t.slots() + 1, HIDDEN), t.lowLatencyHandle)
                                 .topkWeights(t.weights()))),
                 wrong(
                         "ll-combine-type",
                         "expert outputs of FP32",
                         "x",
-                        t -> t.send(LowLatencyCombineRequest.of(
+                        t -> t.send(LowLatencyCombineRequest.builder(
                                         t.of(DataType.FP32, t.local(), t.slots(), HIDDEN), t.lowLatencyHandle)
                                 .topkWeights(t.weights()))),
                 wrong(
                         "ll-combine-no-weights",
                         "no weights at all",
                         "topkWeights",
-                        t -> t.send(
-                                LowLatencyCombineRequest.of(t.bf16(t.local(), t.slots(), HIDDEN), t.lowLatencyHandle))),
+                        t -> t.send(LowLatencyCombineRequest.builder(
+                                t.bf16(t.local(), t.slots(), HIDDEN), t.lowLatencyHandle))),
                 wrong(
                         "ll-combine-partial",
                         "a combine with rank-partial sums after a dispatch without weights",
@@ -166,7 +171,7 @@ final class LowLatencyRefusals {
                         "low latency: a handle of another buffer",
                         EpStateException.class,
                         "buffer",
-                        t -> t.other.combine(t.unpack().build())),
+                        t -> t.other.lowLatencyCombine(t.unpack().build())),
                 wrong(
                         "ll-combine-out-symmetric",
                         "an output of combine in memory that other ranks write to",
@@ -174,14 +179,14 @@ final class LowLatencyRefusals {
                         t -> t.send(t.unpack().out(t.symmetric(t.buffer)))),
                 wrong("ll-combine-out-x", "an output that overlaps the expert outputs", "overlapping x", t -> {
                     Tensor x = t.bf16(t.local(), t.slots(), HIDDEN);
-                    t.send(LowLatencyCombineRequest.of(x, t.lowLatencyHandle)
+                    t.send(LowLatencyCombineRequest.builder(x, t.lowLatencyHandle)
                             .topkWeights(t.weights())
                             .out(Tensor.of(x.memory(), DataType.BF16, TOKENS, HIDDEN)));
                 }),
                 closed(
                         "ll-combine-x-closed",
                         "expert outputs in memory that is closed",
-                        t -> t.send(LowLatencyCombineRequest.of(
+                        t -> t.send(LowLatencyCombineRequest.builder(
                                         t.closed(DataType.BF16, t.local(), t.slots(), HIDDEN), t.lowLatencyHandle)
                                 .topkWeights(t.weights()))),
                 closed("ll-combine-handle-closed", "expert outputs for a handle that is closed", t -> {
@@ -189,11 +194,12 @@ final class LowLatencyRefusals {
                     int[] ids = new int[TOKENS * TOPK];
                     Arrays.setAll(ids, i -> i % TOPK);
                     LowLatencyHandle old = t.buffer
-                            .dispatch(LowLatencyDispatchRequest.of(t.x(), t.arena.ints(ids, TOKENS, TOPK))
-                                    .build())
+                            .lowLatencyDispatch(
+                                    LowLatencyDispatchRequest.builder(t.x(), t.arena.ints(ids, TOKENS, TOPK))
+                                            .build())
                             .handle();
                     old.close();
-                    t.send(LowLatencyCombineRequest.of(t.bf16(t.local(), t.slots(), HIDDEN), old)
+                    t.send(LowLatencyCombineRequest.builder(t.bf16(t.local(), t.slots(), HIDDEN), old)
                             .topkWeights(t.weights()));
                 }));
     }

@@ -136,7 +136,7 @@ final class MismatchScenario implements Scenario {
             return false;
         }
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of());
-        Checks.equal("ranks in recovery's report", recovery.completed().size(), context.size());
+        Checks.reported(recovery, context.size());
         LifecycleScenario.highThroughput(context, buffer, PLAIN);
         LifecycleScenario.lowLatency(context, buffer, PLAIN);
         return true;
@@ -192,7 +192,7 @@ final class MismatchScenario implements Scenario {
                 () -> Checks.refused(
                         EpException.class,
                         "16 selections of expert 0 by each rank, although the expert has room for only 4 per rank,",
-                        () -> buffer.dispatch(org.ep4j.LowLatencyDispatchRequest.of(
+                        () -> buffer.lowLatencyDispatch(org.ep4j.LowLatencyDispatchRequest.builder(
                                                 context.arena().allocate(org.ep4j.DataType.BF16, 4, 128),
                                                 context.arena().ints(ids, 4, 4))
                                         .build())

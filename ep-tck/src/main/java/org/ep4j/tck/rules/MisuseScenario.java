@@ -23,7 +23,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
-import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.gpu.GpuDevice;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
@@ -217,7 +217,7 @@ final class MisuseScenario implements Scenario {
             if (count(context, goesOn) == context.size() - 1) {
                 // Work of a GPU is not taken back by an interrupt.
                 Checks.that(
-                        buffer.group().device() instanceof GpuDevice,
+                        GpuDevice.isGpu(buffer.group().device()),
                         "a dispatch on the host goes on after its thread was interrupted");
                 exchange.verify(call.isPresent() ? call.get().result("the dispatch") : exchange.dispatch());
             } else {
@@ -306,12 +306,15 @@ final class MisuseScenario implements Scenario {
         }
     }
 
-    private static DispatchRequest.Builder request(RankContext context, Inputs inputs, EpBuffer buffer, Arena arena) {
-        return DispatchRequest.of(inputs.rows(context.rank()), inputs.ids(context.rank(), DataType.INT32))
-                .topkWeights(inputs.weights(context.rank()))
-                .options(OpOptions.DEFAULT
-                        .onStream(AsyncStream.of(0, arena, buffer.group()))
-                        .asynchronous());
+    private static EpBuffer asynchronous(EpBuffer buffer, Arena arena) {
+        return buffer.withOptions(OpOptions.DEFAULT
+                .onStream(AsyncStream.of(0, arena, buffer.group()))
+                .asynchronous());
+    }
+
+    private static DispatchRequest.Builder request(RankContext context, Inputs inputs) {
+        return DispatchRequest.builder(inputs.rows(context.rank()), inputs.ids(context.rank(), DataType.INT32))
+                .topkWeights(inputs.weights(context.rank()));
     }
 
     private static void eventAfterClose(RankContext context) {
@@ -320,8 +323,8 @@ final class MisuseScenario implements Scenario {
         if (!context.isRank(0)) {
             Arena arena = context.arena();
             Inputs inputs = new Inputs(arena, setup(context).workload());
-            DispatchResult result = buffer.dispatch(
-                    request(context, inputs, buffer, arena).worstCase().build());
+            DispatchResult result = asynchronous(buffer, arena)
+                    .dispatch(request(context, inputs).worstCase().build());
             context.sleep(begun());
             buffer.close();
             Checks.refused(
@@ -343,10 +346,10 @@ final class MisuseScenario implements Scenario {
             } else {
                 Arena arena = new Arena(context.group().device());
                 Inputs closed = new Inputs(arena, setup(context).workload());
-                DispatchResult first = buffer.dispatch(request(context, exchange.inputs(), buffer, context.arena())
-                        .build());
-                DispatchResult second = buffer.dispatch(
-                        request(context, closed, buffer, context.arena()).build());
+                DispatchResult first = asynchronous(buffer, context.arena())
+                        .dispatch(request(context, exchange.inputs()).build());
+                DispatchResult second = asynchronous(buffer, context.arena())
+                        .dispatch(request(context, closed).build());
                 arena.close();
                 context.meet();
                 first.event().await(Checks.patience());
@@ -367,9 +370,9 @@ final class MisuseScenario implements Scenario {
                 LowLatencyDispatchResult sent;
                 try (Arena arena = new Arena(context.group().device())) {
                     Inputs closed = new Inputs(arena, setup(context).workload(1));
-                    sent = buffer.dispatch(LowLatencyDispatchRequest.of(
+                    sent = buffer.lowLatencyDispatch(LowLatencyDispatchRequest.builder(
                                     closed.rows(context.rank()), closed.ids(context.rank(), DataType.INT32))
-                            .hook()
+                            .receiveHook()
                             .build());
                 }
                 sent.receive();
@@ -388,8 +391,8 @@ final class MisuseScenario implements Scenario {
             } else {
                 Arena arena = new Arena(context.group().device());
                 Inputs closed = new Inputs(arena, setup(context).workload());
-                DispatchResult result = buffer.dispatch(
-                        request(context, closed, buffer, context.arena()).build());
+                DispatchResult result = asynchronous(buffer, context.arena())
+                        .dispatch(request(context, closed).build());
                 context.sleep(begun());
                 arena.close();
                 context.meet();

@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.Set;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
-import org.ep4j.DispatchRequest;
 import org.ep4j.EpBuffer;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
@@ -59,15 +58,13 @@ final class Operation implements AutoCloseable {
         high.endAfter(timeout);
         low.endAfter(timeout);
         hooked.endAfter(timeout);
-        OpOptions async = OpOptions.DEFAULT.timeout(timeout).asynchronous();
+        EpBuffer async = buffer.withOptions(OpOptions.DEFAULT.timeout(timeout).asynchronous());
         return switch (name) {
             case "ht-dispatch" -> high::dispatch;
             case "ht-async" ->
-                () -> buffer.dispatch(DispatchRequest.of(
-                                        high.inputs().rows(context.rank()),
-                                        high.inputs().ids(context.rank(), DataType.INT32))
-                                .options(async)
-                                .build())
+                () -> async.dispatch(
+                                high.inputs().rows(context.rank()),
+                                high.inputs().ids(context.rank(), DataType.INT32))
                         .event()
                         .await(Checks.patience());
             case "ht-combine" -> () -> high.combine(handle, (rank, token, key, out) -> {});

@@ -6,7 +6,6 @@ import java.util.Set;
 import org.ep4j.CombineResult;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
@@ -61,8 +60,8 @@ final class OrderScenario implements Scenario {
                 pause(context, slow);
                 one.verify(first);
                 two.verify(second);
-                LowLatencyCombineResult firstBack = one.combine(first.handle(), one.outputs());
-                LowLatencyCombineResult secondBack = two.combine(second.handle(), two.outputs());
+                CombineResult firstBack = one.combine(first.handle(), one.outputs());
+                CombineResult secondBack = two.combine(second.handle(), two.outputs());
                 pause(context, slow);
                 one.verify(firstBack);
                 two.verify(secondBack);
@@ -84,7 +83,7 @@ final class OrderScenario implements Scenario {
             try (LowLatencyExchange exchange =
                     new LowLatencyExchange(context, buffer, setup.workload(), options, Set.of())) {
                 LowLatencyDispatchResult result = exchange.dispatch();
-                LowLatencyCombineResult back = exchange.combine(result.handle(), exchange.outputs());
+                CombineResult back = exchange.combine(result.handle(), exchange.outputs());
                 exchange.verify(back);
                 byte[] bits = exchange.arena().readRaw(back.out());
                 int at = round == 0 ? -1 : Arrays.mismatch(bits, before);

@@ -78,7 +78,7 @@ final class OtherRefusals {
                         "timeout-zero",
                         "a timeout of zero",
                         "timeout",
-                        t -> t.send(t.dispatch().options(OpOptions.DEFAULT.timeout(Duration.ZERO)))),
+                        t -> t.buffer.withOptions(OpOptions.DEFAULT.timeout(Duration.ZERO))),
                 of(
                         "too-large",
                         "a buffer larger than the machine's memory",

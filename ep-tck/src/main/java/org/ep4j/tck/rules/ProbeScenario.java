@@ -14,6 +14,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.GroupPlan;
+import org.ep4j.plan.ProfileCodec;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
@@ -116,7 +117,9 @@ public final class ProbeScenario implements Scenario {
                 Checks.equal("the second offer for the same ranks", provider.offer(from, to), provider.offer(from, to));
                 Checks.equal(
                         "the offer for profiles that were encoded and decoded",
-                        provider.offer(RankProfile.decode(from.encode()), RankProfile.decode(to.encode())),
+                        provider.offer(
+                                ProfileCodec.decode(ProfileCodec.encode(from)),
+                                ProfileCodec.decode(ProfileCodec.encode(to))),
                         provider.offer(from, to));
             }
         }

@@ -10,6 +10,7 @@ import org.ep4j.EpException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyHandle;
+import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.oracle.Arena;
@@ -89,7 +90,7 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
         }
 
         DispatchRequest.Builder dispatch() {
-            return DispatchRequest.of(x(), ids());
+            return DispatchRequest.builder(x(), ids());
         }
 
         void send(DispatchRequest.Builder request) {
@@ -97,7 +98,7 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
         }
 
         CombineRequest.Builder combine() {
-            return CombineRequest.of(bf16(rows, HIDDEN), handle);
+            return CombineRequest.builder(bf16(rows, HIDDEN), handle);
         }
 
         void send(CombineRequest.Builder request) {
@@ -105,25 +106,25 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
         }
 
         LowLatencyDispatchRequest.Builder pack() {
-            return LowLatencyDispatchRequest.of(x(), ids());
+            return LowLatencyDispatchRequest.builder(x(), ids());
         }
 
         void send(LowLatencyDispatchRequest.Builder request) {
-            buffer.dispatch(request.build()).x();
+            buffer.lowLatencyDispatch(request.build()).x();
         }
 
         LowLatencyCombineRequest.Builder unpack() {
-            return LowLatencyCombineRequest.of(bf16(local(), slots(), HIDDEN), lowLatencyHandle)
+            return LowLatencyCombineRequest.builder(bf16(local(), slots(), HIDDEN), lowLatencyHandle)
                     .topkWeights(weights());
         }
 
         void send(LowLatencyCombineRequest.Builder request) {
-            buffer.combine(request.build()).out();
+            buffer.lowLatencyCombine(request.build()).out();
         }
 
         /** Rows that a high-throughput dispatch can deliver here at most. */
         long worst() {
-            return buffer.shape().receiveCapacity(context.size());
+            return buffer.maxRows(RowLayout.BY_RANK, 1);
         }
 
         /** Rows of tokens in memory that other ranks read and write. */
@@ -140,9 +141,8 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
 
         /** The same elements, two bytes further on. */
         Tensor shifted(DataType type, long... dims) {
-            Tensor larger =
-                    of(type, Tensor.of(of(type, dims).memory(), type, dims).elements() + 8);
-            return Tensor.of(larger.memory().slice(type.bytes(), larger.byteSize() - type.bytes()), type, dims);
+            Tensor larger = of(type, of(type, dims).elements() + 8);
+            return Tensor.of(larger.rows(1, larger.elements() - 1).memory(), type, dims);
         }
     }
 

@@ -26,15 +26,13 @@ final class Renaming {
             found.identity().forEach((name, value) -> identity.put(name, prefix + value));
             backends.put(id, found.withIdentity(identity));
         });
-        return new RankProfile(
-                rank,
-                prefix + profile.hostId(),
-                prefix + profile.hostName(),
-                profile.pid() + 1000,
-                profile.device(),
-                profile.locality(),
-                profile.domain().isEmpty() ? "" : prefix + profile.domain(),
-                backends,
-                profile.settings());
+        return RankProfile.builder(rank, prefix + profile.hostId(), profile.device())
+                .hostName(prefix + profile.hostName())
+                .pid(profile.pid() + 1000)
+                .locality(profile.locality())
+                .domain(profile.domain().isEmpty() ? "" : prefix + profile.domain())
+                .backends(backends)
+                .settings(profile.settings())
+                .build();
     }
 }

@@ -50,7 +50,7 @@ final class Setup {
                 params.number("max", Math.max(1, Arrays.stream(tokens()).max().orElse(1)));
         EpShape.Builder builder = EpShape.builder(hidden(), experts(), topK())
                 .maxTokens(most)
-                .maxReceivedTokens(params.number("recv", 0))
+                .maxReceivedRows(params.number("recv", 0))
                 .maxLowLatencyTokens(most);
         placement().ifPresent(builder::placement);
         return builder.build();

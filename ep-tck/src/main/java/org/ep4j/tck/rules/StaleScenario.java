@@ -5,7 +5,6 @@ import org.ep4j.CombineResult;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpStateException;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
@@ -49,8 +48,9 @@ final class StaleScenario implements Scenario {
                 context, buffer, workload, HighThroughputOptions.of(context.params()), Set.of())) {
             DispatchResult sent = exchange.dispatch();
             CombineResult first = exchange.combine(sent.handle(), workload.randomOutputs());
-            exchange.combine(sent.handle(), workload.randomOutputs());
+            CombineResult second = exchange.combine(sent.handle(), workload.randomOutputs());
             stale("after one more combine, out() of the first one", first::out);
+            stale("receive() of a high-throughput combine", second::receive);
         }
     }
 
@@ -65,7 +65,7 @@ final class StaleScenario implements Scenario {
             two.verify(second);
             LowLatencyDispatchResult third = one.dispatch();
             stale("after two more dispatches, x() of the first result", first::x);
-            stale("after two more dispatches, counts() of the first result", first::counts);
+            stale("after two more dispatches, rowsPerExpert() of the first result", first::rowsPerExpert);
             two.verify(second);
             one.verify(third);
             two.verify(two.combine(second.handle(), two.outputs()));
@@ -80,11 +80,11 @@ final class StaleScenario implements Scenario {
                         new LowLatencyExchange(context, buffer, setup.workload(2), options, Set.of())) {
             LowLatencyDispatchResult first = one.dispatch();
             LowLatencyDispatchResult second = two.dispatch();
-            LowLatencyCombineResult firstBack = one.combine(first.handle(), one.outputs());
-            LowLatencyCombineResult secondBack = two.combine(second.handle(), two.outputs());
+            CombineResult firstBack = one.combine(first.handle(), one.outputs());
+            CombineResult secondBack = two.combine(second.handle(), two.outputs());
             one.verify(firstBack);
             two.verify(secondBack);
-            LowLatencyCombineResult thirdBack = one.combine(first.handle(), one.outputs());
+            CombineResult thirdBack = one.combine(first.handle(), one.outputs());
             stale("after two more combines, out() of the first one", firstBack::out);
             two.verify(secondBack);
             one.verify(thirdBack);

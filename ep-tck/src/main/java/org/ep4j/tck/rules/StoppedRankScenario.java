@@ -68,8 +68,8 @@ final class StoppedRankScenario implements Scenario {
         EpPeerLostException kept = Checks.refused(
                 EpPeerLostException.class,
                 "clearing the mask of the rank whose process was stopped",
-                () -> buffer.clearMask(LONG));
-        Checks.equal("peer() of the exception from clearMask()", kept.failure().peer(), stopped);
+                () -> buffer.clearMasks(LONG));
+        Checks.equal("peer() of the exception from clearMasks()", kept.failure().peer(), stopped);
     }
 
     /** What it has read until now was right; it gets no further. */

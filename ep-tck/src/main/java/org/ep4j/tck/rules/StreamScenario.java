@@ -4,15 +4,17 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Set;
 import java.util.function.Function;
-import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.OpOptions;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.TensorArena;
+import org.ep4j.gpu.GpuDevice;
+import org.ep4j.gpu.GpuGraph;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
@@ -43,11 +45,10 @@ final class StreamScenario implements Scenario {
      */
     private static GpuDevice gpu(EpBuffer buffer) {
         EpDevice device = buffer.group().device();
-        if (device instanceof GpuDevice gpu) {
-            return gpu;
-        }
-        throw new AssertionError(
+        Checks.that(
+                GpuDevice.isGpu(device),
                 "the device " + device.id() + " has no native streams, but STREAMS is declared for the tested backend");
+        return GpuDevice.of(device);
     }
 
     private static void onStream(RankContext context, EpBuffer buffer, String handle) {
@@ -57,7 +58,7 @@ final class StreamScenario implements Scenario {
         }
         try (GpuStream stream = gpu(buffer).createStream()) {
             rounds(context, buffer, stream.handle(), Set.of());
-            stream.synchronize();
+            stream.synchronize(Checks.patience());
         }
     }
 
@@ -97,8 +98,8 @@ final class StreamScenario implements Scenario {
                         new GraphedExchange.HighThroughput(context, buffer, setup.workload(), false)) {
                     exchange.load(setup.workload(round));
                     exchange.queue(first, second);
-                    one.synchronize();
-                    two.synchronize();
+                    one.synchronize(Checks.patience());
+                    two.synchronize(Checks.patience());
                     exchange.verify();
                 }
             }
@@ -121,19 +122,18 @@ final class StreamScenario implements Scenario {
         Setup setup = new Setup(context.params(), context.size());
         try (GpuStream stream = gpu(buffer).createStream();
                 GraphedExchange exchange = exchangeOf.apply(setup.workload());
-                var graph =
-                        gpu(buffer).capture(stream.handle(), () -> exchange.queue(stream.handle(), stream.handle()))) {
+                GpuGraph graph = stream.capture(() -> exchange.queue(stream.handle(), stream.handle()))) {
             for (int replay = 0; replay < REPLAYS; replay++) {
                 exchange.load(setup.workload(seed + replay));
-                graph.launch(stream.handle());
-                stream.synchronize();
+                graph.launch(stream);
+                stream.synchronize(Checks.patience());
                 exchange.verify();
             }
             // Without a pause, too: ranks may then be a replay apart.
             for (int replay = 0; replay < REPLAYS; replay++) {
-                graph.launch(stream.handle());
+                graph.launch(stream);
             }
-            stream.synchronize();
+            stream.synchronize(Checks.patience());
             exchange.verify();
         }
         rounds(context, buffer, 0, Set.of());
@@ -147,16 +147,14 @@ final class StreamScenario implements Scenario {
         try (GpuStream stream = gpu(buffer).createStream();
                 GraphedExchange high = new GraphedExchange.HighThroughput(context, buffer, setup.workload(), false);
                 GraphedExchange low = new GraphedExchange.LowLatency(context, buffer, setup.workload(), options);
-                var highGraph =
-                        gpu(buffer).capture(stream.handle(), () -> high.queue(stream.handle(), stream.handle()));
-                var lowGraph =
-                        gpu(buffer).capture(stream.handle(), () -> low.queue(stream.handle(), stream.handle()))) {
+                GpuGraph highGraph = stream.capture(() -> high.queue(stream.handle(), stream.handle()));
+                GpuGraph lowGraph = stream.capture(() -> low.queue(stream.handle(), stream.handle()))) {
             for (int round = 0; round < 3; round++) {
                 high.load(setup.workload(90 + round));
-                highGraph.launch(stream.handle());
+                highGraph.launch(stream);
                 low.load(setup.workload(95 + round));
-                lowGraph.launch(stream.handle());
-                stream.synchronize();
+                lowGraph.launch(stream);
+                stream.synchronize(Checks.patience());
                 context.meet();
                 rounds(context, buffer, stream.handle(), Set.of());
             }
@@ -169,28 +167,26 @@ final class StreamScenario implements Scenario {
                 GraphedExchange.HighThroughput exchange =
                         new GraphedExchange.HighThroughput(context, buffer, setup.workload(), false)) {
             OpOptions recorded = OpOptions.DEFAULT.onStream(stream.handle());
+            EpBuffer waiting = buffer.withOptions(recorded);
+            EpBuffer queued = buffer.withOptions(recorded.asynchronous());
             refusedInside(
-                    buffer,
                     stream,
                     EpStateException.class,
                     "an operation that waits",
-                    () -> buffer.dispatch(exchange.request(recorded).worstCase().build()));
+                    () -> waiting.dispatch(exchange.request().worstCase().build()));
             refusedInside(
-                    buffer,
                     stream,
                     EpArgumentException.class,
                     "exact counts",
-                    () -> buffer.dispatch(
-                            exchange.request(recorded.asynchronous()).build()));
+                    () -> queued.dispatch(exchange.request().build()));
         }
         context.meet();
         rounds(context, buffer, 0, Set.of());
     }
 
     private static <E extends EpException> void refusedInside(
-            EpBuffer buffer, GpuStream stream, Class<E> type, String what, Runnable action) {
-        gpu(buffer)
-                .capture(stream.handle(), () -> Checks.refused(type, what + " in a recording", action))
+            GpuStream stream, Class<E> type, String what, Runnable action) {
+        stream.capture(() -> Checks.refused(type, what + " in a recording", action))
                 .close();
     }
 
@@ -199,10 +195,11 @@ final class StreamScenario implements Scenario {
         byte[] bytes = new byte[1 << 20];
         Arrays.fill(bytes, (byte) (context.rank() + 1));
         EpDevice device = buffer.group().device();
-        try (DeviceAllocation memory = device.allocate(bytes.length)) {
+        try (TensorArena arena = device.arena()) {
+            DeviceMemory memory = arena.memory(bytes.length);
             ByteBuffer there = ByteBuffer.allocateDirect(bytes.length);
-            device.upload(ByteBuffer.wrap(bytes), memory.memory());
-            device.download(memory.memory(), there);
+            device.upload(ByteBuffer.wrap(bytes), memory);
+            device.download(memory, there);
             Checks.equal("bytes that were copied to the device and back", there.flip(), ByteBuffer.wrap(bytes));
         }
         try (GpuStream stream = gpu(buffer).createStream()) {

@@ -56,7 +56,8 @@ final class WaitStatsScenario implements Scenario {
             context.sleep(late);
         }
         long start = System.nanoTime();
-        buffer.dispatch(LowLatencyDispatchRequest.of(x, ids).waitStats(waited).build());
+        buffer.lowLatencyDispatch(
+                LowLatencyDispatchRequest.builder(x, ids).waitStats(waited).build());
         long took = System.nanoTime() - start;
         long[] seen = exchange.arena().readLongs(waited);
         long half = late.toNanos() / 2;

@@ -109,7 +109,7 @@ public final class TwoProcesses {
     private static void run(TwoRanks ranks, int rank, int port, Part part) {
         try (Bootstrap bootstrap =
                 Bootstrap.tcp(rank, 2, InetSocketAddress.createUnresolved(HOST, port), ranks.config())) {
-            OpenContext context = ranks.context(rank, bootstrap);
+            OpenContext context = ranks.context(bootstrap);
             try (WriteExchange exchange = ranks.exchange(context, SLOT, LARGEST)) {
                 part.run(context, exchange);
             }

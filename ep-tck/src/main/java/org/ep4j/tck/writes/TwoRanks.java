@@ -54,14 +54,11 @@ public record TwoRanks(EpBackendProvider provider, GroupPlan plan, EpConfig conf
     public static GroupPlan plan(
             String backend, Map<String, String> facts, List<String> first, List<String> second, int lanes) {
         List<RankProfile> profiles = IntStream.range(0, 2)
-                .mapToObj(rank -> new RankProfile(
-                        rank,
-                        "host",
-                        "host-" + rank,
-                        1000 + rank,
-                        Device.HOST,
-                        Map.of(backend, new RankProfile.BackendProfile(true, "", facts)),
-                        Map.of()))
+                .mapToObj(rank -> RankProfile.builder(rank, "host", Device.HOST)
+                        .hostName("host-" + rank)
+                        .pid(1000 + rank)
+                        .backends(Map.of(backend, RankProfile.BackendProfile.of(facts, Map.of())))
+                        .build())
                 .toList();
         return GroupPlan.of(
                 profiles, List.of(local(0), path(backend, 0, first, lanes), path(backend, 1, second, lanes), local(1)));
@@ -96,9 +93,11 @@ public record TwoRanks(EpBackendProvider provider, GroupPlan plan, EpConfig conf
     }
 
     /** What the backend is opened with on one of them. */
-    public OpenContext context(int rank, Bootstrap bootstrap) {
-        return new OpenContext(
-                plan, plan.profiles(), rank, List.of(0, 1), bootstrap, new HostDevice(), config, patience);
+    public OpenContext context(Bootstrap bootstrap) {
+        return OpenContext.builder(plan, plan.profiles(), bootstrap, new HostDevice())
+                .config(config)
+                .timeout(patience)
+                .build();
     }
 
     /**
@@ -120,7 +119,7 @@ public record TwoRanks(EpBackendProvider provider, GroupPlan plan, EpConfig conf
         ExecutorService threads = Executors.newFixedThreadPool(2);
         try {
             List<Future<?>> futures = members.stream()
-                    .<Future<?>>map(member -> threads.submit(() -> part.run(context(member.rank(), member))))
+                    .<Future<?>>map(member -> threads.submit(() -> part.run(context(member))))
                     .toList();
             List<Throwable> failures =
                     futures.stream().flatMap(future -> outcome(future).stream()).toList();

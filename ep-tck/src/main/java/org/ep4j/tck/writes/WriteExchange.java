@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.LongSupplier;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.EpTraffic;
+import org.ep4j.TensorArena;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
@@ -34,7 +34,7 @@ public final class WriteExchange implements AutoCloseable {
     private final int slotBytes;
     private final int largest;
     private final EpBackend backend;
-    private final DeviceAllocation allocation;
+    private final TensorArena arena;
     private final SymmetricBuffer buffer;
     private final HostPosted posted;
     private final HostMemory memory;
@@ -50,10 +50,10 @@ public final class WriteExchange implements AutoCloseable {
         this.patience = patience;
         this.backend = provider.open(context);
         long bytes = 2L * SLOTS * slotBytes;
-        this.allocation = context.device().allocate(bytes);
+        this.arena = context.device().arena();
         this.buffer = backend.as(RegistersMemory.class)
                 .orElseThrow()
-                .register("exchange", ExposedMemory.of(allocation.memory()), patience);
+                .register("exchange", ExposedMemory.of(arena.memory(bytes)), patience);
         this.posted = buffer.as(HostPosted.class).orElseThrow();
         this.memory = HostMemory.of(buffer.local());
     }
@@ -210,6 +210,6 @@ public final class WriteExchange implements AutoCloseable {
     public void close() {
         buffer.close();
         backend.close();
-        allocation.close();
+        arena.close();
     }
 }

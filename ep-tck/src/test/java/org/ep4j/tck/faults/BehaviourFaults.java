@@ -1,17 +1,20 @@
 package org.ep4j.tck.faults;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.IntBuffer;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import org.ep4j.BufferSize;
 import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchRequest;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.ExpertPlacement;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
 
 /** Backends that behave wrongly. */
 final class BehaviourFaults {
@@ -39,8 +42,49 @@ final class BehaviourFaults {
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             Object result = proceed.with(arguments);
             return method.equals("EpGroup.bufferSize")
-                    ? new BufferSize(((BufferSize) result).symmetric() - 4096, ((BufferSize) result).local())
+                    ? BufferSize.of(((BufferSize) result).symmetricBytes() - 4096, ((BufferSize) result).localBytes())
                     : result;
+        }
+    }
+
+    /** The most rows of high throughput are one too few. */
+    static final class TooFewRows extends FaultyGroup {
+        @Override
+        Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
+            Object result = proceed.with(arguments);
+            return method.equals("EpBuffer.maxRows") ? Long.valueOf((long) result - 1) : result;
+        }
+    }
+
+    /** The most rows of low latency are one too few. */
+    static final class TooFewLowLatencyRows extends FaultyGroup {
+        @Override
+        Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
+            Object result = proceed.with(arguments);
+            return method.equals("EpBuffer.maxLowLatencyRows") ? Long.valueOf((long) result - 1) : result;
+        }
+    }
+
+    /** A layout of 13 experts, of 3 ranks on one host, has one expert too many. */
+    static final class WideLayout extends FaultyGroup {
+        @Override
+        Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
+            Object result = proceed.with(arguments);
+            if (!method.equals("EpBuffer.dispatchLayout")) {
+                return result;
+            }
+            Tensor ids = (Tensor) arguments[0];
+            IntBuffer experts =
+                    ByteBuffer.wrap(read(ids)).order(ByteOrder.nativeOrder()).asIntBuffer();
+            ExpertPlacement placement = ExpertPlacement.block(13, 3);
+            DispatchLayout.Builder wide = DispatchLayout.builder((int) ids.dim(0), 3, 1, 14);
+            for (int i = 0; i < ids.elements(); i++) {
+                int expert = experts.get(i);
+                if (expert >= 0) {
+                    wide.select(i / (int) ids.dim(1), expert, placement.rankOf(expert), 0);
+                }
+            }
+            return wide.build();
         }
     }
 
@@ -77,8 +121,8 @@ final class BehaviourFaults {
             try {
                 return proceed.with(arguments);
             } catch (EpArgumentException e) {
-                if (method.equals("EpBuffer.layout")) {
-                    return new DispatchLayout(new int[0], new int[0], new int[0], new boolean[0][]);
+                if (method.equals("EpBuffer.dispatchLayout")) {
+                    return DispatchLayout.builder(0, 0, 0, 0).build();
                 }
                 throw e;
             }
@@ -138,20 +182,11 @@ final class BehaviourFaults {
     static final class IgnoresEvents extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
-            if (arguments.length > 0 && arguments[0] instanceof DispatchRequest r) {
-                OpOptions o = r.options();
-                return proceed.with(new DispatchRequest(
-                        r.x(),
-                        r.scales(),
-                        r.topkIds(),
-                        r.topkWeights(),
-                        r.cached(),
-                        r.layout(),
-                        r.expertAlignment(),
-                        r.zeroPadding(),
-                        r.exactCounts(),
-                        r.out(),
-                        new OpOptions(List.of(), o.async(), o.stream(), o.timeout())));
+            if (method.equals("EpBuffer.withOptions")) {
+                OpOptions asked = (OpOptions) arguments[0];
+                OpOptions changed = OpOptions.DEFAULT.onStream(asked.stream());
+                changed = asked.isAsynchronous() ? changed.asynchronous() : changed;
+                return proceed.with(asked.timeout().map(changed::timeout).orElse(changed));
             }
             return proceed.with(arguments);
         }
@@ -162,21 +197,34 @@ final class BehaviourFaults {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             if (arguments.length > 0 && arguments[0] instanceof DispatchRequest r) {
-                return proceed.with(new DispatchRequest(
-                        r.x(),
-                        r.scales(),
-                        r.topkIds(),
-                        r.topkWeights(),
-                        r.cached(),
-                        r.layout(),
-                        r.expertAlignment(),
-                        r.zeroPadding(),
-                        r.exactCounts(),
-                        Optional.empty(),
-                        r.options()));
+                DispatchRequest.Builder changed = r.topkIds()
+                        .map(ids -> DispatchRequest.builder(r.x(), ids))
+                        .orElseGet(
+                                () -> DispatchRequest.builder(r.x(), r.routing().orElseThrow()))
+                        .layout(r.layout())
+                        .expertAlignment(r.expertAlignment());
+                r.scales().ifPresent(changed::scales);
+                r.topkWeights().ifPresent(changed::topkWeights);
+                if (r.zeroPadding()) {
+                    changed.zeroPadding();
+                }
+                if (r.worstCase()) {
+                    changed.worstCase();
+                }
+                return proceed.with(changed.build());
             }
             return proceed.with(arguments);
         }
+    }
+
+    /** The same request without statistics and hook. */
+    private static LowLatencyDispatchRequest.Builder copy(LowLatencyDispatchRequest request) {
+        LowLatencyDispatchRequest.Builder copy = LowLatencyDispatchRequest.builder(request.x(), request.topkIds())
+                .format(request.format());
+        request.topkWeights().ifPresent(copy::topkWeights);
+        request.out().ifPresent(copy::out);
+        request.outScales().ifPresent(copy::outScales);
+        return copy;
     }
 
     /** Statistics are not kept. */
@@ -184,17 +232,11 @@ final class BehaviourFaults {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             if (arguments.length > 0 && arguments[0] instanceof LowLatencyDispatchRequest r) {
-                return proceed.with(new LowLatencyDispatchRequest(
-                        r.x(),
-                        r.topkIds(),
-                        r.topkWeights(),
-                        r.format(),
-                        r.out(),
-                        r.outScales(),
-                        Optional.empty(),
-                        Optional.empty(),
-                        r.hook(),
-                        r.options()));
+                LowLatencyDispatchRequest.Builder changed = copy(r);
+                if (r.receiveHook()) {
+                    changed.receiveHook();
+                }
+                return proceed.with(changed.build());
             }
             return proceed.with(arguments);
         }
@@ -205,17 +247,10 @@ final class BehaviourFaults {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             if (arguments.length > 0 && arguments[0] instanceof LowLatencyDispatchRequest r) {
-                return proceed.with(new LowLatencyDispatchRequest(
-                        r.x(),
-                        r.topkIds(),
-                        r.topkWeights(),
-                        r.format(),
-                        r.out(),
-                        r.outScales(),
-                        r.cumulativeStats(),
-                        r.waitStats(),
-                        false,
-                        r.options()));
+                LowLatencyDispatchRequest.Builder changed = copy(r);
+                r.expertStats().ifPresent(changed::expertStats);
+                r.waitStats().ifPresent(changed::waitStats);
+                return proceed.with(changed.build());
             }
             return proceed.with(arguments);
         }
@@ -225,7 +260,7 @@ final class BehaviourFaults {
     static final class Hangs extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
-            if (method.equals("EpBuffer.dispatch") && rank() == 1) {
+            if (method.matches("EpBuffer\\.(d|lowLatencyD)ispatch") && rank() == 1) {
                 Thread.sleep(Long.MAX_VALUE);
             }
             return proceed.with(arguments);

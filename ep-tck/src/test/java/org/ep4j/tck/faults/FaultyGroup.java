@@ -12,7 +12,6 @@ import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Tensor;
 import org.ep4j.tck.crew.GroupFactory;
@@ -20,12 +19,7 @@ import org.ep4j.tck.crew.GroupFactory;
 /** Joins real groups and stands between them and the caller: a fault changes what goes in or comes out. */
 abstract class FaultyGroup implements GroupFactory {
     private static final List<Class<?>> WRAPPED = List.of(
-            EpGroup.class,
-            EpBuffer.class,
-            DispatchResult.class,
-            CombineResult.class,
-            LowLatencyDispatchResult.class,
-            LowLatencyCombineResult.class);
+            EpGroup.class, EpBuffer.class, DispatchResult.class, CombineResult.class, LowLatencyDispatchResult.class);
 
     private EpGroup group;
 

@@ -1,6 +1,7 @@
 package org.ep4j.tck.faults;
 
 import java.util.Arrays;
+import java.util.Optional;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -8,9 +9,10 @@ import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.WireFormat;
 
 /** Backends that move or add up wrongly. */
 final class RowFaults {
@@ -23,8 +25,10 @@ final class RowFaults {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             Object result = proceed.with(arguments);
-            if (result instanceof DispatchResult dispatched && dispatched.rows() > 0) {
-                spoil((DispatchRequest) arguments[0], dispatched);
+            if (result instanceof DispatchResult dispatched
+                    && arguments[0] instanceof DispatchRequest request
+                    && dispatched.rows() > 0) {
+                spoil(request, dispatched);
             }
             return result;
         }
@@ -101,6 +105,17 @@ final class RowFaults {
         }
     }
 
+    /** Weights have one dimension in both layouts. */
+    static final class FlatWeights extends FaultyGroup {
+        @Override
+        Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
+            Object result = proceed.with(arguments);
+            return method.equals("DispatchResult.topkWeights") && result instanceof Optional<?> weights
+                    ? weights.map(Tensor.class::cast).map(w -> Tensor.of(w.memory(), w.type(), w.elements()))
+                    : result;
+        }
+    }
+
     /** Local ids are global ones. */
     static final class WrongLocalId extends AfterDispatch {
         @Override
@@ -149,7 +164,7 @@ final class RowFaults {
     static final class DirtyTail extends AfterDispatch {
         @Override
         void spoil(DispatchRequest request, DispatchResult result) {
-            if (!request.exactCounts()) {
+            if (request.worstCase()) {
                 flip(result.sourceRanks(), (int) result.sourceRanks().byteSize() - 4);
             }
         }
@@ -160,7 +175,7 @@ final class RowFaults {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             Object result = proceed.with(arguments);
-            if (method.equals("DispatchResult.tokensPerExpert")) {
+            if (method.equals("DispatchResult.hostRowsPerExpert")) {
                 return Arrays.stream((int[]) result).map(n -> n - n % 5).toArray();
             }
             return result;
@@ -172,8 +187,12 @@ final class RowFaults {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             if (arguments.length > 0 && arguments[0] instanceof CombineRequest r) {
-                return proceed.with(new CombineRequest(
-                        r.x(), r.handle(), r.weights(), r.bias(), CombinePrecision.RANK_PARTIAL, r.out(), r.options()));
+                CombineRequest.Builder changed =
+                        CombineRequest.builder(r.x(), r.handle()).precision(CombinePrecision.RANK_PARTIAL);
+                r.weights().ifPresent(changed::weights);
+                r.bias().forEach(changed::bias);
+                r.out().ifPresent(changed::out);
+                return proceed.with(changed.build());
             }
             return proceed.with(arguments);
         }
@@ -184,7 +203,7 @@ final class RowFaults {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             Object result = proceed.with(arguments);
-            if (result instanceof CombineResult combined) {
+            if (method.equals("EpBuffer.combine") && result instanceof CombineResult combined) {
                 combined.weights().filter(w -> w.dim(1) > 4).ifPresent(w -> flip(w, 0));
             }
             return result;
@@ -212,7 +231,7 @@ final class RowFaults {
             Object result = proceed.with(arguments);
             if (result instanceof LowLatencyDispatchResult packed
                     && packed.event().isDone()) {
-                flip(packed.counts(), 0);
+                flip(packed.rowsPerExpert(), 0);
             }
             return result;
         }
@@ -249,7 +268,8 @@ final class RowFaults {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             Object result = proceed.with(arguments);
-            if (result instanceof LowLatencyCombineResult combined
+            if (method.equals("EpBuffer.lowLatencyCombine")
+                    && result instanceof CombineResult combined
                     && combined.event().isDone()) {
                 flip(combined.out(), 0);
             }
@@ -262,16 +282,16 @@ final class RowFaults {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             if (arguments.length > 0 && arguments[0] instanceof LowLatencyCombineRequest r) {
-                return proceed.with(new LowLatencyCombineRequest(
-                        r.x(),
-                        r.handle(),
-                        r.topkWeights(),
-                        r.precision(),
-                        true,
-                        r.out(),
-                        r.waitStats(),
-                        r.hook(),
-                        r.options()));
+                LowLatencyCombineRequest.Builder changed = LowLatencyCombineRequest.builder(r.x(), r.handle())
+                        .precision(r.precision())
+                        .format(WireFormat.LOGFMT10);
+                r.topkWeights().ifPresent(changed::topkWeights);
+                r.out().ifPresent(changed::out);
+                r.waitStats().ifPresent(changed::waitStats);
+                if (r.receiveHook()) {
+                    changed.receiveHook();
+                }
+                return proceed.with(changed.build());
             }
             return proceed.with(arguments);
         }

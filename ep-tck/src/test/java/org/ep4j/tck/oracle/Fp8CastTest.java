@@ -3,7 +3,8 @@ package org.ep4j.tck.oracle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Arrays;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.DataType;
+import org.ep4j.WireFormat;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -12,7 +13,7 @@ class Fp8CastTest {
     private static short[] row(float... values) {
         short[] row = new short[values.length];
         for (int i = 0; i < values.length; i++) {
-            row[i] = Bf16.fromFloat(values[i]);
+            row[i] = DataType.toBf16(values[i]);
         }
         return row;
     }
@@ -20,8 +21,8 @@ class Fp8CastTest {
     @Test
     void theLargestMagnitudeOfABlockBecomes448() {
         short[] row = row(new float[256]);
-        row[3] = Bf16.fromFloat(-7f);
-        row[130] = Bf16.fromFloat(0.5f);
+        row[3] = DataType.toBf16(-7f);
+        row[130] = DataType.toBf16(0.5f);
         byte[] codes = new byte[256];
         float[] scales = new float[2];
         Fp8Cast.cast(row, WireFormat.FP8, codes, scales);
@@ -36,8 +37,8 @@ class Fp8CastTest {
         float[] scales = new float[1];
         for (float largest : new float[] {1e-3f, 0.3f, 1f, 448f, 449f, 896f, 1e5f}) {
             short[] row = row(new float[16]);
-            row[0] = Bf16.fromFloat(largest);
-            float amax = Bf16.toFloat(row[0]);
+            row[0] = DataType.toBf16(largest);
+            float amax = DataType.fromBf16(row[0]);
             Fp8Cast.cast(row, WireFormat.FP8_POW2, codes, scales);
             assertThat(Math.scalb(1f, Math.getExponent(scales[0]))).isEqualTo(scales[0]);
             assertThat(scales[0]).isGreaterThanOrEqualTo(amax / 448f).isLessThan(2 * (amax / 448f));

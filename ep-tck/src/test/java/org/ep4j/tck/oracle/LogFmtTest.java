@@ -3,6 +3,7 @@ package org.ep4j.tck.oracle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Arrays;
+import org.ep4j.DataType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -11,9 +12,9 @@ class LogFmtTest {
     @Test
     void blocksWithMagnitudesFromOneOnMayNotMove() {
         short[] row = new short[256];
-        Arrays.fill(row, Bf16.fromFloat(0.25f));
-        row[1] = Bf16.fromFloat(0.125f);
-        row[200] = Bf16.fromFloat(1f);
+        Arrays.fill(row, DataType.toBf16(0.25f));
+        row[1] = DataType.toBf16(0.125f);
+        row[200] = DataType.toBf16(1f);
         float[] tolerance = new float[256];
         LogFmt.tolerance(row, tolerance);
         assertThat(tolerance[0]).isPositive();
@@ -24,7 +25,7 @@ class LogFmtTest {
     @Test
     void blocksOfEqualMagnitudesMayNotMove() {
         short[] row = new short[128];
-        Arrays.fill(row, Bf16.fromFloat(-0.25f));
+        Arrays.fill(row, DataType.toBf16(-0.25f));
         float[] tolerance = new float[128];
         LogFmt.tolerance(row, tolerance);
         assertThat(tolerance).containsOnly(0f);
@@ -33,8 +34,8 @@ class LogFmtTest {
     @Test
     void theStepIsThatOf510LevelsBetweenSmallestAndLargest() {
         short[] row = new short[128];
-        Arrays.fill(row, Bf16.fromFloat(0.5f));
-        row[7] = Bf16.fromFloat(0.5f * 0x1p-8f);
+        Arrays.fill(row, DataType.toBf16(0.5f));
+        row[7] = DataType.toBf16(0.5f * 0x1p-8f);
         float[] tolerance = new float[128];
         LogFmt.tolerance(row, tolerance);
         double halfStep = (Math.pow(2, 8.0 / 510) - 1) / 2;
@@ -45,7 +46,7 @@ class LogFmtTest {
     @Test
     void valuesBelowTheRangeMayMoveByTheSmallestLevel() {
         short[] row = new short[128];
-        Arrays.fill(row, Bf16.fromFloat(0.5f));
+        Arrays.fill(row, DataType.toBf16(0.5f));
         row[7] = 0;
         float[] tolerance = new float[128];
         LogFmt.tolerance(row, tolerance);

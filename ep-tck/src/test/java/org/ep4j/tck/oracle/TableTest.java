@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Set;
 import org.ep4j.CombinePrecision;
-import org.ep4j.DispatchLayout;
+import org.ep4j.DataType;
 import org.ep4j.RowLayout;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -73,17 +73,17 @@ class TableTest {
 
     @Test
     void layoutCountsTokensAndSelections() {
-        DispatchLayout layout = LayoutOracle.of(example(), 0, rank -> 0, Set.of());
-        assertThat(layout.tokensPerRank()).containsExactly(1, 2);
-        assertThat(layout.tokensPerHost()).containsExactly(2);
-        assertThat(layout.selectionsPerExpert()).containsExactly(1, 1, 1, 2);
-        assertThat(layout.tokenOnRank()).isDeepEqualTo(new boolean[][] {{true, true}, {false, true}, {false, false}});
+        LayoutOracle layout = LayoutOracle.of(example(), 0, rank -> 0, Set.of());
+        assertThat(layout.tokensToRank()).containsExactly(1, 2);
+        assertThat(layout.tokensToHost()).containsExactly(2);
+        assertThat(layout.selections()).containsExactly(1, 1, 1, 2);
+        assertThat(layout.goesTo()).isDeepEqualTo(new boolean[][] {{true, true}, {false, true}, {false, false}});
     }
 
     @Test
     void combineAddsInOrderAndRoundsOnce() {
         float[] parts = {0x1p24f, 1f, -0x1p24f};
-        OutputRows outputs = (rank, token, key, out) -> java.util.Arrays.fill(out, Bf16.fromFloat(parts[key]));
+        OutputRows outputs = (rank, token, key, out) -> java.util.Arrays.fill(out, DataType.toBf16(parts[key]));
         CombineOracle oracle = new CombineOracle(example(), outputs, Set.of());
         short[] out = new short[16];
         oracle.highThroughput(0, 0, RowLayout.BY_EXPERT, CombinePrecision.EXACT, 0, out);
@@ -91,7 +91,7 @@ class TableTest {
         assertThat(out).containsOnly((short) 0);
         oracle.highThroughput(0, 0, RowLayout.BY_EXPERT, CombinePrecision.RANK_PARTIAL, 0, out);
         // Rank 0 adds selections 0 and 2 to zero first, then rank 1's row of 1 comes.
-        assertThat(out).containsOnly(Bf16.fromFloat(1f));
+        assertThat(out).containsOnly(DataType.toBf16(1f));
         oracle.highThroughput(0, 2, RowLayout.BY_EXPERT, CombinePrecision.EXACT, 0, out);
         assertThat(out).containsOnly((short) 0);
     }
@@ -99,11 +99,11 @@ class TableTest {
     @Test
     void maskedRanksCountAsMissing() {
         float[] parts = {1f, 2f, 4f};
-        OutputRows outputs = (rank, token, key, out) -> java.util.Arrays.fill(out, Bf16.fromFloat(parts[key]));
+        OutputRows outputs = (rank, token, key, out) -> java.util.Arrays.fill(out, DataType.toBf16(parts[key]));
         short[] out = new short[16];
         new CombineOracle(example(), outputs, Set.of(1))
                 .highThroughput(0, 0, RowLayout.BY_EXPERT, CombinePrecision.EXACT, 0, out);
-        assertThat(out).containsOnly(Bf16.fromFloat(5f));
+        assertThat(out).containsOnly(DataType.toBf16(5f));
         assertThat(new CombineOracle(example(), outputs, Set.of(1)).returnedWeight(0, 0, 1))
                 .isZero();
     }
@@ -119,9 +119,9 @@ class TableTest {
         outputs.row(1, 1, 0, two);
         float[] sum = new float[16];
         for (int h = 0; h < 16; h++) {
-            sum[h] = 0f + Bf16.toFloat(one[h]) + Bf16.toFloat(two[h]);
+            sum[h] = 0f + DataType.fromBf16(one[h]) + DataType.fromBf16(two[h]);
         }
-        Bf16.fromFloats(sum, expected);
+        CombineOracle.round(sum, expected);
         short[] out = new short[16];
         new CombineOracle(workload, outputs, Set.of())
                 .highThroughput(1, 1, RowLayout.BY_RANK, CombinePrecision.EXACT, 0, out);

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.Arrays;
 import java.util.Set;
 import java.util.stream.IntStream;
+import org.ep4j.DataType;
 import org.ep4j.EpArgumentException;
 import org.ep4j.RowLayout;
 import org.ep4j.testing.ForAll;
@@ -121,16 +122,16 @@ class WorkloadsTest {
         short[] row = new short[4096];
         DataPattern.BELOW_ONE.fill(3, row);
         for (short value : row) {
-            assertThat(Math.abs(Bf16.toFloat(value))).isPositive().isLessThan(1f);
+            assertThat(Math.abs(DataType.fromBf16(value))).isPositive().isLessThan(1f);
         }
         DataPattern.PLAIN.fill(3, row);
         for (short value : row) {
-            assertThat(Math.abs(Bf16.toFloat(value))).isBetween(0x1p-8f, 512f);
+            assertThat(Math.abs(DataType.fromBf16(value))).isBetween(0x1p-8f, 512f);
         }
         DataPattern.CANCELLING.fill(3, row);
         int large = 0;
         for (short value : row) {
-            large += Math.abs(Bf16.toFloat(value)) == 0x1p24f ? 1 : 0;
+            large += Math.abs(DataType.fromBf16(value)) == 0x1p24f ? 1 : 0;
         }
         assertThat(large).isBetween(2500, 3500);
     }

@@ -15,9 +15,10 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.Bootstrap;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
+import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
@@ -76,7 +77,7 @@ record PostedThreadsBackend(
 
     @Override
     public SymmetricBuffer allocate(String name, long bytes, Purpose purpose, Duration timeout) {
-        DeviceAllocation allocation = context.device().allocate(bytes);
+        DeviceAllocation allocation = EngineDevice.of(context.device()).allocate(bytes);
         return exchange(name, endpoint(allocation.memory(), allocation::close), timeout);
     }
 

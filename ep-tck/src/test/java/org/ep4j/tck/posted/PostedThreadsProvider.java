@@ -10,10 +10,8 @@ import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.HostPosted;
-import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
@@ -127,16 +125,20 @@ public final class PostedThreadsProvider implements EpBackendProvider {
             return posted(EpPath.Kind.HOST_POSTED);
         }
         return switch (from.facts(ID).getOrDefault("inside", "posted")) {
-            case "mapped" -> new PathOffer(EpPath.Kind.MAPPED, 100, 1, List.of());
-            case "nothing" -> new NoPath("the ranks are on one made-up host", "");
+            case "mapped" ->
+                Offer.path(EpPath.Kind.MAPPED)
+                        .gigabytesPerSecond(100)
+                        .latencyMicros(1)
+                        .build();
+            case "nothing" -> Offer.none("the ranks are on one made-up host", "");
             case "device-posted" -> posted(EpPath.Kind.DEVICE_POSTED);
             default -> posted(EpPath.Kind.HOST_POSTED);
         };
     }
 
     /** Better than what any other backend offers. */
-    private static PathOffer posted(EpPath.Kind kind) {
-        return new PathOffer(kind, 1e6, 0.001, List.of());
+    private static Offer posted(EpPath.Kind kind) {
+        return Offer.path(kind).gigabytesPerSecond(1e6).latencyMicros(0.001).build();
     }
 
     @Override

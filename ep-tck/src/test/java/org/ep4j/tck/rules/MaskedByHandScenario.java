@@ -40,7 +40,7 @@ final class MaskedByHandScenario implements Scenario {
         EpPeerLostException gone = Checks.refused(
                 EpPeerLostException.class,
                 "taking back a rank that cannot be reached",
-                () -> buffer.clearMask(Guard.minute()));
+                () -> buffer.clearMasks(Guard.minute()));
         if (!context.isRank(CUT_OFF)) {
             Checks.equal("peer()", gone.failure().peer(), CUT_OFF);
             Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(CUT_OFF));

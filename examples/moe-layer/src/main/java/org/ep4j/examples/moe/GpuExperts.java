@@ -7,9 +7,13 @@ import java.nio.charset.StandardCharsets;
 import org.ep4j.DataType;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuKernels;
+import org.ep4j.TensorArena;
+import org.ep4j.gpu.GpuDevice;
+import org.ep4j.gpu.GpuKernel;
+import org.ep4j.gpu.GpuKernels;
+import org.ep4j.gpu.GpuStream;
 
 /** Experts by the kernel of {@code experts.cu}, on the stream of the operations around it: nothing waits on the host. */
 final class GpuExperts implements Experts {
@@ -19,31 +23,33 @@ final class GpuExperts implements Experts {
     private final EpBuffer buffer;
     private final GpuDevice device;
     private final GpuKernels kernels;
-    private final Memory memory;
+    private final GpuKernel kernel;
+    private final TensorArena arena;
     private final Tensor matrices;
     private final Tensor out;
-    private final long stream;
+    private final GpuStream stream;
 
-    GpuExperts(Weights weights, EpBuffer buffer, GpuDevice device, long stream) {
+    GpuExperts(Weights weights, EpBuffer buffer, GpuDevice device, GpuStream stream) {
         this.weights = weights;
         this.buffer = buffer;
         this.device = device;
         this.stream = stream;
-        this.kernels = GpuKernels.load(device, "experts.cu", source());
-        this.memory = new Memory(device);
-        this.matrices = memory.shorts(localMatrices(), localExperts(), weights.hidden(), weights.hidden());
+        this.kernels = device.compile("experts.cu", source());
+        this.kernel = kernels.kernel("experts", THREADS, 0);
+        this.arena = device.arena();
+        this.matrices = arena.bf16(localMatrices(), localExperts(), weights.hidden(), weights.hidden());
         // Every selection of every token could come here.
-        long most = buffer.shape().receiveCapacity(buffer.group().size()) * weights.topK();
-        this.out = memory.allocate(DataType.BF16, most, weights.hidden());
+        long most = buffer.maxRows(RowLayout.BY_EXPERT, 1);
+        this.out = arena.tensor(DataType.BF16, most, weights.hidden());
     }
 
     private int localExperts() {
         return buffer.placement().localExperts(buffer.group().rank());
     }
 
-    private short[] localMatrices() {
+    private float[] localMatrices() {
         int size = weights.hidden() * weights.hidden();
-        short[] all = new short[localExperts() * size];
+        float[] all = new float[localExperts() * size];
         for (int e = 0; e < weights.experts(); e++) {
             if (buffer.placement().rankOf(e) == buffer.group().rank()) {
                 System.arraycopy(
@@ -56,12 +62,9 @@ final class GpuExperts implements Experts {
     @Override
     public Tensor apply(DispatchResult arrived) {
         // How many rows there are stands in device memory, where the kernel reads it.
-        kernels.launch(
-                "experts",
-                device.facts().processors(),
-                THREADS,
-                0,
+        kernel.launch(
                 stream,
+                device.info().multiprocessors(),
                 arrived.x().address(),
                 arrived.topkWeights().orElseThrow().address(),
                 arrived.expertOffsets().address(),
@@ -69,11 +72,7 @@ final class GpuExperts implements Experts {
                 out.address(),
                 localExperts(),
                 weights.hidden());
-        return Tensor.of(
-                out.memory().slice(0, arrived.rows() * weights.hidden() * 2L),
-                DataType.BF16,
-                arrived.rows(),
-                weights.hidden());
+        return out.rows(0, arrived.rows());
     }
 
     private static String source() {
@@ -90,6 +89,6 @@ final class GpuExperts implements Experts {
     @Override
     public void close() {
         kernels.close();
-        memory.close();
+        arena.close();
     }
 }

@@ -1,7 +1,7 @@
 package org.ep4j.examples.moe;
 
+import java.time.Duration;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Optional;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
@@ -14,11 +14,14 @@ import org.ep4j.EpShape;
 import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.TensorArena;
+import org.ep4j.gpu.GpuDevice;
+import org.ep4j.gpu.GpuStream;
 
 /** One rank of the layer. Its calls are collective. */
 final class MoeLayer implements AutoCloseable {
+    private static final Duration LONGEST = Duration.ofMinutes(1);
+
     private final Weights weights;
     private final EpGroup group;
     private final EpBuffer buffer;
@@ -29,15 +32,20 @@ final class MoeLayer implements AutoCloseable {
     MoeLayer(EpGroup group, Weights weights, int mostTokens) {
         this.weights = weights;
         this.group = group;
-        this.buffer = group.createBuffer(EpShape.builder(weights.hidden(), weights.experts(), weights.topK())
+        EpBuffer created = group.createBuffer(EpShape.builder(weights.hidden(), weights.experts(), weights.topK())
                 .maxTokens(mostTokens)
                 .build());
-        if (group.device() instanceof GpuDevice gpu) {
+        if (GpuDevice.isGpu(group.device())) {
+            GpuDevice gpu = GpuDevice.of(group.device());
             GpuStream own = gpu.createStream();
             stream = Optional.of(own);
-            experts = new GpuExperts(weights, buffer, gpu, own.handle());
+            // On a GPU dispatch, experts and combine are queued one behind the other, and the host waits for the last.
+            buffer =
+                    created.withOptions(OpOptions.DEFAULT.onStream(own.handle()).asynchronous());
+            experts = new GpuExperts(weights, buffer, gpu, own);
         } else {
             stream = Optional.empty();
+            buffer = created;
             experts = new HostExperts(weights, buffer);
         }
     }
@@ -48,50 +56,43 @@ final class MoeLayer implements AutoCloseable {
      * @param tokens {@code [T][H]} BF16
      * @return {@code [T][H]} BF16
      */
-    short[][] forward(short[][] tokens, CombinePrecision precision) {
+    float[][] forward(float[][] tokens, CombinePrecision precision) {
         int hidden = weights.hidden();
         int topK = weights.topK();
-        try (Memory memory = new Memory(group.device())) {
-            short[] x = new short[tokens.length * hidden];
-            int[] ids = new int[tokens.length * topK];
-            float[] shares = new float[tokens.length * topK];
-            for (int t = 0; t < tokens.length; t++) {
-                System.arraycopy(tokens[t], 0, x, t * hidden, hidden);
-                int[] chosen = weights.choose(tokens[t]);
-                System.arraycopy(chosen, 0, ids, t * topK, topK);
-                System.arraycopy(weights.shares(tokens[t], chosen), 0, shares, t * topK, topK);
-            }
-            DispatchResult arrived = buffer.dispatch(dispatch(
-                    memory.shorts(x, tokens.length, hidden),
-                    memory.ints(ids, tokens.length, topK),
-                    memory.floats(shares, tokens.length, topK)));
-            CombineResult summed = buffer.combine(CombineRequest.of(experts.apply(arrived), arrived.handle())
-                    .precision(precision)
-                    .options(options())
-                    .build());
-            short[] out = memory.readShorts(result(summed));
-            short[][] rows = new short[tokens.length][];
-            Arrays.setAll(rows, t -> Arrays.copyOfRange(out, t * hidden, (t + 1) * hidden));
-            return rows;
+        // Closed after success only: a call that failed may have left kernels queued, which still use the memory.
+        TensorArena arena = group.device().arena();
+        float[] x = new float[tokens.length * hidden];
+        int[] ids = new int[tokens.length * topK];
+        float[] shares = new float[tokens.length * topK];
+        for (int t = 0; t < tokens.length; t++) {
+            System.arraycopy(tokens[t], 0, x, t * hidden, hidden);
+            int[] chosen = weights.choose(tokens[t]);
+            System.arraycopy(chosen, 0, ids, t * topK, topK);
+            System.arraycopy(weights.shares(tokens[t], chosen), 0, shares, t * topK, topK);
         }
+        DispatchResult arrived = buffer.dispatch(dispatch(
+                arena.bf16(x, tokens.length, hidden),
+                arena.int32(ids, tokens.length, topK),
+                arena.fp32(shares, tokens.length, topK)));
+        CombineResult summed = buffer.combine(CombineRequest.builder(experts.apply(arrived), arrived.handle())
+                .precision(precision)
+                .build());
+        float[] out = group.device().floats(result(summed));
+        float[][] rows = new float[tokens.length][];
+        Arrays.setAll(rows, t -> Arrays.copyOfRange(out, t * hidden, (t + 1) * hidden));
+        arena.close();
+        return rows;
     }
 
     private DispatchRequest dispatch(Tensor x, Tensor ids, Tensor shares) {
-        DispatchRequest.Builder request = DispatchRequest.of(x, ids)
-                .topkWeights(shares)
-                .layout(RowLayout.BY_EXPERT)
-                .options(options());
-        // On a GPU dispatch, experts and combine are queued one behind the other, and the host waits for the last.
+        DispatchRequest.Builder request =
+                DispatchRequest.builder(x, ids).topkWeights(shares).layout(RowLayout.BY_EXPERT);
+        // With exact counts the host would have to wait for them.
         return (stream.isPresent() ? request.worstCase() : request).build();
     }
 
-    private OpOptions options() {
-        return stream.map(own -> new OpOptions(List.of(), true, own.handle(), Optional.empty()))
-                .orElse(OpOptions.DEFAULT);
-    }
-
     private static Tensor result(CombineResult summed) {
-        summed.event().await(java.time.Duration.ofMinutes(1));
+        summed.event().await(LONGEST);
         return summed.out();
     }
 

@@ -84,10 +84,10 @@ public final class MoeLayerExample {
     private Found rank(Bootstrap bootstrap, EpConfig config) {
         try (EpGroup group = EpGroup.join(bootstrap, config);
                 MoeLayer layer = new MoeLayer(group, weights, tokens)) {
-            short[][] mine = inputs(group.rank());
-            short[][] exact = layer.forward(mine, CombinePrecision.EXACT);
-            short[][] partial = layer.forward(mine, CombinePrecision.RANK_PARTIAL);
-            short[][] expected = onOneRank(mine);
+            float[][] mine = inputs(group.rank());
+            float[][] exact = layer.forward(mine, CombinePrecision.EXACT);
+            float[][] partial = layer.forward(mine, CombinePrecision.RANK_PARTIAL);
+            float[][] expected = onOneRank(mine);
             return new Found(
                     group.rank(),
                     group.size(),
@@ -97,16 +97,16 @@ public final class MoeLayerExample {
     }
 
     /** The same layer on one rank, which holds all experts. On the host: no GPU has a part in it. */
-    private short[][] onOneRank(short[][] mine) {
+    private float[][] onOneRank(float[][] mine) {
         try (EpGroup alone = EpGroup.join(Bootstrap.inProcess(1).get(0), config("host"));
                 MoeLayer layer = new MoeLayer(alone, weights, tokens)) {
             return layer.forward(mine, CombinePrecision.EXACT);
         }
     }
 
-    private short[][] inputs(int rank) {
+    private float[][] inputs(int rank) {
         SplittableRandom random = new SplittableRandom(100 + rank);
-        short[][] rows = new short[tokens][];
+        float[][] rows = new float[tokens][];
         Arrays.setAll(rows, t -> Weights.numbers(random, HIDDEN));
         return rows;
     }

@@ -3,6 +3,7 @@ package org.ep4j.examples.moe;
 import java.util.Comparator;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
+import org.ep4j.DataType;
 
 /**
  * The model of one layer, the same on every rank: a gate and one square matrix for each expert, all of BF16 numbers.
@@ -13,11 +14,11 @@ import java.util.stream.IntStream;
  * @param matrices {@code [E, H in, H out]}
  */
 @SuppressWarnings("ArrayRecordComponent") // nobody compares models
-record Weights(int hidden, int topK, short[][] gate, short[][] matrices) {
+record Weights(int hidden, int topK, float[][] gate, float[][] matrices) {
     static Weights random(int hidden, int experts, int topK, long seed) {
         SplittableRandom random = new SplittableRandom(seed);
-        short[][] gate = new short[experts][];
-        short[][] matrices = new short[experts][];
+        float[][] gate = new float[experts][];
+        float[][] matrices = new float[experts][];
         for (int e = 0; e < experts; e++) {
             gate[e] = numbers(random, hidden);
             matrices[e] = numbers(random, hidden * hidden);
@@ -26,12 +27,16 @@ record Weights(int hidden, int topK, short[][] gate, short[][] matrices) {
     }
 
     /** Between -1 / 8 and 1 / 8. */
-    static short[] numbers(SplittableRandom random, int count) {
-        short[] numbers = new short[count];
+    static float[] numbers(SplittableRandom random, int count) {
+        float[] numbers = new float[count];
         for (int i = 0; i < count; i++) {
-            numbers[i] = Bf16.of((float) (random.nextDouble() - 0.5) / 4);
+            numbers[i] = rounded((float) (random.nextDouble() - 0.5) / 4);
         }
         return numbers;
+    }
+
+    private static float rounded(float value) {
+        return DataType.fromBf16(DataType.toBf16(value));
     }
 
     int experts() {
@@ -39,7 +44,7 @@ record Weights(int hidden, int topK, short[][] gate, short[][] matrices) {
     }
 
     /** The K experts with the highest scores for a row, best first. */
-    int[] choose(short[] x) {
+    int[] choose(float[] x) {
         float[] scores = scores(x);
         return IntStream.range(0, experts())
                 .boxed()
@@ -50,7 +55,7 @@ record Weights(int hidden, int topK, short[][] gate, short[][] matrices) {
     }
 
     /** Softmax over the chosen ones. */
-    float[] shares(short[] x, int[] chosen) {
+    float[] shares(float[] x, int[] chosen) {
         float[] scores = scores(x);
         double sum = 0;
         for (int e : chosen) {
@@ -63,11 +68,11 @@ record Weights(int hidden, int topK, short[][] gate, short[][] matrices) {
         return shares;
     }
 
-    private float[] scores(short[] x) {
+    private float[] scores(float[] x) {
         float[] scores = new float[experts()];
         for (int e = 0; e < experts(); e++) {
             for (int h = 0; h < hidden; h++) {
-                scores[e] = Math.fma(Bf16.toFloat(x[h]), Bf16.toFloat(gate[e][h]), scores[e]);
+                scores[e] = Math.fma(x[h], gate[e][h], scores[e]);
             }
         }
         return scores;
@@ -76,14 +81,14 @@ record Weights(int hidden, int topK, short[][] gate, short[][] matrices) {
     /**
      * {@code share * relu(x * matrix)}, FP32 sums in the order of the channels, rounded once: what {@code experts.cu} does.
      */
-    void apply(int expert, short[] x, float share, short[] out) {
-        short[] matrix = matrices[expert];
+    void apply(int expert, float[] x, float share, float[] out) {
+        float[] matrix = matrices[expert];
         for (int column = 0; column < hidden; column++) {
             float sum = 0;
             for (int h = 0; h < hidden; h++) {
-                sum = Math.fma(Bf16.toFloat(x[h]), Bf16.toFloat(matrix[h * hidden + column]), sum);
+                sum = Math.fma(x[h], matrix[h * hidden + column], sum);
             }
-            out[column] = Bf16.of(share * Math.max(sum, 0));
+            out[column] = rounded(share * Math.max(sum, 0));
         }
     }
 }

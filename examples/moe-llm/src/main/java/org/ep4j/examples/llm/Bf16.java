@@ -1,27 +1,22 @@
 package org.ep4j.examples.llm;
 
 import java.nio.IntBuffer;
+import org.ep4j.DataType;
 
-/** The upper half of an FP32 number; two of them in an int, the first in the lower half. */
+/** Two BF16 numbers in an int, the first in the lower half. */
 final class Bf16 {
     private Bf16() {}
 
-    /** Rounds to nearest, ties to even. */
-    static int bits(float value) {
-        int bits = Float.floatToRawIntBits(value);
-        return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
-    }
-
     static int pair(float first, float second) {
-        return (bits(first) & 0xffff) | (bits(second) << 16);
+        return (DataType.toBf16(first) & 0xffff) | (DataType.toBf16(second) << 16);
     }
 
     static float lower(int pair) {
-        return Float.intBitsToFloat(pair << 16);
+        return DataType.fromBf16((short) pair);
     }
 
     static float upper(int pair) {
-        return Float.intBitsToFloat(pair & 0xffff0000);
+        return DataType.fromBf16((short) (pair >>> 16));
     }
 
     /** Rounds {@code count} elements, from an even index on, into the memory of a tensor. */

@@ -4,6 +4,7 @@ import com.sun.jna.Function;
 import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
+import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.PointerByReference;
 import java.io.File;
 import java.io.IOException;
@@ -14,12 +15,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.Device;
+import org.ep4j.TensorArena;
 
 /**
  * NVIDIA's matrix products, for many tokens at once: BF16 in, FP32 out. Results of a row do not depend on the other rows of a
- * product, as long as the number of rows is the same: then the library takes the same kernel. Types and constants are those of
- * {@code cublas_api.h}.
+ * product, as long as the number of rows is the same: then the library takes the same kernel. Types and constants are as in
+ * {@code cublas_api.h}. One thread, from {@link #open} to {@link #close}.
  */
 final class Cublas implements AutoCloseable {
     private static final int NO_TRANSPOSE = 0;
@@ -32,35 +34,40 @@ final class Cublas implements AutoCloseable {
     /** Without it, kernels that split a sum over blocks could take memory that differs from call to call. */
     private static final long WORKSPACE = 32L << 20;
 
-    private final GpuDevice device;
+    private final NativeLibrary driver = NativeLibrary.getInstance("libcuda.so.1");
+    private final NativeLibrary library;
+    private final int gpu;
     private final Function gemm;
-    private final Function destroy;
     private final Pointer handle;
     private final Memory one = new Memory(Float.BYTES);
     private final Memory zero = new Memory(Float.BYTES);
 
-    private Cublas(GpuDevice device, NativeLibrary library, Arena arena, long stream) {
-        this.device = device;
+    private Cublas(int ordinal, NativeLibrary library, TensorArena arena, long stream) {
+        this.library = library;
         this.gemm = library.getFunction("cublasGemmEx");
-        this.destroy = library.getFunction("cublasDestroy_v2");
         one.setFloat(0, 1);
         zero.setFloat(0, 0);
+        // The library works in the current context. ep4j works in the primary one, and leaves none current.
+        IntByReference device = new IntByReference();
+        call(driver.getFunction("cuDeviceGet"), device, ordinal);
+        this.gpu = device.getValue();
         PointerByReference made = new PointerByReference();
-        Pointer workspace = new Pointer(arena.allocate(WORKSPACE).address());
-        this.handle = device.inside(() -> {
-            call(library.getFunction("cublasCreate_v2"), made);
-            call(library.getFunction("cublasSetStream_v2"), made.getValue(), new Pointer(stream));
-            call(library.getFunction("cublasSetWorkspace_v2"), made.getValue(), workspace, WORKSPACE);
-            return made.getValue();
-        });
+        call(driver.getFunction("cuDevicePrimaryCtxRetain"), made, gpu);
+        call(driver.getFunction("cuCtxPushCurrent_v2"), made.getValue());
+        call(library.getFunction("cublasCreate_v2"), made);
+        this.handle = made.getValue();
+        call(library.getFunction("cublasSetStream_v2"), handle, new Pointer(stream));
+        Pointer workspace = new Pointer(arena.memory(WORKSPACE).address());
+        call(library.getFunction("cublasSetWorkspace_v2"), handle, workspace, WORKSPACE);
     }
 
     /** Opens the library where the CUDA toolkit or a Python package has it; empty where there is none. */
-    static Optional<Cublas> open(GpuDevice device, Arena arena, long stream) {
+    static Optional<Cublas> open(Device device, TensorArena arena, long stream) {
         for (Path folder : folders(System.getenv())) {
             for (Path file : list(folder, "libcublas.so.*")) {
                 try {
-                    return Optional.of(new Cublas(device, NativeLibrary.getInstance(file.toString()), arena, stream));
+                    return Optional.of(
+                            new Cublas(device.ordinal(), NativeLibrary.getInstance(file.toString()), arena, stream));
                 } catch (UnsatisfiedLinkError e) {
                     System.getLogger("org.ep4j.examples.llm")
                             .log(System.Logger.Level.INFO, "{0} does not load: {1}", file, e.getMessage());
@@ -113,46 +120,43 @@ final class Cublas implements AutoCloseable {
      */
     void multiply(long weights, long x, long out, int tokens, int rows, int columns, boolean add) {
         // The library counts columns first: a row here is a column there.
-        device.inside(() -> {
-            call(
-                    gemm,
-                    handle,
-                    TRANSPOSE,
-                    NO_TRANSPOSE,
-                    rows,
-                    tokens,
-                    columns,
-                    one,
-                    new Pointer(weights),
-                    BF16,
-                    columns,
-                    new Pointer(x),
-                    BF16,
-                    columns,
-                    add ? one : zero,
-                    new Pointer(out),
-                    FP32,
-                    rows,
-                    COMPUTE_FP32,
-                    DEFAULT);
-            return true;
-        });
+        call(
+                gemm,
+                handle,
+                TRANSPOSE,
+                NO_TRANSPOSE,
+                rows,
+                tokens,
+                columns,
+                one,
+                new Pointer(weights),
+                BF16,
+                columns,
+                new Pointer(x),
+                BF16,
+                columns,
+                add ? one : zero,
+                new Pointer(out),
+                FP32,
+                rows,
+                COMPUTE_FP32,
+                DEFAULT);
     }
 
     private static void call(Function function, Object... arguments) {
         int status = function.invokeInt(arguments);
         if (status != 0) {
             throw new IllegalStateException(function.getName() + " failed with status " + status
-                    + " (cublasStatus_t); the GPU has too little memory, or the library does not fit the driver");
+                    + " (cublasStatus_t or CUresult); the GPU has too little memory, or the library does not fit the"
+                    + " driver");
         }
     }
 
     @Override
     public void close() {
-        device.inside(() -> {
-            call(destroy, handle);
-            return true;
-        });
+        call(library.getFunction("cublasDestroy_v2"), handle);
+        call(driver.getFunction("cuCtxPopCurrent_v2"), new PointerByReference());
+        call(driver.getFunction("cuDevicePrimaryCtxRelease_v2"), gpu);
         one.close();
         zero.close();
     }

@@ -5,10 +5,8 @@ import java.nio.IntBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
@@ -16,11 +14,11 @@ import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.TensorArena;
 
 /**
  * The experts of a layer, spread over ranks: dispatch sends each token's row to the ranks of its experts, every rank computes
@@ -38,7 +36,7 @@ final class ExpertParallel implements Experts {
     private final int topK;
     private final int experts;
     private final List<Inputs> inputs = new ArrayList<>();
-    private final List<DeviceAllocation> allocations = new ArrayList<>();
+    private final TensorArena arena;
     private Tensor products;
 
     /** Memory of this rank's device for what one batch passes to dispatch and combine. */
@@ -51,6 +49,7 @@ final class ExpertParallel implements Experts {
         this.compute = compute;
         this.spent = spent;
         this.device = group.device();
+        this.arena = device.arena();
         this.hidden = config.hidden();
         this.topK = config.topK();
         this.buffer = group.createBuffer(EpShape.builder(hidden, config.experts(), topK)
@@ -61,11 +60,11 @@ final class ExpertParallel implements Experts {
         for (int i = 0; i < 2; i++) {
             long tokens = Math.max(PREFILL_TOKENS, decodeTokens);
             inputs.add(new Inputs(
-                    allocate(DataType.BF16, tokens, hidden),
-                    allocate(DataType.INT32, tokens, topK),
-                    allocate(DataType.FP32, tokens, topK)));
+                    arena.tensor(DataType.BF16, tokens, hidden),
+                    arena.tensor(DataType.INT32, tokens, topK),
+                    arena.tensor(DataType.FP32, tokens, topK)));
         }
-        this.products = allocate(DataType.BF16, PREFILL_TOKENS, hidden);
+        this.products = arena.tensor(DataType.BF16, PREFILL_TOKENS, hidden);
     }
 
     @Override
@@ -76,15 +75,14 @@ final class ExpertParallel implements Experts {
     @Override
     public float[] prefill(int layer, Routed batch) {
         Inputs in = write(0, batch);
-        DispatchResult arrived = buffer.dispatch(DispatchRequest.of(in.x(), in.ids())
+        DispatchResult arrived = buffer.dispatch(DispatchRequest.builder(in.x(), in.ids())
                 .topkWeights(in.shares())
                 .layout(RowLayout.BY_EXPERT)
                 .build());
         spent.on(Spent.Work.DISPATCH);
         Tensor results = multiply(layer, arrived);
         spent.on(Spent.Work.EXPERTS);
-        CombineResult sums =
-                buffer.combine(CombineRequest.of(results, arrived.handle()).build());
+        CombineResult sums = buffer.combine(results, arrived.handle());
         float[] out = read(sums.out(), batch.tokens());
         arrived.handle().close();
         spent.on(Spent.Work.COMBINE);
@@ -95,9 +93,9 @@ final class ExpertParallel implements Experts {
     private Tensor multiply(int layer, DispatchResult arrived) {
         int rows = Math.toIntExact(arrived.rows());
         if (products.dim(0) < rows) {
-            products = allocate(DataType.BF16, 2L * rows, hidden);
+            products = arena.tensor(DataType.BF16, 2L * rows, hidden);
         }
-        Tensor results = Tensor.of(products.memory(), DataType.BF16, rows, hidden);
+        Tensor results = products.rows(0, rows);
         IntBuffer source = ints(arrived.x());
         IntBuffer target = ints(results);
         var shares = bytes(arrived.topkWeights().orElseThrow()).asFloatBuffer();
@@ -137,20 +135,21 @@ final class ExpertParallel implements Experts {
             Routed batch = next.batch(i);
             routed.add(batch);
             Inputs in = write(i, batch);
-            dispatched.add(buffer.dispatch(
-                    LowLatencyDispatchRequest.of(in.x(), in.ids()).hook().build()));
+            dispatched.add(buffer.lowLatencyDispatch(LowLatencyDispatchRequest.builder(in.x(), in.ids())
+                    .receiveHook()
+                    .build()));
             spent.on(Spent.Work.DISPATCH);
         }
-        List<LowLatencyCombineResult> combined = new ArrayList<>();
+        List<CombineResult> combined = new ArrayList<>();
         for (int i = 0; i < batches; i++) {
             LowLatencyDispatchResult arrived = dispatched.get(i);
             arrived.receive();
             spent.on(Spent.Work.DISPATCH);
             Tensor results = multiply(layer, arrived);
             spent.on(Spent.Work.EXPERTS);
-            combined.add(buffer.combine(LowLatencyCombineRequest.of(results, arrived.handle())
-                    .topkWeights(tensor(inputs.get(i).shares(), routed.get(i).tokens()))
-                    .hook()
+            combined.add(buffer.lowLatencyCombine(LowLatencyCombineRequest.builder(results, arrived.handle())
+                    .topkWeights(inputs.get(i).shares().rows(0, routed.get(i).tokens()))
+                    .receiveHook()
                     .build()));
             spent.on(Spent.Work.COMBINE);
         }
@@ -165,10 +164,10 @@ final class ExpertParallel implements Experts {
 
     /** Rows of each expert, at the start of its part of the tensor; results go where combine sends from without a copy. */
     private Tensor multiply(int layer, LowLatencyDispatchResult arrived) {
-        Tensor results = buffer.lowLatencyCombineInput();
+        Tensor results = buffer.nextLowLatencyCombineInput();
         IntBuffer source = ints(arrived.x());
         IntBuffer target = ints(results);
-        IntBuffer counts = ints(arrived.counts());
+        IntBuffer counts = ints(arrived.rowsPerExpert());
         int stride = Math.toIntExact(arrived.x().dim(1));
         for (int local = 0; local < experts; local++) {
             int count = counts.get(local);
@@ -186,11 +185,8 @@ final class ExpertParallel implements Experts {
         Bf16.write(routed.x(), 0, tokens * hidden, ints(all.x()), 0);
         ints(all.ids()).put(0, routed.ids(), 0, tokens * topK);
         bytes(all.shares()).asFloatBuffer().put(0, routed.shares(), 0, tokens * topK);
-        return new Inputs(tensor(all.x(), tokens), tensor(all.ids(), tokens), tensor(all.shares(), tokens));
-    }
-
-    private static Tensor tensor(Tensor whole, int rows) {
-        return Tensor.of(whole.memory(), whole.type(), rows, whole.dim(1));
+        return new Inputs(
+                all.x().rows(0, tokens), all.ids().rows(0, tokens), all.shares().rows(0, tokens));
     }
 
     private float[] read(Tensor rows, int tokens) {
@@ -207,15 +203,9 @@ final class ExpertParallel implements Experts {
         return bytes(tensor).asIntBuffer();
     }
 
-    private Tensor allocate(DataType type, long rows, long columns) {
-        DeviceAllocation allocation = device.allocate(rows * columns * type.bytes());
-        allocations.add(allocation);
-        return Tensor.of(allocation.memory(), type, rows, columns);
-    }
-
     @Override
     public void close() {
         buffer.close();
-        allocations.forEach(DeviceAllocation::close);
+        arena.close();
     }
 }

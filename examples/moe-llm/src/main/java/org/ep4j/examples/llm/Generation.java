@@ -101,11 +101,7 @@ final class Generation {
                 }
                 EpBuffer buffer = model.buffer().orElseThrow(() -> e);
                 Recovery recovery = buffer.recover(RECOVERY);
-                long slowest = recovery.completed().values().stream()
-                        .mapToLong(Long::longValue)
-                        .min()
-                        .orElse(0);
-                step = schedule.resume(counted, slowest, config.layers());
+                step = schedule.resume(counted, recovery.rollbackTo(), config.layers());
                 counted = step;
                 listener.lost(recovery.masked(), step);
             }

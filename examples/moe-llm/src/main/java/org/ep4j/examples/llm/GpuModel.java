@@ -12,26 +12,27 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
-import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.engine.gpu.GpuDevice;
-import org.ep4j.engine.gpu.GpuKernels;
-import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.TensorArena;
+import org.ep4j.gpu.GpuDevice;
+import org.ep4j.gpu.GpuKernel;
+import org.ep4j.gpu.GpuKernels;
+import org.ep4j.gpu.GpuStream;
 
 /**
  * The model's layers on a GPU: the same as {@link HostModel}, and the exchange of {@link ExpertParallel}, by kernels that are
@@ -53,15 +54,28 @@ final class GpuModel implements Model, AutoCloseable {
     /** Scores are taken in units of log2, since the kernels have that exponential. */
     private static final double LOG2_E = 1.4426950408889634;
 
+    /** By the source that has them. */
+    private static final Map<String, List<String>> KERNELS = Map.of(
+            "embed", List.of("embed"),
+            "norm", List.of("rms_norm"),
+            "rope", List.of("rope"),
+            "attention", List.of("attention"),
+            "router", List.of("router"),
+            "product", List.of("product"),
+            "experts", List.of("gate_up", "down"),
+            "add", List.of("add_rows"));
+
     private final ModelConfig config;
     private final Weights<DeviceMemory> weights;
     private final GpuDevice device;
     private final EpBuffer buffer;
-    private final Arena arena;
+    private final EpBuffer queued;
+    private final TensorArena arena;
     private final Spent spent;
     private final GpuStream stream;
     private final Optional<Cublas> cublas;
-    private final Map<String, GpuKernels> kernels = new HashMap<>();
+    private final List<GpuKernels> sources = new ArrayList<>();
+    private final Map<String, GpuKernel> kernels = new HashMap<>();
     private final DeviceMemory turns;
     private final List<Pointers> experts = new ArrayList<>();
     private final List<Batch> batches = new ArrayList<>();
@@ -78,22 +92,26 @@ final class GpuModel implements Model, AutoCloseable {
      *
      * @param decodeTokens most tokens of a batch in a step of decode
      */
-    GpuModel(EpGroup group, Weights<DeviceMemory> weights, Arena arena, Spent spent, int decodeTokens) {
+    GpuModel(EpGroup group, Weights<DeviceMemory> weights, TensorArena arena, Spent spent, int decodeTokens) {
         this.config = weights.config();
         this.weights = weights;
-        this.device = (GpuDevice) group.device();
+        this.device = GpuDevice.of(group.device());
         this.arena = arena;
         this.spent = spent;
         this.ranks = group.size();
-        this.buffer = group.createBuffer(EpShape.builder(config.hidden(), config.experts(), config.topK())
-                .maxTokens(Experts.PREFILL_TOKENS)
-                .maxLowLatencyTokens(decodeTokens)
-                .build());
         this.stream = device.createStream();
-        this.cublas = Cublas.open(device, arena, stream.handle());
-        for (String source : List.of("embed", "norm", "rope", "attention", "router", "product", "experts", "add")) {
-            kernels.put(source, GpuKernels.load(device, source + ".cu", source("bf16.cu") + source(source + ".cu")));
-        }
+        this.buffer = group.createBuffer(EpShape.builder(config.hidden(), config.experts(), config.topK())
+                        .maxTokens(Experts.PREFILL_TOKENS)
+                        .maxLowLatencyTokens(decodeTokens)
+                        .build())
+                .withOptions(OpOptions.DEFAULT.onStream(stream.handle()));
+        this.queued = buffer.withOptions(buffer.options().asynchronous());
+        this.cublas = Cublas.open(device.id(), arena, stream.handle());
+        KERNELS.forEach((source, names) -> {
+            GpuKernels loaded = device.compile(source + ".cu", source("bf16.cu") + source(source + ".cu"));
+            sources.add(loaded);
+            names.forEach(name -> kernels.put(name, loaded.kernel(name, THREADS, 0)));
+        });
         this.turns = turns();
         for (Weights.Layer<DeviceMemory> layer : weights.layers()) {
             experts.add(new Pointers(
@@ -109,13 +127,13 @@ final class GpuModel implements Model, AutoCloseable {
         long rows = Math.max(
                 (long) ranks * Experts.PREFILL_TOKENS * config.topK(),
                 (long) weights.layers().get(0).experts().size() * ranks * decodeTokens);
-        this.middle = arena.allocate(rows * config.expertHidden() * 2);
-        this.products = arena.allocate((long) ranks * Experts.PREFILL_TOKENS * config.topK() * config.hidden() * 2);
+        this.middle = arena.memory(rows * config.expertHidden() * 2);
+        this.products = arena.memory((long) ranks * Experts.PREFILL_TOKENS * config.topK() * config.hidden() * 2);
     }
 
     /** What computes. */
     String describe() {
-        return device.id() + ", " + device.facts().architecture() + (cublas.isPresent() ? ", cuBLAS in prefill" : "");
+        return device.id() + ", " + device.info().architecture() + (cublas.isPresent() ? ", cuBLAS in prefill" : "");
     }
 
     @Override
@@ -144,56 +162,59 @@ final class GpuModel implements Model, AutoCloseable {
                 all.putFloat((float) Math.cos(angle)).putFloat((float) Math.sin(angle));
             }
         }
-        return arena.upload(all.flip());
+        return upload(device, arena, all.flip());
     }
 
     private DeviceMemory addresses(List<DeviceMemory> memory) {
         ByteBuffer all = direct(8L * Math.max(1, memory.size()));
         memory.forEach(one -> all.putLong(one.address()));
-        return arena.upload(all.clear());
+        return upload(device, arena, all.clear());
+    }
+
+    /** Copies bytes into memory of their own. */
+    static DeviceMemory upload(EpDevice device, TensorArena arena, ByteBuffer bytes) {
+        DeviceMemory memory = arena.memory(bytes.remaining());
+        device.upload(bytes, memory);
+        return memory;
     }
 
     private static ByteBuffer direct(long bytes) {
         return ByteBuffer.allocateDirect(Math.toIntExact(bytes)).order(ByteOrder.nativeOrder());
     }
 
-    private void launch(String source, String kernel, long blocks, long... fields) {
+    private void launch(String kernel, long blocks, long... fields) {
         if (blocks > 0) {
-            GpuKernels loaded = kernels.get(source);
+            GpuKernel loaded = kernels.get(kernel);
             if (loaded == null) {
-                throw new IllegalStateException("no kernels " + source);
+                throw new IllegalStateException("no kernel " + kernel);
             }
-            loaded.launch(kernel, Math.toIntExact(blocks), THREADS, 0, stream.handle(), fields);
+            loaded.launch(stream, Math.toIntExact(blocks), fields);
         }
     }
 
     private void mark(Spent.Work work) {
         if (spent.isDetailed()) {
-            stream.synchronize();
+            stream.synchronize(LONGEST);
             spent.on(work);
         }
-    }
-
-    private OpOptions queued() {
-        return OpOptions.DEFAULT.asynchronous().onStream(stream.handle());
     }
 
     @Override
     public List<float[]> prefill(List<Slice> slices) {
         Batch batch = batches.get(0);
         batch.begin(slices, true);
+        DispatchRequest request = DispatchRequest.builder(batch.rows(), batch.ids())
+                .topkWeights(batch.shares())
+                .layout(RowLayout.BY_EXPERT)
+                .worstCase()
+                .build();
         Optional<EpEvent> last = Optional.empty();
         for (int layer = 0; layer < config.layers(); layer++) {
             batch.attend(layer);
             mark(Spent.Work.ATTENTION);
             batch.route(layer);
             mark(Spent.Work.ROUTER);
-            DispatchResult arrived = buffer.dispatch(DispatchRequest.of(batch.rows(), batch.ids())
-                    .topkWeights(batch.shares())
-                    .layout(RowLayout.BY_EXPERT)
-                    .worstCase()
-                    .options(queued())
-                    .build());
+            DispatchResult arrived = queued.dispatch(request);
             mark(Spent.Work.DISPATCH);
             Tensor results = Tensor.of(products, DataType.BF16, arrived.rows(), config.hidden());
             multiply(
@@ -205,9 +226,7 @@ final class GpuModel implements Model, AutoCloseable {
                     arrived.topkWeights().orElseThrow().address(),
                     0);
             mark(Spent.Work.EXPERTS);
-            CombineResult sums = buffer.combine(CombineRequest.of(results, arrived.handle())
-                    .options(queued())
-                    .build());
+            CombineResult sums = queued.combine(results, arrived.handle());
             batch.add(sums.out());
             last = Optional.of(sums.event());
             mark(Spent.Work.COMBINE);
@@ -225,31 +244,31 @@ final class GpuModel implements Model, AutoCloseable {
         if (slices.size() == 1) {
             return queuedDecode(batches.get(0));
         }
-        OpOptions here = OpOptions.DEFAULT.onStream(stream.handle());
+        List<LowLatencyDispatchRequest> requests = batches.subList(0, slices.size()).stream()
+                .map(batch -> LowLatencyDispatchRequest.builder(batch.rows(), batch.ids())
+                        .receiveHook()
+                        .build())
+                .toList();
         for (int layer = 0; layer < config.layers(); layer++) {
             List<LowLatencyDispatchResult> dispatched = new ArrayList<>();
-            for (Batch batch : batches.subList(0, slices.size())) {
-                batch.attend(layer);
+            for (int i = 0; i < slices.size(); i++) {
+                batches.get(i).attend(layer);
                 mark(Spent.Work.ATTENTION);
-                batch.route(layer);
+                batches.get(i).route(layer);
                 mark(Spent.Work.ROUTER);
-                dispatched.add(buffer.dispatch(LowLatencyDispatchRequest.of(batch.rows(), batch.ids())
-                        .hook()
-                        .options(here)
-                        .build()));
+                dispatched.add(buffer.lowLatencyDispatch(requests.get(i)));
                 mark(Spent.Work.DISPATCH);
             }
-            List<LowLatencyCombineResult> combined = new ArrayList<>();
+            List<CombineResult> combined = new ArrayList<>();
             for (int i = 0; i < slices.size(); i++) {
                 LowLatencyDispatchResult arrived = dispatched.get(i);
                 arrived.receive();
                 mark(Spent.Work.DISPATCH);
                 Tensor results = multiply(layer, arrived);
                 mark(Spent.Work.EXPERTS);
-                combined.add(buffer.combine(LowLatencyCombineRequest.of(results, arrived.handle())
+                combined.add(buffer.lowLatencyCombine(LowLatencyCombineRequest.builder(results, arrived.handle())
                         .topkWeights(batches.get(i).shares())
-                        .hook()
-                        .options(here)
+                        .receiveHook()
                         .build()));
                 mark(Spent.Work.COMBINE);
             }
@@ -266,22 +285,20 @@ final class GpuModel implements Model, AutoCloseable {
 
     /** One batch: no other one computes meanwhile, so nothing is gained by the hook, and the host waits only at the end. */
     private List<float[]> queuedDecode(Batch batch) {
+        LowLatencyDispatchRequest request =
+                LowLatencyDispatchRequest.builder(batch.rows(), batch.ids()).build();
+        Tensor shares = batch.shares();
         Optional<EpEvent> last = Optional.empty();
         for (int layer = 0; layer < config.layers(); layer++) {
             batch.attend(layer);
             mark(Spent.Work.ATTENTION);
             batch.route(layer);
             mark(Spent.Work.ROUTER);
-            LowLatencyDispatchResult arrived = buffer.dispatch(LowLatencyDispatchRequest.of(batch.rows(), batch.ids())
-                    .options(queued())
-                    .build());
+            LowLatencyDispatchResult arrived = queued.lowLatencyDispatch(request);
             mark(Spent.Work.DISPATCH);
             Tensor results = multiply(layer, arrived);
             mark(Spent.Work.EXPERTS);
-            LowLatencyCombineResult sums = buffer.combine(LowLatencyCombineRequest.of(results, arrived.handle())
-                    .topkWeights(batch.shares())
-                    .options(queued())
-                    .build());
+            CombineResult sums = queued.lowLatencyCombine(results, arrived.handle(), shares);
             batch.add(sums.out());
             last = Optional.of(sums.event());
             mark(Spent.Work.COMBINE);
@@ -292,14 +309,14 @@ final class GpuModel implements Model, AutoCloseable {
 
     /** The experts' products of what a low-latency dispatch delivered, where combine sends from. */
     private Tensor multiply(int layer, LowLatencyDispatchResult arrived) {
-        Tensor results = buffer.lowLatencyCombineInput();
+        Tensor results = buffer.nextLowLatencyCombineInput();
         long stride = arrived.x().dim(1);
         multiply(
                 layer,
                 arrived.x().address(),
                 results.address(),
                 0,
-                arrived.counts().address(),
+                arrived.rowsPerExpert().address(),
                 0,
                 stride);
         return results;
@@ -309,11 +326,10 @@ final class GpuModel implements Model, AutoCloseable {
     private void multiply(int layer, long x, long out, long offsets, long counts, long shares, long stride) {
         Pointers pointers = experts.get(layer);
         int own = weights.layers().get(layer).experts().size();
-        long blocks = own == 0 ? 0 : 8L * device.facts().processors();
+        long blocks = own == 0 ? 0 : 8L * device.info().multiprocessors();
         int hidden = config.hidden();
         int inner = config.expertHidden();
         launch(
-                "experts",
                 "gate_up",
                 blocks,
                 pointers.gate().address(),
@@ -328,7 +344,6 @@ final class GpuModel implements Model, AutoCloseable {
                 inner,
                 hidden);
         launch(
-                "experts",
                 "down",
                 blocks,
                 pointers.down().address(),
@@ -345,8 +360,7 @@ final class GpuModel implements Model, AutoCloseable {
     }
 
     private DeviceMemory cache(Sequence sequence) {
-        return caches.computeIfAbsent(
-                sequence.index(), i -> arena.allocate(2L * config.layers() * cacheBytes(sequence)));
+        return caches.computeIfAbsent(sequence.index(), i -> arena.memory(2L * config.layers() * cacheBytes(sequence)));
     }
 
     /** Keys or values of one layer. */
@@ -380,21 +394,21 @@ final class GpuModel implements Model, AutoCloseable {
             long heads = (long) config.heads() * config.headDim();
             long keys = (long) config.kvHeads() * config.headDim();
             this.most = most;
-            x = arena.allocate(4L * most * hidden);
-            normed = arena.allocate(4L * most * hidden);
-            pairs = arena.allocate(2L * most * hidden);
-            q = arena.allocate(4L * most * heads);
-            k = arena.allocate(4L * most * keys);
-            v = arena.allocate(4L * most * keys);
-            attended = arena.allocate(4L * most * heads);
-            attendedPairs = arena.allocate(2L * most * heads);
-            scores = arena.allocate(4L * most * config.experts());
-            ids = arena.allocate(4L * most * config.topK());
-            shares = arena.allocate(4L * most * config.topK());
+            x = arena.memory(4L * most * hidden);
+            normed = arena.memory(4L * most * hidden);
+            pairs = arena.memory(2L * most * hidden);
+            q = arena.memory(4L * most * heads);
+            k = arena.memory(4L * most * keys);
+            v = arena.memory(4L * most * keys);
+            attended = arena.memory(4L * most * heads);
+            attendedPairs = arena.memory(2L * most * heads);
+            scores = arena.memory(4L * most * config.experts());
+            ids = arena.memory(4L * most * config.topK());
+            shares = arena.memory(4L * most * config.topK());
             stepOnHost = direct((long) CACHES * most + 16L * most * config.layers());
-            step = arena.allocate(stepOnHost.capacity());
+            step = arena.memory(stepOnHost.capacity());
             // Prompts that end in one step: more are computed one after the other.
-            logits = arena.allocate(4L * most * config.vocabulary());
+            logits = arena.memory(4L * most * config.vocabulary());
         }
 
         /** Token ids, positions, rows that logits are wanted of, and where the caches lie, in one copy. */
@@ -421,19 +435,11 @@ final class GpuModel implements Model, AutoCloseable {
                 }
             }
             device.upload(stepOnHost.duplicate().clear(), step);
-            launch(
-                    "embed",
-                    "embed",
-                    tokens,
-                    step.address(),
-                    weights.embedding().address(),
-                    x.address(),
-                    config.hidden());
+            launch("embed", tokens, step.address(), weights.embedding().address(), x.address(), config.hidden());
         }
 
         private void norm(DeviceMemory by, long rows, long out, long outPairs, long count) {
             launch(
-                    "norm",
                     "rms_norm",
                     count,
                     x.address(),
@@ -474,7 +480,6 @@ final class GpuModel implements Model, AutoCloseable {
                 DeviceMemory matrix, DeviceMemory in, DeviceMemory out, int count, int rows, int columns, boolean add) {
             launch(
                     "product",
-                    "product",
                     (rows + PRODUCT_ROWS - 1) / PRODUCT_ROWS,
                     matrix.address(),
                     in.address(),
@@ -498,7 +503,6 @@ final class GpuModel implements Model, AutoCloseable {
             long keys = step.address() + (long) CACHES * most + 16L * index * most;
             launch(
                     "rope",
-                    "rope",
                     tokens,
                     q.address(),
                     k.address(),
@@ -514,7 +518,6 @@ final class GpuModel implements Model, AutoCloseable {
                     config.headDim(),
                     bits(config.epsilon()));
             launch(
-                    "attention",
                     "attention",
                     (long) tokens * config.heads(),
                     q.address(),
@@ -535,7 +538,6 @@ final class GpuModel implements Model, AutoCloseable {
             norm(layer.expertNorm(), 0, normed.address(), pairs.address(), tokens);
             product(layer.router(), normed, scores, tokens, config.experts(), config.hidden(), false);
             launch(
-                    "router",
                     "router",
                     (tokens + PRODUCT_ROWS - 1) / PRODUCT_ROWS,
                     scores.address(),
@@ -561,7 +563,7 @@ final class GpuModel implements Model, AutoCloseable {
 
         void add(Tensor sums) {
             long all = (long) tokens * config.hidden() / 2;
-            launch("add", "add_rows", (all + THREADS - 1) / THREADS, x.address(), sums.address(), all);
+            launch("add_rows", (all + THREADS - 1) / THREADS, x.address(), sums.address(), all);
         }
 
         List<float[]> logits() {
@@ -569,7 +571,7 @@ final class GpuModel implements Model, AutoCloseable {
             if (chosen > 0) {
                 product(weights.head(), normed, logits, chosen, config.vocabulary(), config.hidden(), false);
             }
-            stream.synchronize();
+            stream.synchronize(LONGEST);
             List<float[]> all = new ArrayList<>();
             for (int i = 0; i < chosen; i++) {
                 ByteBuffer bytes = direct(4L * config.vocabulary());
@@ -591,10 +593,14 @@ final class GpuModel implements Model, AutoCloseable {
 
     @Override
     public void close() {
-        stream.synchronize();
-        buffer.close();
+        try {
+            stream.synchronize(LONGEST);
+        } finally {
+            buffer.close();
+        }
+        // Work that has not ended keeps its kernels and its stream.
         cublas.ifPresent(Cublas::close);
-        kernels.values().forEach(GpuKernels::close);
+        sources.forEach(GpuKernels::close);
         stream.close();
     }
 }

@@ -128,8 +128,8 @@ public final class MoeLlm implements Callable<Integer> {
             description =
                     "Number of batches of a decode step. Two batches take turns: while the rows of one batch travel,"
                             + " the other batch is computed."
-                            + " Default: 2 on the host; 1 on GPUs, where the calls that two batches need (with hook())"
-                            + " block the host thread until their kernels have finished.")
+                            + " Default: 2 on the host; 1 on GPUs, where the calls that two batches need"
+                            + " (with receiveHook()) block the host thread until their kernels have finished.")
     private Optional<Integer> batches = Optional.empty();
 
     @Option(names = "--threads", paramLabel = "N", description = "Threads of a rank. Default: processors / ranks.")

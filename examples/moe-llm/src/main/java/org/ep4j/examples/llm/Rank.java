@@ -8,9 +8,11 @@ import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpConfig;
+import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.ExpertPlacement;
+import org.ep4j.TensorArena;
 import org.ep4j.config.EpKeys;
 
 /** One rank: joins the others, reads its part of the model, generates. */
@@ -64,16 +66,19 @@ final class Rank {
     }
 
     private void gpu(EpGroup group) {
-        try (Arena arena = new Arena(group.device())) {
-            Weights<DeviceMemory> weights = build(
-                    mine(group), source -> (name, rows, columns) -> arena.upload(source.bytes(name, rows, columns)));
-            group.barrier(READING);
-            try (GpuModel model = new GpuModel(group, weights, arena, spent, decodeTokens(group))) {
-                listener.ready(model.describe());
-                generate(group.rank(), group.size(), model);
-                leave(group);
-            }
+        EpDevice device = group.device();
+        TensorArena arena = device.arena();
+        Weights<DeviceMemory> weights = build(
+                mine(group),
+                source -> (name, rows, columns) -> GpuModel.upload(device, arena, source.bytes(name, rows, columns)));
+        group.barrier(READING);
+        try (GpuModel model = new GpuModel(group, weights, arena, spent, decodeTokens(group))) {
+            listener.ready(model.describe());
+            generate(group.rank(), group.size(), model);
+            leave(group);
         }
+        // Not after a failure: kernels may still use the memory, and the process ends.
+        arena.close();
     }
 
     private IntPredicate mine(EpGroup group) {

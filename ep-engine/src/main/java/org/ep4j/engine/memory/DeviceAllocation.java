@@ -1,10 +1,9 @@
 package org.ep4j.engine.memory;
 
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 
 /** An allocation of a device. Safe for use from several threads. */
-public final class OwnedMemory implements DeviceAllocation {
+public final class DeviceAllocation implements AutoCloseable {
     private final TrackedMemory tracked;
 
     /**
@@ -12,16 +11,21 @@ public final class OwnedMemory implements DeviceAllocation {
      *
      * @param free gives it back; called once, when it is closed and no view and no operation uses it
      */
-    public OwnedMemory(DeviceMemory range, Runnable free) {
+    public DeviceAllocation(DeviceMemory range, Runnable free) {
         tracked = new TrackedMemory(range, "an allocation", free);
     }
 
-    @Override
+    /**
+     * The allocated memory.
+     *
+     * @throws org.ep4j.EpStateException after {@link #close}
+     */
     public DeviceMemory memory() {
         TrackedMemory.requireOpen("the tensor", tracked.memory());
         return tracked.memory();
     }
 
+    /** Frees the memory. A second call does nothing. */
     @Override
     public void close() {
         tracked.close();

@@ -2,16 +2,23 @@ package org.ep4j.engine.gpu;
 
 import java.util.Optional;
 import java.util.function.Supplier;
-import org.ep4j.DeviceAllocation;
-import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.TensorArena;
+import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.engine.memory.DeviceArena;
+import org.ep4j.engine.memory.EngineDevice;
+import org.ep4j.gpu.GpuDevice;
+import org.ep4j.gpu.GpuStream;
 import org.ep4j.spi.DeviceCode;
 
-/** A GPU as the engine uses it. Streams, kernels and addresses are the driver's own handles. Safe for several threads. */
-public interface GpuDevice extends EpDevice {
-    /** What kernels and launches are fitted to. */
-    GpuFacts facts();
+/**
+ * A GPU as the engine and backends use it, beyond what applications see. Streams, kernels and addresses are the driver's own handles. Safe
+ * for several threads.
+ */
+public interface EngineGpu extends EngineDevice, GpuDevice {
+    /** Whether rows move by bulk copies ({@code EP_BULK} of the dialect). */
+    boolean hasBulkCopies();
 
     /** Its memory as NICs reach it; empty where ep4j lets none do so. */
     default Optional<NicMemory> nicMemory() {
@@ -62,6 +69,12 @@ public interface GpuDevice extends EpDevice {
      */
     DeviceAllocation allocatePrivate(long bytes);
 
+    /** An arena of private memory: to free what peers or NICs may reach would wait for all kernels of the GPU, other ranks' too. */
+    @Override
+    default TensorArena arena() {
+        return new DeviceArena(this, this::allocatePrivate);
+    }
+
     /** Zeroed memory of the host that kernels reach. */
     PinnedMemory allocatePinned(long bytes);
 
@@ -87,6 +100,12 @@ public interface GpuDevice extends EpDevice {
     /** True while {@code stream} records a graph. */
     boolean isCapturing(long stream);
 
+    /** Waits for the work of {@code stream}, without a deadline. */
+    void synchronize(long stream);
+
+    /** A new event at the end of what is queued on {@code stream} now; destroyed when it is no longer reachable. */
+    EpEvent record(long stream);
+
     /**
      * Pinned memory of this device and what it lies in are not given back any more, not even by {@code close}: a thread that
      * could not be ended may still use them. They stay until the process ends.
@@ -96,6 +115,15 @@ public interface GpuDevice extends EpDevice {
     /** Lets later work on {@code stream} wait for {@code event}; false when it is not an event of this kind of device. */
     boolean await(long stream, EpEvent event);
 
+    /** As {@link #await}; an operation's event stays with its buffer, which uses it for others once it is done. */
+    default boolean orderAfter(long stream, EpEvent event) {
+        if (event instanceof OperationEvent own) {
+            own.before(this, stream);
+            return true;
+        }
+        return await(stream, event);
+    }
+
     /** Runs {@code work}, which makes many calls of this device; it makes them cheaper. */
     default <T> T inside(Supplier<T> work) {
         return work.get();
@@ -104,24 +132,17 @@ public interface GpuDevice extends EpDevice {
     /** Runs {@code work}, which allocates, as is allowed while some stream records a graph. */
     void allocating(Runnable work);
 
-    /** A new stream that waits for no other. */
-    GpuStream createStream();
-
-    /** A new event that can be recorded again and again. */
-    GpuMarker createMarker();
-
-    /** A new timer. */
-    GpuTimer createTimer();
+    /** A new event without times, which is cheaper. */
+    EngineEvent createUntimedEvent();
 
     /**
-     * Records what {@code work} queues on {@code stream}, which runs nothing of it now. Operations inside must be
-     * asynchronous, and dispatches of the high-throughput mode in the worst case.
+     * The handle of a stream of this GPU.
      *
-     * @param stream not 0, which cannot record
-     * @throws org.ep4j.EpException when something was queued that cannot be recorded
+     * @throws org.ep4j.EpArgumentException when it is of another device
+     * @throws org.ep4j.EpStateException when it is closed
      */
-    GpuGraph capture(long stream, Runnable work);
+    long handle(GpuStream stream);
 
-    /** What the calling thread records by {@link #capture}, if it does. */
+    /** What the calling thread records by {@link GpuStream#capture}, if it does. */
     Optional<GraphRecording> recording();
 }

@@ -2,8 +2,8 @@ package org.ep4j.engine.gpu;
 
 import org.ep4j.EpEvent;
 
-/** An event that is recorded again and again; it stands for where it was recorded last. Safe for several threads. */
-public interface GpuMarker extends EpEvent, AutoCloseable {
+/** Event of a GPU that the engine records on streams by their handles. Safe for several threads. */
+public interface EngineEvent extends EpEvent, AutoCloseable {
     /** Moves it to the end of what is queued on {@code stream} now. */
     void record(long stream);
 

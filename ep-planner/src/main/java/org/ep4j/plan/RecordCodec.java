@@ -1,4 +1,4 @@
-package org.ep4j.spi;
+package org.ep4j.plan;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 

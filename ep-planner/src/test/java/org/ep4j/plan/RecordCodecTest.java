@@ -1,4 +1,4 @@
-package org.ep4j.spi;
+package org.ep4j.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
