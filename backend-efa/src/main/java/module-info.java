@@ -1,7 +1,8 @@
 /** The transport {@code efa}: libfabric, written by host threads. */
 module org.ep4j.backend.efa {
     requires transitive org.ep4j;
-    requires transitive org.ep4j.engine;
+    requires transitive org.ep4j.gpu;
+    requires transitive org.ep4j.transport;
     requires org.bytedeco.javacpp;
     requires static org.jspecify;
 

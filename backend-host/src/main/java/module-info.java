@@ -2,7 +2,7 @@
 module org.ep4j.backend.host {
     requires transitive org.ep4j;
     // Whoever adds this backend gets the engine with it.
-    requires transitive org.ep4j.engine;
+    requires transitive org.ep4j.transport;
     requires com.sun.jna;
     requires static org.jspecify;
 

@@ -1,7 +1,8 @@
 /** The transport {@code ipc-nvlink}: memory of NVIDIA GPUs that ranks map into each other. */
 module org.ep4j.backend.nvlink {
     requires transitive org.ep4j;
-    requires transitive org.ep4j.engine;
+    requires transitive org.ep4j.gpu;
+    requires transitive org.ep4j.transport;
     requires static org.jspecify;
 
     exports org.ep4j.backend.nvlink;

@@ -1,7 +1,8 @@
 /** The transport {@code nvshmem-ibgda}: NVSHMEM, whose device library lets GPUs post to NICs themselves. */
 module org.ep4j.backend.nvshmem {
     requires transitive org.ep4j;
-    requires transitive org.ep4j.engine;
+    requires transitive org.ep4j.gpu;
+    requires transitive org.ep4j.transport;
     requires com.sun.jna;
     requires static org.jspecify;
 

@@ -1,7 +1,8 @@
 /** The transport {@code rocm}: memory of AMD GPUs that ranks map into each other. */
 module org.ep4j.backend.rocm {
     requires transitive org.ep4j;
-    requires transitive org.ep4j.engine;
+    requires transitive org.ep4j.gpu;
+    requires transitive org.ep4j.transport;
     requires static org.jspecify;
 
     exports org.ep4j.backend.rocm;

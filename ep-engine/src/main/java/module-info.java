@@ -1,4 +1,4 @@
-/** The engine of ep4j: runs dispatch and combine on a device over a plan. */
+/** The engine of ep4j: runs dispatch and combine on a device over a plan. Nothing is exported: it is found as a service. */
 module org.ep4j.engine {
     requires static transitive org.jspecify;
     requires com.sun.jna;
@@ -6,17 +6,8 @@ module org.ep4j.engine {
     requires org.bytedeco.javacpp;
     requires transitive org.ep4j;
     requires transitive org.ep4j.planner;
-
-    exports org.ep4j.engine.collective;
-    exports org.ep4j.engine.cuda;
-    exports org.ep4j.engine.driver;
-    exports org.ep4j.engine.gpu;
-    exports org.ep4j.engine.hip;
-    exports org.ep4j.engine.layout;
-    exports org.ep4j.engine.membership;
-    exports org.ep4j.engine.memory;
-    exports org.ep4j.engine.proxy;
-    exports org.ep4j.engine.sync;
+    requires org.ep4j.gpu;
+    requires org.ep4j.transport;
 
     uses org.ep4j.spi.BootstrapProvider;
     uses org.ep4j.spi.DeviceProvider;
@@ -28,10 +19,5 @@ module org.ep4j.engine {
     provides org.ep4j.EpEngine with
             org.ep4j.engine.Engine;
     provides org.ep4j.spi.DeviceProvider with
-            org.ep4j.engine.cuda.CudaDeviceProvider,
-            org.ep4j.engine.hip.HipDeviceProvider,
             org.ep4j.engine.HostDeviceProvider;
-    provides org.ep4j.topology.read.TopologySource with
-            org.ep4j.engine.topology.HipSource,
-            org.ep4j.engine.topology.NvmlSource;
 }

@@ -36,12 +36,12 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.EpEngine;
 import org.ep4j.EpGroup;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.spi.BootstrapProvider;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.topology.read.TopologySource;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.NativeRecord;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -51,12 +51,16 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The arrows between the modules, and what holds in all of them. */
 @Tag("verify")
 final class ArchitectureTest {
-    private static final String ENGINE = "org.ep4j.engine..";
-    /** What measurements use of a GPU beyond the API, and memory. */
-    private static final String[] FOR_GPUS = {"org.ep4j.engine.gpu", "org.ep4j.engine.memory"};
+    private static final String TRANSPORT = "org.ep4j.transport..";
+    /** Packages of ep-gpu; {@code org.ep4j.gpu} itself is the API's. */
+    private static final String[] GPU = {
+        "org.ep4j.gpu.cuda..", "org.ep4j.gpu.driver..", "org.ep4j.gpu.hip..", "org.ep4j.gpu.topology.."
+    };
 
-    /** Loops over rows of the host, which the command line measures as the ceiling of operations. */
-    private static final String[] ROWS = {"org.ep4j.engine.rows", "org.ep4j.engine.numeric"};
+    private static final String ENGINE = "org.ep4j.engine..";
+
+    /** Facts of GPU buffers, and loops over rows of the host, which the command line measures as the ceiling of operations. */
+    private static final String[] CEILINGS = {"org.ep4j.engine.gpu", "org.ep4j.engine.rows", "org.ep4j.engine.numeric"};
 
     private static final String BACKENDS = "org.ep4j.backend..";
     private static final String TCK = "org.ep4j.tck..";
@@ -77,6 +81,8 @@ final class ArchitectureTest {
         for (String part : List.of(
                 "org.ep4j.spi",
                 "org.ep4j.plan",
+                "org.ep4j.transport",
+                "org.ep4j.gpu.driver",
                 "org.ep4j.engine",
                 "org.ep4j.backend.host",
                 "org.ep4j.backend.nvlink",
@@ -92,9 +98,30 @@ final class ArchitectureTest {
     }
 
     @Test
-    void apiAndPlannerNameNeitherEngineNorBackendsNorWhatIsAboveThem() {
+    void apiAndPlannerNameNothingAboveThem() {
         noClasses()
-                .that(not(resideInAnyPackage(ENGINE, BACKENDS, TCK, CLI)))
+                .that(not(resideInAnyPackage(TRANSPORT, ENGINE, BACKENDS, TCK, CLI)
+                        .or(resideInAnyPackage(GPU))))
+                .should()
+                .dependOnClassesThat(resideInAnyPackage(TRANSPORT, ENGINE, BACKENDS, TCK, CLI)
+                        .or(resideInAnyPackage(GPU)))
+                .check(CLASSES);
+    }
+
+    @Test
+    void transportNamesNothingAboveIt() {
+        noClasses()
+                .that(resideInAPackage(TRANSPORT))
+                .should()
+                .dependOnClassesThat(
+                        resideInAnyPackage(ENGINE, BACKENDS, TCK, CLI).or(resideInAnyPackage(GPU)))
+                .check(CLASSES);
+    }
+
+    @Test
+    void gpusNameNothingAboveThem() {
+        noClasses()
+                .that(resideInAnyPackage(GPU))
                 .should()
                 .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS, TCK, CLI))
                 .check(CLASSES);
@@ -110,11 +137,16 @@ final class ArchitectureTest {
     }
 
     @Test
-    void aBackendNamesNoOtherBackendAndNothingAboveIt() {
+    void theEngineExportsNothing() {
+        assertThat(module(CLASSES.get("org.ep4j.engine.Engine")).exports()).isEmpty();
+    }
+
+    @Test
+    void aBackendNamesNeitherTheEngineNorAnotherBackendNorWhatIsAboveIt() {
         noClasses()
                 .that(resideInAPackage(BACKENDS))
                 .should()
-                .dependOnClassesThat(resideInAnyPackage(TCK, CLI))
+                .dependOnClassesThat(resideInAnyPackage(ENGINE, TCK, CLI))
                 .check(CLASSES);
         slices().matching("org.ep4j.backend.(*)..")
                 .should()
@@ -124,23 +156,20 @@ final class ArchitectureTest {
     }
 
     @Test
-    void theConformanceKitNamesNeitherBackendsNorTheCommandLineAndOfTheEngineOnlyMemory() {
+    void theConformanceKitNamesNeitherBackendsNorTheEngineNorTheCommandLine() {
         noClasses()
                 .that(resideInAPackage(TCK))
                 .should()
-                .dependOnClassesThat(
-                        resideInAnyPackage(ENGINE, BACKENDS, CLI).and(not(resideInAPackage("org.ep4j.engine.memory"))))
+                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS, CLI))
                 .check(CLASSES);
     }
 
     @Test
-    void theCommandLineReachesBackendsAndEngineThroughTheApiAndWhatGpusOffer() {
+    void theCommandLineReachesBackendsAndTheEngineThroughTheApiButForCeilings() {
         noClasses()
                 .that(resideInAPackage(CLI))
                 .should()
-                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS)
-                        .and(not(resideInAnyPackage(FOR_GPUS)))
-                        .and(not(resideInAnyPackage(ROWS))))
+                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS).and(not(resideInAnyPackage(CEILINGS))))
                 .check(CLASSES);
     }
 
@@ -170,9 +199,9 @@ final class ArchitectureTest {
     }
 
     @Test
-    void nativeCallsAreMadeByEngineAndBackendsOnly() {
+    void nativeCallsAreMadeByTransportGpusEngineAndBackendsOnly() {
         noClasses()
-                .that(not(resideInAnyPackage(ENGINE, BACKENDS)))
+                .that(not(resideInAnyPackage(TRANSPORT, ENGINE, BACKENDS).or(resideInAnyPackage(GPU))))
                 .should()
                 .dependOnClassesThat(resideInAPackage("com.sun.jna.."))
                 .check(CLASSES);
@@ -216,7 +245,7 @@ final class ArchitectureTest {
     void countersAreWrittenWithReleaseAndReadWithAcquire() {
         JavaClass peers = CLASSES.get("org.ep4j.engine.sync.Peers");
         assertThat(called(peers, "advance")).contains("advance").doesNotContain("putLong", "putLongRelease");
-        assertThat(called(CLASSES.get("org.ep4j.engine.memory.Words"), "advance"))
+        assertThat(called(CLASSES.get("org.ep4j.transport.memory.Words"), "advance"))
                 .containsExactly("putLongRelease");
         assertThat(called(peers, "seen")).contains("getLongAcquire");
         JavaClass ring = CLASSES.get("org.ep4j.engine.proxy.CommandRing");
@@ -306,16 +335,17 @@ final class ArchitectureTest {
     }
 
     private static List<String> provided(Class<?> service, JavaClass implementation) {
-        ModuleDescriptor module = ModuleFinder.of(location(implementation))
-                .findAll()
-                .iterator()
-                .next()
-                .descriptor();
-        assertThat(module.isAutomatic()).as(module + " has a descriptor").isFalse();
-        return module.provides().stream()
+        return module(implementation).provides().stream()
                 .filter(p -> p.service().equals(service.getName()))
                 .flatMap(p -> p.providers().stream())
                 .toList();
+    }
+
+    private static ModuleDescriptor module(JavaClass type) {
+        ModuleDescriptor module =
+                ModuleFinder.of(location(type)).findAll().iterator().next().descriptor();
+        assertThat(module.isAutomatic()).as(module + " has a descriptor").isFalse();
+        return module;
     }
 
     /** The jar or the folder that a class comes from. */

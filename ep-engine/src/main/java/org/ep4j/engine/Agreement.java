@@ -13,7 +13,7 @@ import org.ep4j.EpException.Recourse;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.collective.Failures;
+import org.ep4j.transport.Failures;
 
 /** Steps that succeed on all ranks or on none: a rank that cannot go on tells the others why. */
 final class Agreement {

@@ -3,14 +3,14 @@ package org.ep4j.engine;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.SpiVersion;
+import org.ep4j.transport.memory.HostDevice;
+import org.ep4j.transport.memory.NativeMethods;
 
 /**
  * The device {@code host:0}: this machine's processor and memory. Codes of its checks:

@@ -25,10 +25,8 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.collective.Failures;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.membership.WatchedMembers;
-import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
@@ -47,6 +45,8 @@ import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.topology.model.PciAddress;
+import org.ep4j.transport.Failures;
+import org.ep4j.transport.memory.EngineDevice;
 
 /** One rank's way into a group: probe, exchange profiles, plan, open. */
 final class Joining {

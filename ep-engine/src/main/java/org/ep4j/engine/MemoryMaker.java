@@ -12,9 +12,6 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.gpu.GpuWindow;
-import org.ep4j.engine.memory.DeviceAllocation;
-import org.ep4j.engine.memory.EngineDevice;
-import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.AllocatesMemory.Purpose;
@@ -22,6 +19,9 @@ import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.memory.DeviceAllocation;
+import org.ep4j.transport.memory.EngineDevice;
+import org.ep4j.transport.memory.TrackedMemory;
 
 /** Makes symmetric memory of this rank and reaches that of its peers, through the open backends of a group. */
 final class MemoryMaker {

@@ -9,8 +9,6 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.KnownPeers;
 import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.sync.FreshMemory;
@@ -18,6 +16,8 @@ import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.RecoverableBackend;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.KnownPeers;
 
 /**
  * The memory of a buffer that moves: the newest, the one before it, and that through which ranks agree on who goes on. What a rank gives

@@ -13,11 +13,11 @@ import org.ep4j.Device;
 import org.ep4j.EpException;
 import org.ep4j.EpPath;
 import org.ep4j.engine.membership.ControlSlots;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.memory.HostDevice;
+import org.ep4j.transport.memory.HostMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Time that stands still until a test advances it. This module does not know {@code org.ep4j.engine.collective.NanoClock},
+ * Time that stands still until a test advances it. This module does not know {@code org.ep4j.transport.NanoClock},
  * but has its methods: a subclass in the tests of a module implements it without a line of code.
  */
 public class ManualClock {

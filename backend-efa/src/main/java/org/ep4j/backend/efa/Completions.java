@@ -1,7 +1,7 @@
 package org.ep4j.backend.efa;
 
 import java.nio.ByteBuffer;
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.memory.NativeRecord;
 
 /** Completions that a poll found, as {@code ep4j::Completion} lays them out. */
 final class Completions {

@@ -13,10 +13,10 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.PostedArguments;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.PostedArguments;
 
 /** One symmetric buffer on one rank. */
 final class EfaBuffer implements SymmetricBuffer, HostPosted {

@@ -9,15 +9,15 @@ import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.cuda.CudaNicMemory;
-import org.ep4j.engine.gpu.GpuDirect;
-import org.ep4j.engine.gpu.Registrable;
-import org.ep4j.engine.hip.HipNicMemory;
-import org.ep4j.engine.memory.LockedMemory;
-import org.ep4j.engine.memory.Resources;
+import org.ep4j.gpu.cuda.CudaNicMemory;
+import org.ep4j.gpu.driver.GpuDirect;
+import org.ep4j.gpu.driver.Registrable;
+import org.ep4j.gpu.hip.HipNicMemory;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.transport.memory.LockedMemory;
+import org.ep4j.transport.memory.Resources;
 
 /**
  * Looks whether this rank can use libfabric. It opens an endpoint of the best provider and closes it again. The codes:

@@ -2,10 +2,10 @@ package org.ep4j.backend.efa;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.ExposedMemory;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.Resources;
 
 /** The making of one symmetric buffer on one rank: register, tell the others, agree on the size. For one thread. */
 final class Exposure {

@@ -3,10 +3,10 @@ package org.ep4j.backend.efa;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.Device;
-import org.ep4j.engine.collective.NicFlow;
-import org.ep4j.engine.memory.NativeRecord;
-import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.ExposedMemory;
+import org.ep4j.transport.NicFlow;
+import org.ep4j.transport.memory.NativeRecord;
+import org.ep4j.transport.memory.Resources;
 
 /** An open NIC. Closed by the resources that it was opened with. Safe for use from several threads. */
 final class FabricDomain {

@@ -2,8 +2,8 @@ package org.ep4j.backend.efa;
 
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
-import org.ep4j.engine.memory.LockedMemory;
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.memory.LockedMemory;
+import org.ep4j.transport.memory.NativeRecord;
 
 /** Error numbers of libfabric: those of Linux, and its own from 256 on ({@code rdma/fi_errno.h}). */
 final class FabricError {

@@ -3,10 +3,10 @@ package org.ep4j.backend.efa;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.memory.JniLibraryProblem;
-import org.ep4j.engine.memory.NativeMethods;
-import org.ep4j.engine.memory.NativeRecord;
-import org.ep4j.engine.memory.UnpackedLibrary;
+import org.ep4j.transport.memory.JniLibraryProblem;
+import org.ep4j.transport.memory.NativeMethods;
+import org.ep4j.transport.memory.NativeRecord;
+import org.ep4j.transport.memory.UnpackedLibrary;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -3,7 +3,7 @@ package org.ep4j.backend.efa;
 import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.memory.NativeRecord;
 
 /** What libfabric offers here: reliable datagrams with remote writes and immediates. The library must be loaded. */
 final class FabricList implements AutoCloseable {

@@ -1,6 +1,6 @@
 package org.ep4j.backend.efa;
 
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.memory.NativeRecord;
 
 /** The endpoints of a link. */
 final class FabricWire implements Wire {

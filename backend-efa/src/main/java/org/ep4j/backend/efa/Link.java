@@ -12,8 +12,8 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpTraffic;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.Pause;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.Pause;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -12,14 +12,14 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.NativeRecord;
-import org.ep4j.engine.memory.Resources;
-import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.NativeRecord;
+import org.ep4j.transport.memory.Resources;
+import org.ep4j.transport.memory.WordMemory;
 
 /** Opens the backend on one rank: NICs, an endpoint for each peer and rail, then connections. For one thread. */
 final class Opening {

@@ -1,7 +1,7 @@
 package org.ep4j.backend.efa;
 
 import java.time.Duration;
-import org.ep4j.engine.collective.Pause;
+import org.ep4j.transport.Pause;
 
 /**
  * Endpoints that may close only where nothing more comes in and nothing lies unread. As an endpoint of ofi_rxm over verbs

@@ -3,8 +3,8 @@ package org.ep4j.backend.efa;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.ExposedMemory;
+import org.ep4j.transport.memory.Resources;
 
 /**
  * Where this rank registers memory: once on each NIC, or once for each endpoint where a provider wants it. For one thread

@@ -5,10 +5,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
-import org.ep4j.engine.collective.PeerWatch;
-import org.ep4j.engine.collective.ThreadEnds;
-import org.ep4j.engine.collective.TrafficReports;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.transport.PeerWatch;
+import org.ep4j.transport.ThreadEnds;
+import org.ep4j.transport.TrafficReports;
 
 /**
  * Sees to links that nobody calls: takes in what comes, looks for peers that are gone, and reports traffic. Most providers

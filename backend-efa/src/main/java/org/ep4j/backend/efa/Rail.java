@@ -3,7 +3,7 @@ package org.ep4j.backend.efa;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpTraffic;
-import org.ep4j.engine.collective.NicFlow;
+import org.ep4j.transport.NicFlow;
 
 /**
  * A NIC of this rank and one of the peer, between which a link writes. A write in flight has a slot, by which its

@@ -1,6 +1,6 @@
 package org.ep4j.backend.efa;
 
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * The ends of batches, on both sides of a link. A batch is what is written to a peer up to and with one advance of a counter;

@@ -6,8 +6,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.WordMemory;
 
 /**
  * A network between two ranks that keeps no order, as SRD does: writes land in any order, immediates come in any order, own

@@ -16,7 +16,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.EpConfig;
-import org.ep4j.engine.memory.Resources;
+import org.ep4j.transport.memory.Resources;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

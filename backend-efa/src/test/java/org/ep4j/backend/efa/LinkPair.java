@@ -9,13 +9,13 @@ import java.util.SplittableRandom;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpFailure;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.NicFlow;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.Resources;
-import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.NicFlow;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.Resources;
+import org.ep4j.transport.memory.WordMemory;
 
 /** Two links that are the ends of a fake network, with a buffer on either side. For one thread. */
 final class LinkPair {

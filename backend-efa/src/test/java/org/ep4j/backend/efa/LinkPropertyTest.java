@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.ep4j.transport.Deadline;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -11,8 +11,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.Deadline;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

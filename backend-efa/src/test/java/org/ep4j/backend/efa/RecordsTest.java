@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.EpMismatchException;
-import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.LongRange;
 import org.ep4j.testing.Property;
+import org.ep4j.transport.memory.WordMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

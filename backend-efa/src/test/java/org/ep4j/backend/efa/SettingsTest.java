@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Map;
 import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.topology.NicFamily;
+import org.ep4j.transport.NicFlow;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

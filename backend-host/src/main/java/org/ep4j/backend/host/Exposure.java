@@ -9,10 +9,10 @@ import java.util.TreeMap;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.SymmetricAllocation;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.SymmetricAllocation;
 import org.jspecify.annotations.Nullable;
 
 /**

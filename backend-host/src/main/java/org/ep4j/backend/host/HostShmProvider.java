@@ -7,10 +7,6 @@ import java.util.Optional;
 import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.MappedBackend;
-import org.ep4j.engine.memory.LoadFailure;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.Offer;
@@ -19,6 +15,10 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.MappedBackend;
+import org.ep4j.transport.memory.LoadFailure;
 
 /**
  * Shared memory between the ranks of one machine, as backend {@value #ID}. It needs 64-bit Linux, a folder that all these

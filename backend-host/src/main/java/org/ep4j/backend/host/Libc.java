@@ -2,8 +2,8 @@ package org.ep4j.backend.host;
 
 import com.sun.jna.Native;
 import java.nio.file.Path;
-import org.ep4j.engine.memory.NativeMethods;
-import org.ep4j.engine.memory.NativePath;
+import org.ep4j.transport.memory.NativeMethods;
+import org.ep4j.transport.memory.NativePath;
 
 /**
  * The calls of the C library that shared memory needs, on 64-bit Linux. Having an instance proves that they are bound.

@@ -7,8 +7,8 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.ep4j.engine.memory.FileSystemStatus;
 import org.ep4j.plan.RecordCodec;
+import org.ep4j.transport.memory.FileSystemStatus;
 
 /**
  * What one rank wants and what it sees free, told to all before anybody takes anything: filling a memory file system to

@@ -12,8 +12,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.plan.RecordCodec;
+import org.ep4j.transport.Deadline;
 
 /**
  * The file behind one rank's symmetric memory, from its making until peers have mapped it and its name is removed.

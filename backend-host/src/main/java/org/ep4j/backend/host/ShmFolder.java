@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.engine.memory.FileSystemStatus;
+import org.ep4j.transport.memory.FileSystemStatus;
 
 /**
  * Where the files of shared memory are made.

@@ -9,13 +9,13 @@ import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpException;
-import org.ep4j.engine.memory.FileSystemStatus;
-import org.ep4j.engine.memory.JniLibraryProblem;
-import org.ep4j.engine.memory.LoadFailure;
-import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.transport.memory.FileSystemStatus;
+import org.ep4j.transport.memory.JniLibraryProblem;
+import org.ep4j.transport.memory.LoadFailure;
+import org.ep4j.transport.memory.NativeMethods;
 
 /**
  * Looks whether this rank can share memory. It reads, and makes no file. The codes:

@@ -8,9 +8,9 @@ import java.nio.file.Path;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpConfig;
 import org.ep4j.EpPeerLostException;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.Deadline;
 
 /** A rank in a process of its own; what it does is the last argument. It says what it found, and ends with 0. */
 final class RankMain {

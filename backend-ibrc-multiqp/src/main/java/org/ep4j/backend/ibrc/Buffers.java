@@ -2,7 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.EpResourceException;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /** Numbers of open buffers, by which immediates name them. Safe for use from several threads. */

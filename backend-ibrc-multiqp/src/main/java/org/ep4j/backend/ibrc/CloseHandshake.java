@@ -8,8 +8,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Handshake by which the ranks of a buffer close it. A rank that is done may close while a peer still notifies it that

@@ -3,7 +3,7 @@ package org.ep4j.backend.ibrc;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import org.ep4j.engine.memory.Resources;
+import org.ep4j.transport.memory.Resources;
 
 /**
  * Counters of buffers that this rank has closed, or has failed to make, while peers may still write to them. They stay registered, with

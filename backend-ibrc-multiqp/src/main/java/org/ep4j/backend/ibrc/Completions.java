@@ -4,7 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.memory.NativeRecord;
 
 /**
  * Completions that a poll found, as {@code ep4j::Completion} lays them out. An id has the lane of the request, its

@@ -10,8 +10,8 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpResourceException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.NativeRecord;
-import org.ep4j.engine.memory.Resources;
+import org.ep4j.transport.memory.NativeRecord;
+import org.ep4j.transport.memory.Resources;
 
 /** Makes and connects the queue pairs to one peer. For one thread. */
 final class Connector {

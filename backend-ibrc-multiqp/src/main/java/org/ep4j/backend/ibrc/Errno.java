@@ -4,9 +4,9 @@ import java.io.IOException;
 import java.util.Optional;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
-import org.ep4j.engine.memory.LockedMemory;
-import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.spi.ExposedMemory.Kind;
+import org.ep4j.transport.memory.LockedMemory;
+import org.ep4j.transport.memory.NativeRecord;
 
 /** Error numbers of Linux, and what they mean for calls of libibverbs. */
 final class Errno {

@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLongArray;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.Resources;
-import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.spi.ExposedMemory;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.Resources;
+import org.ep4j.transport.memory.WordMemory;
 
 /** The making of one symmetric buffer on one rank: register, tell the others, agree on the size. For one thread. */
 final class Exposure {

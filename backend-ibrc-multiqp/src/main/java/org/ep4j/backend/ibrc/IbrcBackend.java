@@ -9,17 +9,17 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpTraffic;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.ExposeArguments;
-import org.ep4j.engine.collective.OpenBuffers;
-import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.ExposeArguments;
+import org.ep4j.transport.OpenBuffers;
+import org.ep4j.transport.memory.Resources;
 
 /** The backend, open on one rank. Owns ports, queue pairs, threads, and the buffers that it made. */
 final class IbrcBackend implements RecoverableBackend, RegistersMemory {

@@ -6,10 +6,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.PostedArguments;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.PostedArguments;
 import org.jspecify.annotations.Nullable;
 
 /** One symmetric buffer on one rank, written to by the queue pairs of the backend. */

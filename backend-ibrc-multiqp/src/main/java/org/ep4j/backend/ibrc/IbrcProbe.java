@@ -10,11 +10,10 @@ import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.cuda.CudaNicMemory;
-import org.ep4j.engine.gpu.GpuDirect;
-import org.ep4j.engine.gpu.Registrable;
-import org.ep4j.engine.hip.HipNicMemory;
-import org.ep4j.engine.memory.LockedMemory;
+import org.ep4j.gpu.cuda.CudaNicMemory;
+import org.ep4j.gpu.driver.GpuDirect;
+import org.ep4j.gpu.driver.Registrable;
+import org.ep4j.gpu.hip.HipNicMemory;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.NicPath;
@@ -27,6 +26,7 @@ import org.ep4j.topology.NicReach;
 import org.ep4j.topology.NicReach.PortObstacle;
 import org.ep4j.topology.model.Localities;
 import org.ep4j.topology.model.Topology;
+import org.ep4j.transport.memory.LockedMemory;
 
 /**
  * Looks whether this rank can use reliable connections. It opens and closes devices, and makes a protection domain on

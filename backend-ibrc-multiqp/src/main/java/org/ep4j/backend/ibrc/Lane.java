@@ -2,7 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpTraffic;
-import org.ep4j.engine.collective.NicFlow;
+import org.ep4j.transport.NicFlow;
 
 /**
  * One queue pair to a peer as its link sees it: what is in flight on it, and what it has carried. For the thread that

@@ -1,7 +1,7 @@
 package org.ep4j.backend.ibrc;
 
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * The words of one link: those that the peer advances here, and those that this rank advances there. Only the thread

@@ -5,7 +5,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
-import org.ep4j.engine.collective.Deadline;
+import org.ep4j.transport.Deadline;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -5,13 +5,13 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.model.GidChoice;
 import org.ep4j.topology.model.Nic;
 import org.ep4j.topology.model.NicPort;
 import org.ep4j.topology.model.Topology;
+import org.ep4j.transport.memory.NativeRecord;
 
 /**
  * A port of this rank that is in use.

@@ -1,10 +1,10 @@
 package org.ep4j.backend.ibrc;
 
 import java.lang.ref.Reference;
-import org.ep4j.engine.collective.NicFlow;
-import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.ExposedMemory;
+import org.ep4j.transport.NicFlow;
+import org.ep4j.transport.memory.NativeRecord;
 
 /** An open device and its protection domain. */
 final class NicDevice implements AutoCloseable {

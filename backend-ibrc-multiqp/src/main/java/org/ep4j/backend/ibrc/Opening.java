@@ -7,13 +7,13 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.Resources;
-import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.Resources;
+import org.ep4j.transport.memory.WordMemory;
 
 /** Opens the backend on one rank: ports, then queue pairs, then connections. For one thread. */
 final class Opening {

@@ -9,12 +9,12 @@ import java.util.SortedSet;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpConfig;
-import org.ep4j.engine.memory.Resources;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LinuxTopology;
+import org.ep4j.transport.memory.Resources;
 
 /** The ports of this rank, open, with their devices. */
 final class Ports implements AutoCloseable {

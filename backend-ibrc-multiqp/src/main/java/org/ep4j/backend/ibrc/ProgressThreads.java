@@ -5,12 +5,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
-import org.ep4j.engine.collective.PeerWatch;
-import org.ep4j.engine.collective.ThreadEnds;
-import org.ep4j.engine.collective.TrafficReports;
-import org.ep4j.engine.memory.NativeRecord;
-import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.transport.PeerWatch;
+import org.ep4j.transport.ThreadEnds;
+import org.ep4j.transport.TrafficReports;
+import org.ep4j.transport.memory.NativeRecord;
+import org.ep4j.transport.memory.Resources;
 
 /**
  * One thread for each device, which waits for its events and sees to links that nobody calls: completions, failovers,

@@ -6,8 +6,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.function.BiConsumer;
-import org.ep4j.engine.collective.NicFlow;
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.NicFlow;
+import org.ep4j.transport.memory.NativeRecord;
 import org.jspecify.annotations.Nullable;
 
 /**

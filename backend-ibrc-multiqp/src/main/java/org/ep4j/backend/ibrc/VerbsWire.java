@@ -1,7 +1,7 @@
 package org.ep4j.backend.ibrc;
 
 import java.lang.ref.Reference;
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.memory.NativeRecord;
 
 /** The real verbs below a link. */
 final class VerbsWire implements Wire {

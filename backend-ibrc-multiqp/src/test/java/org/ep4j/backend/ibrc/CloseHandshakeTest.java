@@ -11,9 +11,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTraffic;
-import org.ep4j.engine.memory.Resources;
-import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.memory.Resources;
+import org.ep4j.transport.memory.WordMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

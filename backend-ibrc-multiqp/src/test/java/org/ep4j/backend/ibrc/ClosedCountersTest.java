@@ -7,11 +7,11 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.EpTraffic;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.Resources;
-import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.Resources;
+import org.ep4j.transport.memory.WordMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -5,11 +5,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.EpFailure;
-import org.ep4j.engine.collective.NicFlow;
-import org.ep4j.engine.memory.DeviceAllocation;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.transport.NicFlow;
+import org.ep4j.transport.memory.DeviceAllocation;
+import org.ep4j.transport.memory.HostDevice;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * What a counted write costs in Java, from the call to the post and from the completion to the reader: two links in one

@@ -9,7 +9,7 @@ import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Queue pairs between two sides, without a NIC: each executes in order, lanes against each other in any order, and a rail can

@@ -11,14 +11,14 @@ import java.util.function.BooleanSupplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpFailure;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.NicFlow;
-import org.ep4j.engine.memory.DeviceAllocation;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.Resources;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.NicFlow;
+import org.ep4j.transport.memory.DeviceAllocation;
+import org.ep4j.transport.memory.HostDevice;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.Resources;
 
 /** Two links over a fake fabric, that send each other random writes and check every byte. For one thread. */
 final class LinkPair implements AutoCloseable {

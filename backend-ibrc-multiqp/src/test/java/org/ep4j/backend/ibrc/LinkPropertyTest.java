@@ -7,12 +7,12 @@ import java.time.Duration;
 import java.util.Random;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.ep4j.transport.memory.WordMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

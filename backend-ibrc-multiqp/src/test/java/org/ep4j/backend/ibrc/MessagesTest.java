@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.util.Optional;
-import org.ep4j.engine.memory.LockedMemory;
+import org.ep4j.transport.memory.LockedMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

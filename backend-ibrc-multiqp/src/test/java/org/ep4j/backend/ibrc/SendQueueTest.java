@@ -2,8 +2,8 @@ package org.ep4j.backend.ibrc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.transport.NicFlow;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;

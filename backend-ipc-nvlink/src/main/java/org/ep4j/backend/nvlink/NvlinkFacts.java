@@ -1,6 +1,6 @@
 package org.ep4j.backend.nvlink;
 
-import org.ep4j.engine.driver.PeerFacts;
+import org.ep4j.gpu.driver.PeerFacts;
 
 /** What a rank tells the others about its GPU, beside what {@link PeerFacts} has. */
 final class NvlinkFacts {

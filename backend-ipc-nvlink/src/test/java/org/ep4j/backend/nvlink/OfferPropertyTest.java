@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.backend.nvlink.Ranks.Joined;
-import org.ep4j.engine.driver.ProcessFacts;
+import org.ep4j.gpu.driver.ProcessFacts;
 import org.ep4j.plan.ProfileCodec;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;

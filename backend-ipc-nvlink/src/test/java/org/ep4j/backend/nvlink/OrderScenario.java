@@ -6,13 +6,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.driver.GpuExposure;
-import org.ep4j.engine.driver.GpuSharing;
-import org.ep4j.engine.driver.MemoryHandle;
-import org.ep4j.engine.driver.PeerFacts;
-import org.ep4j.engine.driver.PeerOrderingCheck;
+import org.ep4j.gpu.driver.GpuExposure;
+import org.ep4j.gpu.driver.GpuSharing;
+import org.ep4j.gpu.driver.MemoryHandle;
+import org.ep4j.gpu.driver.PeerFacts;
+import org.ep4j.gpu.driver.PeerOrderingCheck;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
@@ -26,6 +24,8 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.PathType;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
 
 /** As if PCIe joined all GPUs: the order of writes is tried for every pair. */
 public final class OrderScenario implements Scenario {

@@ -11,18 +11,18 @@ import java.util.stream.Collectors;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.ExposeArguments;
-import org.ep4j.engine.collective.OpenBuffers;
-import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.ExposeArguments;
+import org.ep4j.transport.OpenBuffers;
 
 /** The backend, open on one rank. The heap and NVSHMEM itself stay when it closes. */
 final class NvshmemBackend implements EpBackend, AllocatesMemory {

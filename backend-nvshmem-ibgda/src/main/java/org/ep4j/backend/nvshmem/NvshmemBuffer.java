@@ -13,16 +13,16 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.gpu.EngineEvent;
-import org.ep4j.engine.gpu.EngineGpu;
-import org.ep4j.engine.gpu.PinnedMemory;
-import org.ep4j.engine.memory.PostedArguments;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineEvent;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.PostedArguments;
 
 /**
  * A range of the symmetric heap on one rank, counters behind it. The host posts on a stream of its own. What a peer that lives has on its

@@ -2,7 +2,7 @@ package org.ep4j.backend.nvshmem;
 
 import java.nio.file.Path;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.memory.NativeMethods;
+import org.ep4j.transport.memory.NativeMethods;
 
 /** The host library of NVSHMEM. Addresses and streams are numbers. Not safe for several threads. */
 final class NvshmemLibrary {

@@ -18,10 +18,10 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.gpu.EngineGpu;
-import org.ep4j.engine.memory.NativeMethods;
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.plan.RecordCodec;
+import org.ep4j.transport.memory.NativeMethods;
+import org.ep4j.transport.memory.NativeRecord;
 
 /**
  * NVSHMEM of this JVM: initialised by the first group, and never finalised, since nvshmem_finalize is collective and ranks close

@@ -20,15 +20,15 @@ import org.ep4j.EpException;
 import org.ep4j.EpPath;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.gpu.EngineGpu;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RankProfile;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
 
 /** Opens the backend on one rank: agrees on a world of processes, which is made where there is none. For one thread. */
 final class Opening {

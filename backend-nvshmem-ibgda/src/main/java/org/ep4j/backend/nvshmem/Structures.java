@@ -1,6 +1,6 @@
 package org.ep4j.backend.nvshmem;
 
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.memory.NativeRecord;
 
 /**
  * Structures of NVSHMEM as bytes. Each begins with a word that has the version of its layout in the upper and its size in the

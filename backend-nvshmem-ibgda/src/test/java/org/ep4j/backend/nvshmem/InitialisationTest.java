@@ -15,7 +15,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.gpu.EngineGpu;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

@@ -3,7 +3,7 @@ package org.ep4j.backend.nvshmem;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.ByteBuffer;
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.memory.NativeRecord;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

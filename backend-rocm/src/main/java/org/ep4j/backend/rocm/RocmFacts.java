@@ -1,7 +1,7 @@
 package org.ep4j.backend.rocm;
 
 import java.util.Optional;
-import org.ep4j.engine.driver.PeerFacts;
+import org.ep4j.gpu.driver.PeerFacts;
 import org.ep4j.spi.RankProfile;
 
 /** What a rank tells the others about its GPU, beside what {@link PeerFacts} has. */

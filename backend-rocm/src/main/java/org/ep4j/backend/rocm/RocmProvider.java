@@ -1,8 +1,8 @@
 package org.ep4j.backend.rocm;
 
 import java.util.Optional;
-import org.ep4j.engine.driver.MappedGpuProvider;
-import org.ep4j.engine.driver.PeerFacts;
+import org.ep4j.gpu.driver.MappedGpuProvider;
+import org.ep4j.gpu.driver.PeerFacts;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.spi.Offer;

@@ -9,7 +9,7 @@ import org.assertj.core.api.AbstractStringAssert;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpPath;
-import org.ep4j.engine.driver.ProcessFacts;
+import org.ep4j.gpu.driver.ProcessFacts;
 import org.ep4j.plan.ProfileCodec;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;

@@ -4,12 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
 import java.util.TreeMap;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.driver.GpuExposure;
-import org.ep4j.engine.driver.GpuSharing;
-import org.ep4j.engine.driver.MemoryHandle;
-import org.ep4j.engine.driver.PeerOrderingCheck;
+import org.ep4j.gpu.driver.GpuExposure;
+import org.ep4j.gpu.driver.GpuSharing;
+import org.ep4j.gpu.driver.MemoryHandle;
+import org.ep4j.gpu.driver.PeerOrderingCheck;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
@@ -17,6 +15,8 @@ import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.mapped.MappedRank;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.Collective;
+import org.ep4j.transport.Deadline;
 
 /** As if PCIe joined all GPUs: the order of writes is tried for every pair of them; a GPU and itself need no PCIe. */
 public final class OrderScenario implements Scenario {

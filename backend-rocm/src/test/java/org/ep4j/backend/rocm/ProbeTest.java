@@ -10,7 +10,7 @@ import java.util.function.Predicate;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpus;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;

@@ -8,7 +8,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpShape;
 import org.ep4j.doctor.DoctorInput.Need;
 import org.ep4j.doctor.DoctorInput.Room;
-import org.ep4j.engine.memory.FileSystemStatus;
+import org.ep4j.transport.memory.FileSystemStatus;
 
 /** Memory that ranks of one host share with each other, and the room for it. */
 public final class BufferNeed {

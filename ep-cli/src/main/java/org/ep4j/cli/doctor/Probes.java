@@ -3,6 +3,7 @@ package org.ep4j.cli.doctor;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -89,7 +90,7 @@ final class Probes {
     private List<Probe> all(List<DeviceProvider> deviceProviders, List<EpBackendProvider> backendProviders) {
         List<Probe> found = new ArrayList<>();
         List<Device> usable = new ArrayList<>();
-        for (DeviceProvider provider : deviceProviders) {
+        for (DeviceProvider provider : hostFirst(deviceProviders)) {
             boolean asked = wanted(config).filter(provider.type()::equals).isPresent();
             for (Device device : devices(provider.type())) {
                 Probe probe = probe("device", provider.type(), device, asked, provider::probe, () -> absent(device));
@@ -105,6 +106,15 @@ final class Probes {
         }
         found.addAll(broken);
         return folded(needed(found));
+    }
+
+    /** The order in which services are found depends on the class path. */
+    private static List<DeviceProvider> hostFirst(List<DeviceProvider> providers) {
+        return providers.stream()
+                .sorted(Comparator.comparing(
+                                (DeviceProvider provider) -> !provider.type().equals(Device.HOST.type()))
+                        .thenComparing(DeviceProvider::type))
+                .toList();
     }
 
     /** Marks the backends that a group over several such machines would use. */

@@ -14,13 +14,13 @@ import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.Tensor;
 import org.ep4j.cli.gpu.GpuInputs.Places;
-import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.GpuBufferFacts;
-import org.ep4j.engine.gpu.PinnedMemory;
-import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.gpu.GpuKernel;
 import org.ep4j.gpu.GpuKernels;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.PinnedMemory;
+import org.ep4j.transport.memory.DeviceAllocation;
 
 /**
  * The kernels of {@code ceiling.cu} over the memory of a buffer that nothing else uses, so over the paths that the measured

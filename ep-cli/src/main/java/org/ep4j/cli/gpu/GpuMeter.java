@@ -6,9 +6,9 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpEvent;
 import org.ep4j.TensorArena;
 import org.ep4j.cli.rank.Meeting;
-import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.gpu.GpuEvent;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineGpu;
 
 /**
  * Times work of one rank in two ways, all ranks starting together and with nothing in the caches of the GPU. One thread.

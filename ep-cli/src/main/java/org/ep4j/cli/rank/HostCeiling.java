@@ -10,12 +10,12 @@ import org.ep4j.cli.rank.RowStep.Casts;
 import org.ep4j.cli.rank.RowStep.Copies;
 import org.ep4j.cli.rank.RowStep.Sums;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.tck.oracle.Arena;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * The ceiling of operations on a host: what they do with rows, done by every rank in memory of its own, without a peer to

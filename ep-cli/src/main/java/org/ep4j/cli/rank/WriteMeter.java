@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.Arrays;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Counted writes from one rank to another, and back. Each side writes from the first half of its memory to the second half of

@@ -14,8 +14,6 @@ import org.ep4j.EpPlan;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.TensorArena;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
@@ -24,6 +22,8 @@ import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.memory.HostDevice;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * The work of one rank process that measures counted writes: joins to have the agreed plan, leaves the group, and opens the

@@ -13,7 +13,7 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.cli.fifo.FifoReport.Rate;
 import org.ep4j.cli.fifo.FifoReport.RoundTrips;
-import org.ep4j.engine.gpu.EngineGpu;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.spi.DeviceProvider;
 
 /** Measures; Java and C++ take turns, so that both see the same machine. */

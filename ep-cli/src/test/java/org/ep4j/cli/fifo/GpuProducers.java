@@ -8,13 +8,13 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.gpu.EngineGpu;
 import org.ep4j.engine.gpu.KernelSource;
-import org.ep4j.engine.gpu.PinnedMemory;
-import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.gpu.GpuKernel;
 import org.ep4j.gpu.GpuKernels;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.PinnedMemory;
+import org.ep4j.transport.memory.DeviceAllocation;
 
 /** The kernels of {@code fifo_bench.cu}. */
 final class GpuProducers implements Producers {

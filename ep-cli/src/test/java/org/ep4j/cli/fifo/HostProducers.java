@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.engine.proxy.Command;
 import org.ep4j.engine.proxy.CommandProducer;
+import org.ep4j.transport.memory.WordMemory;
 
 /** Threads of this process in the place of a GPU. */
 final class HostProducers implements Producers {

@@ -6,11 +6,11 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.ep4j.EpException;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.proxy.ArrivalPump;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
+import org.ep4j.transport.memory.HostMemory;
 
 /** The threads of production with a sink that adds up. */
 final class JavaProxies implements Takers.Running, CommandSink {

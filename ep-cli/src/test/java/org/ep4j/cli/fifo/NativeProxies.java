@@ -1,6 +1,6 @@
 package org.ep4j.cli.fifo;
 
-import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.transport.memory.WordMemory;
 
 /** The threads of {@code proxy.cpp}. */
 final class NativeProxies implements Takers.Running {

@@ -1,7 +1,7 @@
 package org.ep4j.cli.fifo;
 
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.proxy.CommandRing;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * The host memory of a measurement: three words on lines of their own, then the rings.

@@ -12,7 +12,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -10,8 +10,8 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.collective.NanoClock;
 import org.ep4j.spi.BootstrapProvider;
+import org.ep4j.transport.NanoClock;
 
 /** Implements the static methods of {@link Bootstrap}. */
 public final class EngineBootstraps {

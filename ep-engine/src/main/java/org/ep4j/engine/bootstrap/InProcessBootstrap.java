@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpArgumentException;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 
 /**
  * Bootstrap of a member that is a thread (or some threads) of this JVM. {@link Bootstrap#inProcess} makes a set of them.

@@ -9,7 +9,7 @@ import java.nio.channels.Selector;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.ep4j.EpResourceException;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 
 /**
  * A thread that serves any number of connections. Whatever one of them throws ends that connection, and neither the thread nor the others.

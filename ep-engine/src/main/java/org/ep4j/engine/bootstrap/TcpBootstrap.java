@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 import org.jspecify.annotations.Nullable;
 
 /** A member whose others are reached through rank 0 over TCP. */

@@ -5,7 +5,7 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.List;
 import org.ep4j.Bootstrap.MemberState;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 
 /** A member's link to the hub on rank 0. */
 final class TcpLink implements Hub.Link {

@@ -6,7 +6,7 @@ import java.util.Map;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 
 /**
  * What a rank needs to join over TCP.

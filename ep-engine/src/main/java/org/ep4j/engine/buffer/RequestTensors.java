@@ -9,7 +9,7 @@ import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.memory.TrackedMemory;
+import org.ep4j.transport.memory.TrackedMemory;
 
 /**
  * The tensors of one request. Refuses those that lie in memory which other ranks read and write, and those that overlap one that the operation

@@ -7,7 +7,7 @@ import org.ep4j.DataType;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.Tensor;
-import org.ep4j.engine.memory.TrackedMemory;
+import org.ep4j.transport.memory.TrackedMemory;
 
 /**
  * Checks of tensors that callers pass, before anything moves: a kernel that reads outside its memory ends the process.

@@ -1,6 +1,8 @@
 package org.ep4j.engine.gpu;
 
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.PinnedMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /** Words of host memory that end the waits of kernels: one for all waits, then one for those for each rank. */
 final class Abort {

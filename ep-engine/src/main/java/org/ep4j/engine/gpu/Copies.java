@@ -3,8 +3,9 @@ package org.ep4j.engine.gpu;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Small copies between host and device that return when they are done. They go on a stream that waits for no other, so that

@@ -4,11 +4,12 @@ import java.nio.ByteBuffer;
 import java.util.Deque;
 import java.util.List;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Rails;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.DevicePosted;
+import org.ep4j.transport.memory.DeviceAllocation;
 
 /**
  * The peers of a GPU whose kernels post to them by themselves. What kernels have put is waited for with what the host has, by

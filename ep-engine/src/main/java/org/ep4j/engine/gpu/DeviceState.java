@@ -1,8 +1,9 @@
 package org.ep4j.engine.gpu;
 
 import java.nio.ByteBuffer;
-import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.transport.memory.DeviceAllocation;
 
 /** {@code struct State} of {@code op.cu} as the host reaches it: while no kernel runs. */
 final class DeviceState {

@@ -3,7 +3,7 @@ package org.ep4j.engine.gpu;
 import java.nio.ByteBuffer;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
-import org.ep4j.engine.memory.Words;
+import org.ep4j.transport.memory.Words;
 
 /**
  * Words of device memory by copies, which return when they are done: slow, and only for setting up and recovering. A word

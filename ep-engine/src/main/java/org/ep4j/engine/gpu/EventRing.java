@@ -3,6 +3,8 @@ package org.ep4j.engine.gpu;
 import java.lang.ref.Cleaner;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import org.ep4j.gpu.driver.EngineEvent;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.jspecify.annotations.Nullable;
 
 /**

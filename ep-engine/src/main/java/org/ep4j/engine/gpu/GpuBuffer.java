@@ -29,13 +29,13 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.DeviceBuffer;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.buffer.RequestTensors;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.host.RoutingLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.GroupPlan;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
 
 final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
     private static final System.Logger LOG = System.getLogger("org.ep4j");

@@ -19,18 +19,20 @@ import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.buffer.EngineBuffer;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
-import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.GpuModule;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.DevicePosted;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.DeviceAllocation;
 
 /** Makes buffers of the GPU engine. */
 public final class GpuBuffers {

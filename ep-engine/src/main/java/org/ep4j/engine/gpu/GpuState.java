@@ -11,6 +11,7 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Waits;
+import org.ep4j.gpu.driver.EngineGpu;
 
 /**
  * What both modes of one buffer share.

@@ -13,16 +13,18 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.collective.KnownPeers;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PeerGroups;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.KnownPeers;
 
 /**
  * Memory by which a GPU exchanges with peers that it does not map: the GPU's own, where NICs reach it, else pinned memory

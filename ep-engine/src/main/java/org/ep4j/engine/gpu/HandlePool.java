@@ -9,8 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpStateException;
-import org.ep4j.engine.memory.DeviceAllocation;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.PinnedMemory;
+import org.ep4j.transport.memory.DeviceAllocation;
+import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -16,9 +16,10 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.OperationNames;
 import org.ep4j.engine.sync.Waits;
+import org.ep4j.gpu.driver.PinnedMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Turns what kernels recorded ({@code struct Failure} of {@code op.cu}) into exceptions. A failed wait makes all operations
@@ -142,7 +143,7 @@ final class KernelFailures {
      * @param replays in which recorded operations ran
      * @return true when it keeps all kernels from working
      */
-    synchronized boolean take(long newest, GraphRecording.Replays replays) {
+    synchronized boolean take(long newest, Replays replays) {
         while (isPending()) {
             long what = record.getLongAcquire(WHAT);
             long number = record.getLong(SEQUENCE);
@@ -166,7 +167,7 @@ final class KernelFailures {
         return false;
     }
 
-    private void refused(long number, GraphRecording.Replays replays, EpException cause) {
+    private void refused(long number, Replays replays, EpException cause) {
         List<Long> ran = replays.all(number);
         if (ran.isEmpty()) {
             LOG.log(

@@ -7,8 +7,9 @@ import java.util.Deque;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.DeviceMemory;
-import org.ep4j.engine.memory.DeviceAllocation;
 import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.transport.memory.DeviceAllocation;
 
 /**
  * The symmetric memory of all ranks as kernels reach it: addresses of what is mapped, and the tables and host threads by which they

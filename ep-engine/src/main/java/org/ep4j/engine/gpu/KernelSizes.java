@@ -3,6 +3,7 @@ package org.ep4j.engine.gpu;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.ShapeSizes;
+import org.ep4j.gpu.driver.EngineGpu;
 
 /**
  * Sizes that host and kernels agree on: handles, temporary memory, and how kernels of high throughput divide their work and

@@ -95,24 +95,6 @@ public final class KernelSource {
         return KERNEL.matcher(source).results().map(found -> found.group(1)).toList();
     }
 
-    /**
-     * Puts a dialect before a source, and both into a namespace of their own, since compilers define names too.
-     *
-     * @param dialect name of the resource: {@code cuda.cu}
-     */
-    public static String in(String dialect, String source) {
-        return in("", dialect, source);
-    }
-
-    /**
-     * As above.
-     *
-     * @param macros that the dialect looks at: lines of {@code #define}
-     */
-    public static String in(String macros, String dialect, String source) {
-        return macros + "namespace ep {\n#line 1 \"" + dialect + "\"\n" + part(dialect) + source + "}\n";
-    }
-
     private static String part(String name) {
         try (InputStream in = KernelSource.class.getResourceAsStream(name)) {
             if (in == null) {

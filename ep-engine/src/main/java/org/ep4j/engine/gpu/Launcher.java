@@ -6,7 +6,9 @@ import java.nio.LongBuffer;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.GpuModule;
+import org.ep4j.transport.memory.HostMemory;
 
 /** Launches the kernels of one buffer. One thread at a time. */
 final class Launcher {

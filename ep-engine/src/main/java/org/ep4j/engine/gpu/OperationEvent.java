@@ -2,8 +2,10 @@ package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
 import java.time.Duration;
-import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
+import org.ep4j.gpu.driver.EngineEvent;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.StreamOrdered;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * until the operation is known to be done; one whose handle the caller has asked for is not used again before the caller
  * forgets this object.
  */
-final class OperationEvent implements EpEvent {
+final class OperationEvent implements StreamOrdered {
     private final Operations operations;
 
     /** Null until the operation is queued, and again when it is done and the event is given back. */
@@ -73,8 +75,8 @@ final class OperationEvent implements EpEvent {
         operations.await(this, timeout);
     }
 
-    /** Lets later work on {@code stream} wait for it. */
-    synchronized void before(EngineGpu on, long stream) {
+    @Override
+    public synchronized void before(EngineGpu on, long stream) {
         EngineEvent recorded = device();
         if (recorded != null) {
             on.await(stream, recorded);

@@ -14,19 +14,21 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
-import org.ep4j.engine.collective.Failures;
-import org.ep4j.engine.gpu.GraphRecording.Replays;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineEvent;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.GraphRecording;
+import org.ep4j.transport.Failures;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Queues the operations of one buffer, in the order of the calls, and tells how they ended. The device runs them one after
  * another, also when they come on different streams.
  */
-final class Operations {
+final class Operations implements GraphRecording.Replayed {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** A failed kernel records after its deadline; then the host looks for so much longer. */
@@ -205,13 +207,8 @@ final class Operations {
         lastStream = stream;
     }
 
-    /**
-     * Queues a graph in which operations of this buffer were recorded.
-     *
-     * @param numbers they were recorded under
-     * @return the end of the replay
-     */
-    EpEvent replay(List<Long> numbers, long stream, Runnable launch) {
+    @Override
+    public EpEvent replay(List<Long> numbers, long stream, Runnable launch) {
         Duration timeout = bounded(defaultTimeout);
         OperationEvent event = new OperationEvent(this);
         lock(timeout);
@@ -491,8 +488,8 @@ final class Operations {
         return closed;
     }
 
-    /** Orders the buffers of a process. */
-    long place() {
+    @Override
+    public long place() {
         return state.address();
     }
 

@@ -10,6 +10,7 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.config.EpKeys;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.spi.RankProfile;
 
 /**

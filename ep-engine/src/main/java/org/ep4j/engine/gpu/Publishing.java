@@ -5,6 +5,7 @@ import java.util.Optional;
 import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.EpBackend;

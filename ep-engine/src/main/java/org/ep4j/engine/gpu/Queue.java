@@ -1,6 +1,7 @@
 package org.ep4j.engine.gpu;
 
 import org.ep4j.Tensor;
+import org.ep4j.gpu.driver.EngineGpu;
 
 /** Where the kernels of one operation go. */
 interface Queue {

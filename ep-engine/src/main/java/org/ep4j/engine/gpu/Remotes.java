@@ -15,16 +15,19 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.engine.memory.DeviceAllocation;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.GpuDirect;
+import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.transport.memory.DeviceAllocation;
+import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -6,8 +6,8 @@ import java.util.function.UnaryOperator;
 import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.transport.Deadline;
 
 /**
  * Lets several threads post to a peer: proxy threads for kernels, and the thread that sets up and recovers. Kernels that

@@ -10,12 +10,15 @@ import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.engine.memory.DeviceAllocation;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.NicMemory;
+import org.ep4j.gpu.driver.Registrable;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.ExposedMemory.Kind;
 import org.ep4j.spi.RegistersMemory;
+import org.ep4j.transport.memory.DeviceAllocation;
 
 /**
  * Decides where the window of a GPU lies, and makes it: memory of the GPU that all backends register as dma-buf, else by its

@@ -2,16 +2,16 @@ package org.ep4j.engine.host;
 
 import java.util.function.IntPredicate;
 import org.ep4j.EpMismatchException;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.OperationNames;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Validity;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Numbering and agreement of the high-throughput operations of one buffer. Every operation begins by telling each rank

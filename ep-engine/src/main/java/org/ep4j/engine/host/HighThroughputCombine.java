@@ -14,14 +14,14 @@ import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * One high-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's

@@ -25,15 +25,15 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.buffer.RequestChecks;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /**

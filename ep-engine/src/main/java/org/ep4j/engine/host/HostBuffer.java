@@ -19,11 +19,11 @@ import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.DeviceBuffer;
 import org.ep4j.engine.buffer.RequestTensors;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.GroupPlan;
+import org.ep4j.transport.Deadline;
 
 final class HostBuffer implements DeviceBuffer {
     private final GroupPlan plan;

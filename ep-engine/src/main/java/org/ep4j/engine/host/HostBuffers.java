@@ -14,13 +14,9 @@ import org.ep4j.ExpertPlacement;
 import org.ep4j.TensorArena;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.buffer.EngineBuffer;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
-import org.ep4j.engine.memory.Futex;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.HostViews;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
@@ -28,6 +24,10 @@ import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.plan.GroupPlan;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.Futex;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.HostViews;
 
 /** Makes buffers of the host engine. */
 public final class HostBuffers {

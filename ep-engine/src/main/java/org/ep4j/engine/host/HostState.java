@@ -11,12 +11,12 @@ import org.ep4j.engine.buffer.BufferState;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.HostViews;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.Waits;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.HostViews;
 
 /**
  * What both modes of one buffer share.

@@ -8,17 +8,17 @@ import org.ep4j.EpStateException;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestTensors;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Flow;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.OperationNames;
 import org.ep4j.engine.sync.Receipt;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
 
 /** What the low-latency operations of one buffer share: numbering, flow control and scratch memory. */
 final class LowLatency {

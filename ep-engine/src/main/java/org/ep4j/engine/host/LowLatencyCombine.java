@@ -16,14 +16,14 @@ import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestTensors;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.LogFmt;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.numeric.ValueSum;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Receipt;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * One low-latency combine. Send: the row of every selection, or one partial sum for each (token, rank), goes to its slot on

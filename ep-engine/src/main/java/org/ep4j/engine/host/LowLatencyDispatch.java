@@ -19,14 +19,14 @@ import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestTensors;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Receipt;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /**

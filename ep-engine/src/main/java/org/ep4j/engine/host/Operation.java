@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.Optional;
 import org.ep4j.EpEvent;
 import org.ep4j.engine.buffer.Source;
-import org.ep4j.engine.collective.Deadline;
+import org.ep4j.transport.Deadline;
 
 /** An operation of a buffer. Its results wait for its end where it runs on the buffer's thread. */
 abstract class Operation implements Source {

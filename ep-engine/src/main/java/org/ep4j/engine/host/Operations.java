@@ -13,8 +13,8 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.sync.Waits;
+import org.ep4j.transport.Deadline;
 import org.jspecify.annotations.Nullable;
 
 /**

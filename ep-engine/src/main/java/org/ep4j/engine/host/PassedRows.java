@@ -1,14 +1,14 @@
 package org.ep4j.engine.host;
 
 import java.util.Arrays;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * The rows of one high-throughput dispatch that go to an island of ranks once, see {@link Rails}. They travel with global

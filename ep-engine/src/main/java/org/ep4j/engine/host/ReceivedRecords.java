@@ -2,7 +2,7 @@ package org.ep4j.engine.host;
 
 import java.util.Arrays;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Records of the rows that a dispatch received, read into the heap: source token, K local expert indices, K weights and S scales of

@@ -1,8 +1,8 @@
 package org.ep4j.engine.host;
 
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Peers;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * The rows of one high-throughput combine between ranks that cannot read each other's memory. The rank of the tokens says

@@ -7,8 +7,8 @@ import org.ep4j.EpPlan;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.transport.memory.HostMemory;
 
 /** Counts where tokens would go. */
 public final class RoutingLayout {

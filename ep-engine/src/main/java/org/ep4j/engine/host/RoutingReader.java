@@ -9,8 +9,8 @@ import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.buffer.TensorArgs;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /** Reads and checks the expert ids of dispatches. One thread at a time; its memory is used again by the next dispatch. */

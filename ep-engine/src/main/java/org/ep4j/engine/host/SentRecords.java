@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.Optional;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Makes the records of the rows that a dispatch stores in the memory of its peers, and writes several at a time. A record has the token,

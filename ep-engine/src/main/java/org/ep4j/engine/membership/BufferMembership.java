@@ -20,7 +20,7 @@ import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 import org.jspecify.annotations.Nullable;
 
 /**

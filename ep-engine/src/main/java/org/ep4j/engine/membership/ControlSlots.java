@@ -12,8 +12,8 @@ import java.util.TreeMap;
 import java.util.zip.CRC32C;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.memory.Words;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.transport.memory.Words;
 
 /**
  * Slots in memory that ranks map or post to, through which they agree on a membership and exchange what it takes to move a buffer. The

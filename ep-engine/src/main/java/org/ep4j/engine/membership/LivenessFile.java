@@ -9,8 +9,8 @@ import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.memory.NativeMethods;
-import org.ep4j.engine.memory.NativePath;
+import org.ep4j.transport.memory.NativeMethods;
+import org.ep4j.transport.memory.NativePath;
 
 /**
  * An open file with a lock (flock(2)) that one rank holds as long as its process lives. A POSIX lock, which is all that

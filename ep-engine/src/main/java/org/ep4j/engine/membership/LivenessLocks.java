@@ -24,7 +24,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * The lock that this rank holds for life, and those of its peers on the same host. The kernel releases the lock of a process that

@@ -2,8 +2,8 @@ package org.ep4j.engine.numeric;
 
 import java.nio.ByteBuffer;
 import org.ep4j.EpShape;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.Rows;
+import org.ep4j.transport.memory.HostMemory;
 
 /** Casts BF16 rows to FP8 E4M3 with one scale for each {@link EpShape#SCALE_BLOCK} channels. One thread at a time. */
 public final class Fp8Rows {

@@ -1,9 +1,9 @@
 package org.ep4j.engine.numeric;
 
 import java.util.Arrays;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.NativeSums;
 import org.ep4j.engine.rows.Rows;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Sums BF16 rows in FP32, in the order in which they are added, and rounds the sum to BF16 once. One thread at a time.

@@ -2,7 +2,7 @@ package org.ep4j.engine.numeric;
 
 import java.util.Arrays;
 import org.ep4j.DataType;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /** Sums rows that were decoded to FP32, and rounds the sum to BF16 once. One thread at a time. */
 public final class ValueSum {

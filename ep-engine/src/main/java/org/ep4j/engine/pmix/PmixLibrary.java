@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.memory.NativeMethods;
-import org.ep4j.engine.topology.NativeLibraries;
+import org.ep4j.transport.memory.NativeLibraries;
+import org.ep4j.transport.memory.NativeMethods;
 
 /**
  * The calls of the PMIx client library that ep4j makes, with the names and argument orders of {@code pmix.h}; {@code size_t}

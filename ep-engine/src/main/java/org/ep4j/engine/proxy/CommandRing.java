@@ -5,7 +5,7 @@ import java.nio.LongBuffer;
 import java.util.BitSet;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * A ring of commands in memory of the host that a GPU writes, as the host sees it. It holds the number of commands that were

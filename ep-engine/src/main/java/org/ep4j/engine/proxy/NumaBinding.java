@@ -10,8 +10,8 @@ import java.nio.file.Path;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
-import org.ep4j.engine.memory.NativeMethods;
-import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.transport.memory.NativeMethods;
+import org.ep4j.transport.memory.NativeRecord;
 
 /** Binds the calling thread to the processors of a NUMA node. */
 final class NumaBinding {

@@ -1,6 +1,6 @@
 package org.ep4j.engine.rows;
 
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Copies between ranges of host memory that do not overlap, many in one call of native code. What was added is copied at the latest

@@ -3,7 +3,7 @@ package org.ep4j.engine.rows;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.LongBuffer;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 
 /** A list of what native code is to do, as 64-bit words in memory outside of the heap. One thread at a time. */
 final class RowList {

@@ -8,8 +8,8 @@ import java.util.stream.Collectors;
 import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.JniLibraryProblem;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.JniLibraryProblem;
 
 /**
  * Copies, sums and casts rows of the host engine: in native code, or not at all where they are to be done in Java, by choice or for

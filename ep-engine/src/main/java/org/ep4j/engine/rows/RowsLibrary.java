@@ -1,9 +1,9 @@
 package org.ep4j.engine.rows;
 
 import java.util.Optional;
-import org.ep4j.engine.memory.JniLibraryProblem;
-import org.ep4j.engine.memory.NativeMethods;
-import org.ep4j.engine.memory.UnpackedLibrary;
+import org.ep4j.transport.memory.JniLibraryProblem;
+import org.ep4j.transport.memory.NativeMethods;
+import org.ep4j.transport.memory.UnpackedLibrary;
 
 /** The JNI library of {@link NativeRows}, loaded once, when it is first asked for. */
 final class RowsLibrary {

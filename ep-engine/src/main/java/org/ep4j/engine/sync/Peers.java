@@ -10,14 +10,14 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.KnownPeers;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.memory.Words;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.KnownPeers;
+import org.ep4j.transport.memory.Words;
 
 /**
  * The symmetric memory of all ranks as this rank reaches it, and the counters in it.

@@ -1,10 +1,10 @@
 package org.ep4j.engine.sync;
 
 import java.util.function.LongPredicate;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.transport.Deadline;
 
 /**
  * One peer that is written by posting. What is sent is first put into this rank's memory, in a part of it that is the peer's

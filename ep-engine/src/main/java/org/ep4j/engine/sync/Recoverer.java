@@ -18,10 +18,10 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.Recovery;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.Failures;
-import org.ep4j.engine.collective.NanoClock;
 import org.ep4j.engine.membership.BufferMembership;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.Failures;
+import org.ep4j.transport.NanoClock;
 
 /**
  * Recovery of a buffer, and masks of ranks. To recover, the ranks agree on the members of the next epoch, then move the buffer into fresh

@@ -19,9 +19,9 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.membership.RecoveryWatch;
+import org.ep4j.transport.Deadline;
 
 /**
  * Waits for counters: spins, then yields, then sleeps until the counter advances, so that ranks that wait leave the processor to those

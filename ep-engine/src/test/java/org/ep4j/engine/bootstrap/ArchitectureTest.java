@@ -9,7 +9,7 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 import org.junit.jupiter.api.Tag;
 
 /** What bootstraps may and may not do. */

@@ -17,7 +17,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

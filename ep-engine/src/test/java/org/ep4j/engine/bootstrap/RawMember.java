@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 
 /** A member that is let in and then sends what a test wants, and reads nothing. */
 final class RawMember implements Closeable {

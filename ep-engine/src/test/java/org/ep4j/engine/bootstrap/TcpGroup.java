@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.Bootstrap;
-import org.ep4j.engine.collective.NanoClock;
+import org.ep4j.transport.NanoClock;
 
 /** Makes groups over TCP inside the test's JVM, on ports that were free. */
 final class TcpGroup {

@@ -2,8 +2,8 @@ package org.ep4j.engine.bootstrap;
 
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
-import org.ep4j.engine.collective.NanoClock;
 import org.ep4j.testing.ManualClock;
+import org.ep4j.transport.NanoClock;
 
 /** A clock that stands still until a test advances it. */
 final class TestClock extends ManualClock implements NanoClock {

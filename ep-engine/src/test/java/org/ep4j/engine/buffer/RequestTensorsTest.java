@@ -22,9 +22,9 @@ import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Property;
+import org.ep4j.transport.memory.TrackedMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -28,6 +28,7 @@ import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.gpu.GpuGraph;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

@@ -3,8 +3,9 @@ package org.ep4j.engine.gpu;
 import com.sun.jna.Function;
 import com.sun.jna.NativeLibrary;
 import java.time.Duration;
-import org.ep4j.engine.cuda.EmulatedCuda;
-import org.ep4j.engine.hip.EmulatedHip;
+import org.ep4j.gpu.cuda.EmulatedCuda;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.hip.EmulatedHip;
 
 /** Emulated GPUs of the type that the build names: it runs the tests of the engine once for each. */
 final class EmulatedGpu {

@@ -12,8 +12,8 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.cuda.CudaDevice;
-import org.ep4j.engine.cuda.EmulatedCuda;
+import org.ep4j.gpu.cuda.CudaDevice;
+import org.ep4j.gpu.cuda.EmulatedCuda;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -31,9 +31,9 @@ import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.TensorArena;
 import org.ep4j.engine.bootstrap.EngineBootstraps;
-import org.ep4j.engine.memory.DeviceArena;
-import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.memory.DeviceArena;
+import org.ep4j.transport.memory.EngineDevice;
 
 /**
  * Two groups of the same shape, one on the host and one on emulated GPUs, whose ranks are threads. A scenario runs on both;

@@ -11,6 +11,8 @@ import org.ep4j.Tensor;
 import org.ep4j.TensorArena;
 import org.ep4j.gpu.GpuKernels;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;

@@ -32,6 +32,7 @@ import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 import org.ep4j.gpu.GpuGraph;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

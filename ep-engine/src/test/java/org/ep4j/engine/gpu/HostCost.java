@@ -22,6 +22,7 @@ import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.gpu.driver.EngineGpu;
 
 /**
  * What an asynchronous operation takes of the host, in time and in memory of the heap: one rank and few tokens, so that the

@@ -13,6 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.gpu.driver.KernelDialect;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -124,17 +125,21 @@ final class KernelSeamTest {
     /** Checks by reading what the emulator, which has a dialect of its own, cannot show: other GPUs and NICs see the bytes before a flag. */
     @Test
     void flagsForOtherDevicesAreReleasedAndAcquiredInSystemScope() {
-        assertThat(definition("cuda.cu", "store_release(")).contains("st.release.sys.global.u64");
-        assertThat(definition("cuda.cu", "store_published(")).contains("store_release(p, v)");
-        assertThat(definition("cuda.cu", "load_acquire(")).contains("ld.acquire.sys.global.u64");
-        assertThat(definition("cuda.cu", "fence_system(")).contains("fence.acq_rel.sys");
-        assertThat(definition("cuda.cu", "store_remote(u64*")).contains("st.relaxed.sys.global.u64");
-        assertThat(definition("hip.cu", "store_release(")).contains("__ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM");
-        assertThat(definition("hip.cu", "store_published("))
+        assertThat(definitionIn(KernelDialect.CUDA.text(), "store_release(")).contains("st.release.sys.global.u64");
+        assertThat(definitionIn(KernelDialect.CUDA.text(), "store_published(")).contains("store_release(p, v)");
+        assertThat(definitionIn(KernelDialect.CUDA.text(), "load_acquire(")).contains("ld.acquire.sys.global.u64");
+        assertThat(definitionIn(KernelDialect.CUDA.text(), "fence_system(")).contains("fence.acq_rel.sys");
+        assertThat(definitionIn(KernelDialect.CUDA.text(), "store_remote(u64*")).contains("st.relaxed.sys.global.u64");
+        assertThat(definitionIn(KernelDialect.HIP.text(), "store_release("))
+                .contains("__ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM");
+        assertThat(definitionIn(KernelDialect.HIP.text(), "store_published("))
                 .containsSubsequence("await_stores()", "store_release(p, v)");
-        assertThat(definition("hip.cu", "load_acquire(")).contains("__ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM");
-        assertThat(definition("hip.cu", "fence_system(")).contains("__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, \"\")");
-        assertThat(definition("hip.cu", "store_remote(u64*")).contains("__ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM");
+        assertThat(definitionIn(KernelDialect.HIP.text(), "load_acquire("))
+                .contains("__ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM");
+        assertThat(definitionIn(KernelDialect.HIP.text(), "fence_system("))
+                .contains("__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, \"\")");
+        assertThat(definitionIn(KernelDialect.HIP.text(), "store_remote(u64*"))
+                .contains("__ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM");
         assertThat(definition("op.cu", "store_failure(")).containsSubsequence("fence_system()", "store_remote(p, v)");
         List<String> stores = read("fifo.cu")
                 .lines()
@@ -147,11 +152,15 @@ final class KernelSeamTest {
 
     /** The text from a function's name, with the beginning of its parameters, to the next function. */
     private static String definition(String file, String function) {
+        return definitionIn(read(file), function);
+    }
+
+    private static String definitionIn(String text, String function) {
         Matcher found = Pattern.compile(
                         "^EP_DEVICE \\w+ " + Pattern.quote(function) + ".*?(?=^EP_DEVICE|\\z)",
                         Pattern.DOTALL | Pattern.MULTILINE)
-                .matcher(read(file));
-        assertThat(found.find()).as(file + " has " + function).isTrue();
+                .matcher(text);
+        assertThat(found.find()).as(function).isTrue();
         return found.group();
     }
 }

@@ -14,6 +14,7 @@ import org.ep4j.EpShape;
 import org.ep4j.OpOptions;
 import org.ep4j.config.EpKeys;
 import org.ep4j.gpu.GpuDevice;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;

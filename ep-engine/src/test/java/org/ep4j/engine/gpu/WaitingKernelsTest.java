@@ -25,6 +25,7 @@ import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

@@ -19,8 +19,8 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.transport.memory.HostMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -10,7 +10,7 @@ import java.util.Random;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.transport.memory.HostMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

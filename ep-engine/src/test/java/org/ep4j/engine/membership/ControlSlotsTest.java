@@ -8,11 +8,11 @@ import java.util.Map;
 import java.util.Random;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.ep4j.transport.memory.HostMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Random;
 import org.ep4j.DataType;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.engine.rows.RowsForTests;
+import org.ep4j.transport.memory.HostDevice;
+import org.ep4j.transport.memory.HostMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -1,6 +1,6 @@
 package org.ep4j.engine.proxy;
 
-import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.transport.memory.WordMemory;
 
 /** Rings for tests. */
 final class Rings {

@@ -1,7 +1,7 @@
 package org.ep4j.engine.proxy;
 
 import java.util.concurrent.atomic.AtomicInteger;
-import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.transport.memory.WordMemory;
 
 /** Rings of two commands for stress tests, which want thousands of them at once and always new ones. */
 final class StressRings {

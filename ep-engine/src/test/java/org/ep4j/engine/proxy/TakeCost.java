@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.transport.memory.WordMemory;
 
 /**
  * What taking a command costs a proxy thread: rings are filled, then taken from in turn, as the thread does it. With few rings

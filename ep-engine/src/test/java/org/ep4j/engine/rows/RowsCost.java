@@ -4,10 +4,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.numeric.RowSum;
+import org.ep4j.transport.memory.HostDevice;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * Times what one rank of two does with 1,024 tokens of 7,168 channels: 2,041 rows copied as by a dispatch, 1,020 sums of two rows as by a

@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.Random;
 import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.JniLibraryProblem;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.JniLibraryProblem;
 
 /** Rows in Java and of every native variant, and memory with all kinds of numbers. */
 public final class RowsForTests {

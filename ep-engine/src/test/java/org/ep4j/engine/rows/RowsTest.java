@@ -17,13 +17,13 @@ import java.util.Random;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.JniLibraryProblem;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.memory.JniLibraryProblem;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

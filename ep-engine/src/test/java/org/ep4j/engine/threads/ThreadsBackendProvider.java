@@ -15,11 +15,9 @@ import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpPath;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.engine.driver.GpuSharing;
-import org.ep4j.engine.driver.MemoryHandle;
-import org.ep4j.engine.driver.SharedMemory;
-import org.ep4j.engine.memory.DeviceAllocation;
-import org.ep4j.engine.memory.EngineDevice;
+import org.ep4j.gpu.driver.GpuSharing;
+import org.ep4j.gpu.driver.MemoryHandle;
+import org.ep4j.gpu.driver.SharedMemory;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
@@ -33,6 +31,8 @@ import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.SpiVersion;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.memory.DeviceAllocation;
+import org.ep4j.transport.memory.EngineDevice;
 
 /**
  * Connects ranks that are threads of this JVM and of one host, made up or not: they use each other's memory, of the host or of

@@ -8,7 +8,6 @@ import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Planner;
@@ -23,6 +22,7 @@ import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.tck.Subjects;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.transport.memory.EngineDevice;
 
 /**
  * One of several ranks of one host that one backend connects: its device is open and the ranks have a plan.

@@ -18,12 +18,12 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpPath;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.Settings;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RankProfile;
+import org.ep4j.transport.memory.HostDevice;
 
 /**
  * Two ranks on one host with host memory, which a backend connects. Their machines are named {@code host-0} and {@code host-1}.

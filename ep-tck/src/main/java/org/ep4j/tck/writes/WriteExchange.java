@@ -6,7 +6,6 @@ import java.util.SplittableRandom;
 import java.util.function.LongSupplier;
 import org.ep4j.EpTraffic;
 import org.ep4j.TensorArena;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ExposedMemory;
@@ -14,6 +13,7 @@ import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * One of two ranks that send each other rounds of random writes and check every byte. A round goes to one of a few slots, and a

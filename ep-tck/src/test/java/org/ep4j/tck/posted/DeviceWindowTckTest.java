@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.cuda.CudaNicMemory;
+import org.ep4j.gpu.cuda.CudaNicMemory;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.EpBackendTck;
 import org.ep4j.tck.RankMode;

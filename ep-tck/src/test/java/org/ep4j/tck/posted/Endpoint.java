@@ -7,8 +7,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.transport.memory.HostMemory;
 
 /** The memory of one rank for one buffer, as the others reach it until it is closed. */
 final class Endpoint {

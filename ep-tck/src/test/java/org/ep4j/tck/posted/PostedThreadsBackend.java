@@ -17,8 +17,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.Bootstrap;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
-import org.ep4j.engine.memory.DeviceAllocation;
-import org.ep4j.engine.memory.EngineDevice;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
@@ -26,6 +24,8 @@ import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.memory.DeviceAllocation;
+import org.ep4j.transport.memory.EngineDevice;
 
 /**
  * Registers memory that somebody else allocated; what peers map must outlive this rank's use of it and is its own.

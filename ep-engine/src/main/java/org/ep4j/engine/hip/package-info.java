@@ -1,5 +1,0 @@
-/** AMD GPUs as devices: the HIP runtime by JNA, kernels compiled at run time by HIPRTC. */
-@NullMarked
-package org.ep4j.engine.hip;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,127 @@
+package org.ep4j.gpu.cuda;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Supplier;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.gpu.driver.KernelCache;
+import org.ep4j.gpu.driver.KernelDialect;
+import org.ep4j.spi.DeviceCode;
+
+/** Kernels as machine code of one GPU: from the cache, else from NVRTC; as PTX where NVRTC is older than the GPU. */
+final class CudaCompiler {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+    private static final List<String> OPTIONS = List.of("--std=c++17", "-default-device", "--fmad=false");
+
+    /** Registers that a thread of a block of the largest kernel has, of which two run on a multiprocessor: see {@code ll_dispatch.cu}. */
+    private static final int LEAST_REGISTERS = 56;
+
+    /** One compilation at a time in a process: ranks that are threads ask for the same code at the same moment. */
+    private static final Object ONE_AT_A_TIME = new Object();
+
+    private final Nvrtc nvrtc;
+    private final KernelCache cache;
+
+    CudaCompiler(Nvrtc nvrtc, KernelCache cache) {
+        this.nvrtc = nvrtc;
+        this.cache = cache;
+    }
+
+    /** Machine code of {@code source} with the NVRTC that fits the driver. */
+    static byte[] compile(CudaDriver driver, String name, String source, String architecture) {
+        synchronized (ONE_AT_A_TIME) {
+            return of(driver).compile(name, source, architecture);
+        }
+    }
+
+    /** Machine code of {@code source} behind that of a backend, linked with its libraries. */
+    static byte[] link(CudaDriver driver, String name, String source, DeviceCode code, String architecture) {
+        synchronized (ONE_AT_A_TIME) {
+            CudaCompiler compiler = of(driver);
+            return compiler.link(
+                    name,
+                    source,
+                    code,
+                    architecture,
+                    () -> NvJitLink.find(System.getenv(), compiler.nvrtc.installation()));
+        }
+    }
+
+    private static CudaCompiler of(CudaDriver driver) {
+        Map<String, String> environment = System.getenv();
+        NvrtcInstallation found = NvrtcInstallation.find(environment, Path.of("/"), driver.version());
+        return new CudaCompiler(new Nvrtc(found), KernelCache.of(environment));
+    }
+
+    /**
+     * Compiles.
+     *
+     * @param source without the dialect
+     * @param architecture {@code sm_90}
+     * @return machine code, or PTX that ends with a zero byte
+     */
+    byte[] compile(String name, String source, String architecture) {
+        String whole = KernelDialect.CUDA.before(source);
+        try {
+            return compile(name, whole, List.of("-arch=" + architecture));
+        } catch (EpUnavailableException e) {
+            LOG.log(
+                    System.Logger.Level.INFO,
+                    "NVRTC " + nvrtc.version() + " does not know " + architecture
+                            + "; the driver translates kernels instead");
+            return compile(name, whole, List.of("-arch=" + nvrtc.newestVirtual()));
+        }
+    }
+
+    /**
+     * Compiles and links.
+     *
+     * @param source without the dialect
+     * @param linker found where the cache has nothing
+     */
+    byte[] link(String name, String source, DeviceCode code, String architecture, Supplier<NvJitLink> linker) {
+        List<String> parts = new ArrayList<>(options(code, architecture));
+        parts.add("nvrtc " + nvrtc.version() + " "
+                + KernelCache.identity(nvrtc.installation().compiler()));
+        parts.add(code.version());
+        new TreeMap<>(code.headers()).forEach((file, text) -> parts.add(file + "\n" + text));
+        code.libraries().forEach(library -> parts.add(KernelCache.content(library)));
+        parts.add(whole(source, code));
+        return cache.get(
+                parts,
+                () -> linker.get()
+                        .link(name, object(name, source, code, architecture), code.libraries(), architecture));
+    }
+
+    /** Machine code that is not linked yet. */
+    byte[] object(String name, String source, DeviceCode code, String architecture) {
+        return nvrtc.compile(name, whole(source, code), options(code, architecture), code.headers());
+    }
+
+    private static String whole(String source, DeviceCode code) {
+        return code.source() + "\n" + KernelDialect.CUDA.before(source);
+    }
+
+    private static List<String> options(DeviceCode code, String architecture) {
+        List<String> options = new ArrayList<>(OPTIONS);
+        options.add("-arch=" + architecture);
+        options.add("-rdc=true");
+        // Functions that are not inlined: kernels with fewer registers could not call them.
+        options.add("--ptxas-options=--device-function-maxrregcount=" + LEAST_REGISTERS);
+        options.addAll(code.options());
+        return options;
+    }
+
+    private byte[] compile(String name, String whole, List<String> architecture) {
+        List<String> options = new ArrayList<>(OPTIONS);
+        options.addAll(architecture);
+        List<String> parts = new ArrayList<>(options);
+        parts.add("nvrtc " + nvrtc.version() + " "
+                + KernelCache.identity(nvrtc.installation().compiler()));
+        parts.add(whole);
+        return cache.get(parts, () -> nvrtc.compile(name, whole, options));
+    }
+}

@@ -1,0 +1,91 @@
+package org.ep4j.gpu.cuda;
+
+import java.util.Optional;
+import org.ep4j.gpu.GpuInfo;
+import org.ep4j.gpu.driver.DomainMemory;
+import org.ep4j.gpu.driver.DriverContext;
+import org.ep4j.gpu.driver.DriverDevice;
+import org.ep4j.gpu.driver.DriverModule;
+import org.ep4j.gpu.driver.GpuModule;
+import org.ep4j.gpu.driver.MemoryHandle;
+import org.ep4j.gpu.driver.NicMemory;
+import org.ep4j.spi.DeviceCode;
+
+/** One NVIDIA GPU: memory, copies and events in its primary context. */
+public final class CudaDevice extends DriverDevice {
+    private static final int MULTIPROCESSOR_COUNT = 16;
+    private static final int COMPUTE_CAPABILITY_MAJOR = 75;
+    private static final int COMPUTE_CAPABILITY_MINOR = 76;
+    private static final int MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
+    private static final int MEMORY_POOLS_SUPPORTED = 115;
+
+    private final CudaDriver driver;
+    private final CudaNicMemory nicMemory;
+    private final boolean bulk;
+    private final ThreadLocal<LaunchConfig> launchConfig = ThreadLocal.withInitial(LaunchConfig::new);
+
+    CudaDevice(CudaDriver driver, int ordinal) {
+        this(driver, new DriverContext(driver, ordinal));
+    }
+
+    private CudaDevice(CudaDriver driver, DriverContext context) {
+        super(context, info(context), context.attribute(MEMORY_POOLS_SUPPORTED) != 0);
+        this.driver = driver;
+        this.nicMemory = new CudaNicMemory(driver, context);
+        // Hopper, and what came after.
+        this.bulk = context.attribute(COMPUTE_CAPABILITY_MAJOR) >= 9;
+    }
+
+    private static GpuInfo info(DriverContext context) {
+        int capability = 10 * context.attribute(COMPUTE_CAPABILITY_MAJOR) + context.attribute(COMPUTE_CAPABILITY_MINOR);
+        return GpuInfo.of(
+                "sm_" + capability,
+                context.attribute(MULTIPROCESSOR_COUNT),
+                context.attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+                32);
+    }
+
+    @Override
+    public boolean hasBulkCopies() {
+        return bulk;
+    }
+
+    @Override
+    public Optional<NicMemory> nicMemory() {
+        return Optional.of(nicMemory);
+    }
+
+    @Override
+    public GpuModule load(String name, String source) {
+        return new DriverModule(context(), CudaCompiler.compile(driver, name, source, info().architecture()));
+    }
+
+    @Override
+    public GpuModule load(String name, String source, DeviceCode code) {
+        return new DriverModule(context(), CudaCompiler.link(driver, name, source, code, info().architecture()));
+    }
+
+    @Override
+    public void launchOverlapping(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
+        if (!bulk) {
+            // Before Hopper kernels of a stream do not overlap.
+            launch(kernel, blocks, threads, sharedBytes, stream, parameters);
+            return;
+        }
+        long config = launchConfig.get().of(blocks, threads, sharedBytes, stream);
+        int result = context().isCurrent()
+                ? driver.cuLaunchKernelEx(config, kernel, parameters, 0)
+                : context().result(() -> driver.cuLaunchKernelEx(config, kernel, parameters, 0));
+        checkLaunch(result, blocks, threads, sharedBytes);
+    }
+
+    @Override
+    protected DomainMemory createDomainMemory(DriverContext in, long bytes) {
+        return FabricMemory.create(in, bytes);
+    }
+
+    @Override
+    protected DomainMemory openDomainMemory(DriverContext in, MemoryHandle handle) {
+        return FabricMemory.open(in, handle);
+    }
+}

@@ -1,0 +1,115 @@
+package org.ep4j.gpu.cuda;
+
+import java.util.HexFormat;
+import java.util.function.IntSupplier;
+import org.ep4j.EpException;
+import org.ep4j.gpu.driver.DomainMemory;
+import org.ep4j.gpu.driver.DriverContext;
+import org.ep4j.gpu.driver.MemoryHandle;
+
+/**
+ * Physical memory with a fabric handle, mapped at an address of this process. The driver keeps it for as long as any process
+ * of the NVLink domain has it mapped.
+ */
+final class FabricMemory implements DomainMemory {
+    private static final int GPU_DIRECT_RDMA_WITH_VMM_SUPPORTED = 110;
+
+    private final DriverContext context;
+    private final CudaVmm vmm;
+    private final long handle;
+    private final long bytes;
+    private long address;
+    private boolean mapped;
+
+    private FabricMemory(DriverContext context, CudaVmm vmm, long handle, long bytes) {
+        this.context = context;
+        this.vmm = vmm;
+        this.handle = handle;
+        this.bytes = bytes;
+    }
+
+    /** New memory, at least {@code bytes} long. */
+    static FabricMemory create(DriverContext context, long bytes) {
+        CudaVmm vmm = CudaVmm.load();
+        boolean nics = context.attribute(GPU_DIRECT_RDMA_WITH_VMM_SUPPORTED) != 0;
+        var properties = new CudaVmm.AllocationProperties(context.device(), nics);
+        long[] granularity = new long[1];
+        context.call(
+                "cuMemGetAllocationGranularity for fabric handles",
+                () -> vmm.cuMemGetAllocationGranularity(granularity, properties, CudaVmm.RECOMMENDED));
+        long whole = Math.addExact(bytes, granularity[0] - 1) / granularity[0] * granularity[0];
+        long[] handle = new long[1];
+        context.call(
+                "cuMemCreate of " + whole + " bytes with a fabric handle (which needs an IMEX channel)",
+                () -> vmm.cuMemCreate(handle, whole, properties, 0));
+        return new FabricMemory(context, vmm, handle[0], whole).map();
+    }
+
+    /** Memory that somebody in the domain created. */
+    static FabricMemory open(DriverContext context, MemoryHandle shared) {
+        CudaVmm vmm = CudaVmm.load();
+        long[] handle = new long[1];
+        byte[] shareable = HexFormat.of().parseHex(shared.handle());
+        context.call(
+                "cuMemImportFromShareableHandle of a fabric handle (which needs the owner's IMEX channel)",
+                () -> vmm.cuMemImportFromShareableHandle(handle, shareable, CudaVmm.FABRIC));
+        return new FabricMemory(context, vmm, handle[0], shared.allocation()).map();
+    }
+
+    private FabricMemory map() {
+        try {
+            long[] reserved = new long[1];
+            context.call(
+                    "cuMemAddressReserve of " + bytes + " bytes",
+                    () -> vmm.cuMemAddressReserve(reserved, bytes, 0, 0, 0));
+            address = reserved[0];
+            context.call("cuMemMap of " + bytes + " bytes", () -> vmm.cuMemMap(address, bytes, 0, handle, 0));
+            mapped = true;
+            var access = new CudaVmm.AccessDescription(context.device());
+            context.call("cuMemSetAccess", () -> vmm.cuMemSetAccess(address, bytes, access, 1));
+            return this;
+        } catch (RuntimeException | Error e) {
+            try {
+                close();
+            } catch (EpException also) {
+                e.addSuppressed(also);
+            }
+            throw e;
+        }
+    }
+
+    @Override
+    public long address() {
+        return address;
+    }
+
+    @Override
+    public long bytes() {
+        return bytes;
+    }
+
+    @Override
+    public String export() {
+        byte[] shareable = new byte[MemoryHandle.HANDLE_BYTES];
+        context.call(
+                "cuMemExportToShareableHandle as a fabric handle",
+                () -> vmm.cuMemExportToShareableHandle(shareable, handle, CudaVmm.FABRIC, 0));
+        return HexFormat.of().formatHex(shareable);
+    }
+
+    @Override
+    public void close() {
+        int unmapped = mapped ? result(() -> vmm.cuMemUnmap(address, bytes)) : 0;
+        int freed = address != 0 && unmapped == 0 ? result(() -> vmm.cuMemAddressFree(address, bytes)) : 0;
+        int released = result(() -> vmm.cuMemRelease(handle));
+        mapped = false;
+        address = 0;
+        context.errors().check(unmapped, "cuMemUnmap");
+        context.errors().check(freed, "cuMemAddressFree");
+        context.errors().check(released, "cuMemRelease");
+    }
+
+    private int result(IntSupplier call) {
+        return context.result(call);
+    }
+}

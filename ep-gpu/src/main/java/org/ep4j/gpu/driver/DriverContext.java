@@ -1,0 +1,192 @@
+package org.ep4j.gpu.driver;
+
+import java.util.Optional;
+import java.util.function.IntSupplier;
+import java.util.function.Supplier;
+import org.ep4j.EpException;
+import org.ep4j.EpStateException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.topology.model.PciAddress;
+
+/**
+ * The context of one GPU, which everything in the process shares (PyTorch, JavaCPP, the vendor's runtime). Calls of the
+ * driver run inside {@link #call}, which makes it current for the calling thread and puts back what was current before.
+ */
+public final class DriverContext implements AutoCloseable {
+    private final GpuDriver driver;
+    private final DriverErrors errors;
+    private final int ordinal;
+    private final int device;
+    private final long handle;
+    private final String entering;
+    private volatile boolean closed;
+    private volatile boolean kept;
+
+    /** How often the calling thread is in {@link #inside}. */
+    private final ThreadLocal<int[]> inside = ThreadLocal.withInitial(() -> new int[1]);
+
+    /**
+     * Begins to use a GPU.
+     *
+     * @param ordinal its number among those that the process sees
+     * @throws EpUnavailableException when there is none of this number
+     */
+    public DriverContext(GpuDriver driver, int ordinal) {
+        this.driver = driver;
+        this.errors = new DriverErrors(driver);
+        this.ordinal = ordinal;
+        errors.check(driver.init(), "starting the driver");
+        int count = errors.read("counting the GPUs", driver::deviceCount);
+        if (ordinal >= count) {
+            throw new EpUnavailableException(this + " does not exist: this process sees " + count
+                    + " GPUs; set ep.device to a lower ordinal, or check " + driver.visibleVariable());
+        }
+        device = errors.read("looking for " + this, found -> driver.device(found, ordinal));
+        long[] context = new long[1];
+        errors.check(driver.retain(context, device), "beginning to use " + this);
+        handle = context[0];
+        entering = "making " + this + " current";
+    }
+
+    /** The driver. */
+    public GpuDriver driver() {
+        return driver;
+    }
+
+    /** Its results as exceptions. */
+    public DriverErrors errors() {
+        return errors;
+    }
+
+    /** Number of the GPU among those that the process sees. */
+    public int ordinal() {
+        return ordinal;
+    }
+
+    /** The driver's name of the GPU. */
+    public int device() {
+        return device;
+    }
+
+    /** The driver's name of the context. */
+    public long handle() {
+        return handle;
+    }
+
+    /**
+     * Runs one or more driver calls with this context current.
+     *
+     * @param what for the message of a failure
+     * @param call gives the first result that is not 0, or 0
+     */
+    public void call(String what, IntSupplier call) {
+        errors.check(result(call), what);
+    }
+
+    /** Like {@link #call(String, IntSupplier)}, with a message that is put together only when it is needed. */
+    void call(Supplier<String> what, IntSupplier call) {
+        int result = result(call);
+        if (result != 0) {
+            errors.check(result, what.get());
+        }
+    }
+
+    /** Runs {@code work} with this context current throughout, so that its calls need not make it so one by one. */
+    <T> T inside(Supplier<T> work) {
+        checkOpen();
+        int[] depth = inside.get();
+        errors.check(driver.enter(handle), entering);
+        depth[0]++;
+        try {
+            return work.get();
+        } finally {
+            depth[0]--;
+            driver.leave();
+        }
+    }
+
+    /** True in a thread that is {@link #inside}: its calls need nothing around them. */
+    public boolean isCurrent() {
+        checkOpen();
+        return inside.get()[0] > 0;
+    }
+
+    /** Like {@link #call(String, IntSupplier)}, for results that are no failures. */
+    public int result(IntSupplier call) {
+        if (isCurrent()) {
+            return call.getAsInt();
+        }
+        errors.check(driver.enter(handle), entering);
+        try {
+            return call.getAsInt();
+        } finally {
+            driver.leave();
+        }
+    }
+
+    /** True once {@link #close} was called. */
+    boolean isClosed() {
+        return closed;
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            // Handles of a context that is gone crash the driver.
+            throw new EpStateException(this + " is closed, because its group was closed");
+        }
+    }
+
+    /** An attribute by the driver's number. */
+    public int attribute(int attribute) {
+        return errors.read(
+                "asking " + this + " for attribute " + attribute, value -> driver.attribute(value, attribute, device));
+    }
+
+    /** PCI function of the GPU; empty when the driver does not tell. */
+    Optional<PciAddress> address() {
+        return driver.address(device);
+    }
+
+    /** Lets kernels of this GPU load and store memory of another one in the same process. */
+    public void enablePeer(DriverContext peer) {
+        int result = result(() -> driver.enablePeer(peer.handle));
+        if (result != 0 && result != DriverErrors.PEER_ACCESS_ALREADY_ENABLED) {
+            throw new EpException(
+                    this + " cannot be given access to the memory of " + peer + ": " + errors.describe(result)
+                            + "; see " + driver.peerTool(),
+                    DriverErrors.recourse(result));
+        }
+    }
+
+    /** The context stays until the process ends, with all that was not freed before. */
+    void keep() {
+        kept = true;
+    }
+
+    boolean isKept() {
+        return kept;
+    }
+
+    /** Runs {@code work} unless this is closed and the driver has freed everything already. */
+    synchronized void ifOpen(Runnable work) {
+        if (!closed || !driver.freesWithContext()) {
+            work.run();
+        }
+    }
+
+    /** {@code cuda:3}. */
+    @Override
+    public String toString() {
+        return driver.type() + ":" + ordinal;
+    }
+
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            if (!kept) {
+                driver.release(device);
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+package org.ep4j.gpu.driver;
+
+import org.ep4j.EpArgumentException;
+
+/** A module of kernels that is loaded on one GPU. */
+public final class DriverModule implements GpuModule {
+    private final DriverContext context;
+    private final long handle;
+
+    /** @param code what the driver loads */
+    public DriverModule(DriverContext context, byte[] code) {
+        this.context = context;
+        long[] module = new long[1];
+        context.call("loading machine code", () -> context.driver().loadModule(module, code));
+        handle = module[0];
+    }
+
+    @Override
+    public long kernel(String name, int sharedBytes) {
+        long[] function = new long[1];
+        GpuDriver driver = context.driver();
+        int result = context.result(() -> driver.function(function, handle, name));
+        if (result == DriverErrors.NOT_FOUND) {
+            throw new EpArgumentException(
+                    "kernel", name, "one that the source defines", "check its name, and that EP_KERNEL defines it");
+        }
+        context.errors().check(result, "looking for the kernel " + name);
+        context.call(
+                () -> "loading of " + name,
+                () -> driver.functionAttribute(new int[1], GpuDriver.MAX_THREADS_PER_BLOCK, function[0]));
+        if (sharedBytes > 0) {
+            context.call(
+                    "allowing the kernel " + name + " to use " + sharedBytes + " bytes of shared memory",
+                    () -> driver.allowShared(function[0], sharedBytes));
+        }
+        return function[0];
+    }
+
+    @Override
+    public long handle() {
+        return handle;
+    }
+
+    @Override
+    public void close() {
+        context.call("unloading machine code", () -> context.driver().unloadModule(handle));
+    }
+}

@@ -1,0 +1,218 @@
+package org.ep4j.gpu.driver;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+import java.util.function.ToIntFunction;
+import org.ep4j.topology.model.PciAddress;
+
+/**
+ * What the drivers of NVIDIA's and AMD's GPUs do alike, for the calling thread's current GPU unless a device is named. Handles
+ * and device addresses are {@code long}; results are the driver's own numbers, 0 for success. Those that ep4j checks are the
+ * same in {@code cuda.h} and {@code hip_runtime_api.h}: see {@link DriverErrors}. Safe for use from several threads.
+ */
+public interface GpuDriver {
+    /** Bytes that suffice for the texts of a driver. */
+    int TEXT_BYTES = 128;
+
+    /** Attribute of a kernel, of both drivers: the most threads of a block. */
+    int MAX_THREADS_PER_BLOCK = 0;
+
+    /** Attribute of a kernel, of both drivers: bytes of a block's static shared memory. */
+    int STATIC_SHARED_BYTES = 1;
+
+    /** The number that a call writes, or {@code absent} when the call fails. */
+    static int readOr(int absent, ToIntFunction<int[]> call) {
+        int[] number = new int[1];
+        return call.applyAsInt(number) == 0 ? number[0] : absent;
+    }
+
+    /** The text before the first zero byte. */
+    static String text(byte[] zeroEnded) {
+        return new String(zeroEnded, StandardCharsets.US_ASCII).split("\0", -1)[0];
+    }
+
+    /** Type of its devices: {@code cuda} or {@code hip}. */
+    String type();
+
+    /** Name, number and meaning of a result: {@code CUDA_ERROR_INVALID_VALUE (1, invalid argument)}. */
+    String describe(int result);
+
+    /** Environment variable that says which GPUs a process sees. */
+    String visibleVariable();
+
+    /** Command that shows people which GPUs reach each other. */
+    String peerTool();
+
+    /** True when what a context has is freed by the driver once its last user in the process has left. */
+    boolean freesWithContext();
+
+    /** Starts the driver; again at no cost. */
+    int init();
+
+    /** GPUs that the process sees. */
+    int deviceCount(int[] count);
+
+    /** The driver's name of the GPU with a number. */
+    int device(int[] device, int ordinal);
+
+    /** An attribute of a GPU; the numbers of attributes are the driver's own. */
+    int attribute(int[] value, int attribute, int device);
+
+    /** An attribute of a GPU, or {@code absent} from a driver that does not know it. */
+    default int attributeOr(int absent, int attribute, int device) {
+        return readOr(absent, value -> attribute(value, attribute, device));
+    }
+
+    /** Model name of a GPU as a text that ends with a zero byte. */
+    int name(byte[] text, int length, int device);
+
+    /** Model name of a GPU; empty when the driver does not give it. */
+    default String name(int device) {
+        byte[] text = new byte[TEXT_BYTES];
+        return name(text, text.length, device) == 0 ? text(text) : "";
+    }
+
+    /** PCI function of a GPU as a text that ends with a zero byte. */
+    int busId(byte[] text, int length, int device);
+
+    /** PCI function of a GPU; empty when the driver does not give it. */
+    default Optional<PciAddress> address(int device) {
+        byte[] text = new byte[TEXT_BYTES];
+        return busId(text, text.length, device) == 0 ? PciAddress.parse(text(text)) : Optional.empty();
+    }
+
+    /** Makes sure that a GPU can be used; {@code context} names it in the calls below. */
+    int retain(long[] context, int device);
+
+    /** The end of {@link #retain}. */
+    int release(int device);
+
+    /** Makes a GPU current for the calling thread, until {@link #leave}. */
+    int enter(long context);
+
+    /** Makes current what was so before {@link #enter}. */
+    int leave();
+
+    /** Lets the current GPU load and store memory of another. */
+    int enablePeer(long context);
+
+    /** Memory of the GPU for its own work. */
+    int allocate(long[] address, long bytes);
+
+    /** Memory of the GPU that others write and read while its kernels run; freed by {@link #free}. */
+    int allocateShared(long[] address, long bytes);
+
+    /** Frees memory; waits for the GPU's work. */
+    int free(long address);
+
+    /** As {@link #allocate}, in the order of a stream. */
+    int allocateQueued(long[] address, long bytes, long stream);
+
+    /** Frees memory of {@link #allocateQueued} in the order of a stream. */
+    int freeQueued(long address, long stream);
+
+    /** Free and whole memory of the GPU, in bytes. */
+    int memoryInfo(long[] free, long[] total);
+
+    /** The allocation that an address is in. */
+    int addressRange(long[] base, long[] bytes, long address);
+
+    /** Queues zeroing. */
+    int zero(long address, long bytes, long stream);
+
+    /** Copies from the host; the source has been read when this returns. */
+    int upload(long to, long from, long bytes);
+
+    /** Copies to the host, whole when this returns. */
+    int download(long to, long from, long bytes);
+
+    /** Queues a copy between any two addresses. */
+    int copy(long to, long from, long bytes, long stream);
+
+    /** Memory of the host that all GPUs of the process reach. */
+    int allocatePinned(long[] address, long bytes);
+
+    /** Frees memory of {@link #allocatePinned}. */
+    int freePinned(long address);
+
+    /** Where the GPU sees memory of {@link #allocatePinned}. */
+    int mappedAddress(long[] address, long host);
+
+    /** Writes a handle of {@link MemoryHandle#HANDLE_BYTES} bytes by which other processes of the host open an allocation. */
+    int exportMemory(byte[] handle, long base);
+
+    /** Opens an allocation of another process. */
+    int openMemory(long[] base, byte[] handle);
+
+    /** The end of {@link #openMemory}. */
+    int closeMemory(long base);
+
+    /** Loads machine code. */
+    int loadModule(long[] module, byte[] code);
+
+    /** Unloads. */
+    int unloadModule(long module);
+
+    /** A kernel by its name. */
+    int function(long[] function, long module, String name);
+
+    /** An attribute of a kernel; also loads it, where the driver otherwise does at its first launch. */
+    int functionAttribute(int[] value, int attribute, long function);
+
+    /** Allows a kernel so much dynamic shared memory. */
+    int allowShared(long function, int bytes);
+
+    /** Queues a kernel; {@code parameters} is the address of the list of addresses of its arguments. */
+    int launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters);
+
+    /** Puts another mode in the place of the thread's for calls while streams record: global, of the thread, relaxed. */
+    int exchangeCaptureMode(int[] mode);
+
+    /** A stream that waits for no other. */
+    int createStream(long[] stream);
+
+    /** Destroys a stream when its work is done. */
+    int destroyStream(long stream);
+
+    /** Waits for the work of a stream. */
+    int synchronize(long stream);
+
+    /** Lets a stream wait for an event. */
+    int await(long stream, long event);
+
+    /** Whether a stream records: 0 when it does not. */
+    int isCapturing(long stream, int[] status);
+
+    /** Begins to record a stream; what other threads do is their own affair. */
+    int beginCapture(long stream);
+
+    /** Ends it. */
+    int endCapture(long stream, long[] graph);
+
+    /** Makes a graph ready. */
+    int instantiate(long[] executable, long graph);
+
+    /** Queues a graph. */
+    int launchGraph(long executable, long stream);
+
+    /** Destroys a graph that is ready. */
+    int destroyExecutable(long executable);
+
+    /** Destroys a graph. */
+    int destroyGraph(long graph);
+
+    /** An event; one without times is cheaper. */
+    int createEvent(long[] event, boolean timed);
+
+    /** Moves an event to the end of what is queued on a stream. */
+    int record(long event, long stream);
+
+    /** Whether the work before an event is done: {@link DriverErrors#NOT_READY} when it is not. */
+    int query(long event);
+
+    /** Time between two events. */
+    int elapsed(float[] milliseconds, long from, long to);
+
+    /** Destroys an event. */
+    int destroyEvent(long event);
+}

@@ -1,0 +1,272 @@
+package org.ep4j.gpu.driver;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.HexFormat;
+import java.util.function.IntSupplier;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpDevice;
+import org.ep4j.EpException;
+import org.ep4j.gpu.driver.MemoryHandle.Kind;
+import org.ep4j.topology.model.PciAddress;
+
+/**
+ * Memory of one GPU that other ranks can load and store, and theirs as this GPU reaches it. Safe for use from several
+ * threads.
+ *
+ * <p>How memory is shared depends on who is to reach it. Threads of the owner's process use its address, with peer access
+ * between the GPUs. Other processes of the host open a {@code cuIpc} or {@code hipIpc} handle, on whatever GPU, the owner's own too. Processes
+ * of other hosts in the NVLink domain map a fabric handle. Every rank may close in any order, and die at any time: inside a
+ * process the last user frees, and the driver keeps pages for as long as a process has them mapped. (NVIDIA leaves undefined
+ * what an importer sees of a {@code cuIpc} allocation once its owner freed it; nobody may read it for its content then, and
+ * ep4j does not.)
+ */
+public final class GpuSharing {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    private final DriverDevice device;
+
+    private GpuSharing(DriverDevice device) {
+        this.device = device;
+    }
+
+    /**
+     * For the memory of a device.
+     *
+     * @param type of devices that the caller can use: {@code cuda} or {@code hip}
+     * @throws EpArgumentException when it is another
+     */
+    public static GpuSharing of(EpDevice device, String type) {
+        if (device instanceof DriverDevice gpu && gpu.id().type().equals(type)) {
+            return new GpuSharing(gpu);
+        }
+        throw new EpArgumentException("device", device.id(), "a device of type " + type, "set ep.device to " + type);
+    }
+
+    /**
+     * Names this process among all processes of the host, also where containers number processes each for themselves: two
+     * ranks with equal names reach each other's memory by its address.
+     */
+    public static String process() {
+        ProcessHandle self = ProcessHandle.current();
+        long started = self.info().startInstant().map(Instant::toEpochMilli).orElse(0L);
+        return namespace("pid") + "/" + self.pid() + "/" + started;
+    }
+
+    /** A namespace of this process as the kernel names it, {@code pid:[4026531836]}; empty where there are none. */
+    public static String namespace(String kind) {
+        try {
+            return Files.readSymbolicLink(Path.of("/proc/self/ns", kind)).toString();
+        } catch (IOException | UnsupportedOperationException | SecurityException e) {
+            return "";
+        }
+    }
+
+    /**
+     * New memory, zeroed: who maps it finds zeros.
+     *
+     * @param bytes its length, above 0
+     * @param kind who is to map it
+     * @throws org.ep4j.EpResourceException when the GPU has too little memory
+     * @throws EpException when the driver cannot share in this way
+     */
+    public SharedMemory allocate(long bytes, Kind kind) {
+        if (bytes <= 0) {
+            throw new EpArgumentException("bytes", bytes, "> 0", "pass the size of the memory");
+        }
+        // A context of its own: the memory may be used for longer than the device is open.
+        DriverContext context =
+                new DriverContext(device.context().driver(), device.id().ordinal());
+        try {
+            return kind == Kind.FABRIC ? allocateFabric(context, bytes) : allocatePlain(context, bytes, kind);
+        } catch (RuntimeException | Error e) {
+            context.close();
+            throw e;
+        }
+    }
+
+    private SharedMemory allocatePlain(DriverContext context, long bytes, Kind kind) {
+        GpuDriver driver = context.driver();
+        long[] address = new long[1];
+        context.call(
+                "allocation of " + bytes + " bytes on " + device.id() + freeText(context),
+                () -> driver.allocateShared(address, bytes));
+        try {
+            zero(context, address[0], bytes);
+            long[] base = new long[1];
+            long[] whole = new long[1];
+            context.call("looking for the allocation", () -> driver.addressRange(base, whole, address[0]));
+            byte[] handle = new byte[kind == Kind.IPC ? MemoryHandle.HANDLE_BYTES : 0];
+            if (kind == Kind.IPC) {
+                // Of the base: small allocations share one, and importers get the whole of it.
+                context.call("making a handle for other processes", () -> driver.exportMemory(handle, base[0]));
+            }
+            MemoryHandle told = new MemoryHandle(
+                    kind,
+                    process(),
+                    gpu(context),
+                    address[0],
+                    address[0] - base[0],
+                    bytes,
+                    whole[0],
+                    HexFormat.of().formatHex(handle));
+            Runnable release = LocalAllocations.add(address[0], () -> {
+                closing(context, "freeing shared memory", () -> driver.free(address[0]));
+                context.close();
+            });
+            return new SharedMemory(memory(address[0], bytes), told, release);
+        } catch (RuntimeException | Error e) {
+            closing(context, "freeing shared memory", () -> driver.free(address[0]));
+            throw e;
+        }
+    }
+
+    private static String freeText(DriverContext context) {
+        long[] free = new long[1];
+        long[] total = new long[1];
+        int result = context.result(() -> context.driver().memoryInfo(free, total));
+        return result == 0 ? " with " + free[0] + " of " + total[0] + " bytes free" : "";
+    }
+
+    private SharedMemory allocateFabric(DriverContext context, long bytes) {
+        DomainMemory fabric = device.createDomainMemory(context, bytes);
+        try {
+            zero(context, fabric.address(), bytes);
+            MemoryHandle told = new MemoryHandle(
+                    Kind.FABRIC, process(), gpu(context), fabric.address(), 0, bytes, fabric.bytes(), fabric.export());
+            return new SharedMemory(memory(fabric.address(), bytes), told, () -> {
+                fabric.close();
+                context.close();
+            });
+        } catch (RuntimeException | Error e) {
+            fabric.close();
+            throw e;
+        }
+    }
+
+    /** Done when this returns: other GPUs write as soon as they know the memory, and nothing may zero it after that. */
+    private static void zero(DriverContext context, long address, long bytes) {
+        GpuDriver driver = context.driver();
+        long[] stream = new long[1];
+        context.call("making a stream", () -> driver.createStream(stream));
+        try {
+            context.call("zeroing " + bytes + " bytes", () -> {
+                int result = driver.zero(address, bytes, stream[0]);
+                return result == 0 ? driver.synchronize(stream[0]) : result;
+            });
+        } finally {
+            context.result(() -> driver.destroyStream(stream[0]));
+        }
+    }
+
+    /**
+     * Maps memory of another rank for this GPU.
+     *
+     * @throws EpException when it cannot be mapped, with what to look at
+     */
+    public SharedMemory map(MemoryHandle handle) {
+        DriverContext context =
+                new DriverContext(device.context().driver(), device.id().ordinal());
+        try {
+            if (handle.kind() == Kind.FABRIC) {
+                DomainMemory fabric = device.openDomainMemory(context, handle);
+                return new SharedMemory(memory(fabric.address() + handle.offset(), handle.bytes()), handle, () -> {
+                    fabric.close();
+                    context.close();
+                });
+            }
+            return handle.process().equals(process()) ? mapLocal(context, handle) : mapIpc(context, handle);
+        } catch (RuntimeException | Error e) {
+            context.close();
+            throw e;
+        }
+    }
+
+    private SharedMemory mapLocal(DriverContext context, MemoryHandle handle) {
+        GpuDriver driver = context.driver();
+        Runnable release = LocalAllocations.retain(handle.address())
+                .orElseThrow(
+                        () -> new EpException(
+                                "the memory at 0x" + Long.toHexString(handle.address())
+                                        + " of another rank of this process is already freed; find out why that rank freed this memory"));
+        try {
+            DriverContext owner = owner(driver, handle.gpu());
+            if (owner.device() != context.device()) {
+                try {
+                    context.enablePeer(owner);
+                } catch (RuntimeException | Error e) {
+                    owner.close();
+                    throw e;
+                }
+            }
+            return new SharedMemory(memory(handle.address(), handle.bytes()), handle, () -> {
+                release.run();
+                owner.close();
+                context.close();
+            });
+        } catch (RuntimeException | Error e) {
+            release.run();
+            throw e;
+        }
+    }
+
+    /** The context of a GPU of this process. */
+    private static DriverContext owner(GpuDriver driver, String gpu) {
+        int[] count = new int[1];
+        driver.deviceCount(count);
+        for (int ordinal = 0; ordinal < count[0]; ordinal++) {
+            DriverContext context = new DriverContext(driver, ordinal);
+            if (gpu(context).equals(gpu)) {
+                return context;
+            }
+            context.close();
+        }
+        throw new EpException(gpu + " is not among the " + count[0] + " GPUs that this process sees");
+    }
+
+    private SharedMemory mapIpc(DriverContext context, MemoryHandle handle) {
+        GpuDriver driver = context.driver();
+        if (handle.kind() != Kind.IPC) {
+            throw new EpException("another process announced GPU memory that only its own threads can use;"
+                    + " run the same ep4j version on all ranks");
+        }
+        long[] base = new long[1];
+        byte[] opaque = HexFormat.of().parseHex(handle.handle());
+        int result = context.result(() -> driver.openMemory(base, opaque));
+        if (result != 0) {
+            throw new EpException(
+                    device.id() + " cannot open the handle of another process's memory on that process's "
+                            + handle.gpu()
+                            + ": " + context.errors().describe(result)
+                            + "; this process must be able to see that GPU (a container needs both GPUs), and the processes must share"
+                            + " a PID namespace and a user (docker run --pid=host --ipc=host, or all ranks in one container)",
+                    DriverErrors.recourse(result));
+        }
+        return new SharedMemory(memory(base[0] + handle.offset(), handle.bytes()), handle, () -> {
+            closing(context, "closing memory of another process", () -> driver.closeMemory(base[0]));
+            context.close();
+        });
+    }
+
+    private static void closing(DriverContext context, String what, IntSupplier call) {
+        int result = context.result(call);
+        if (result != 0) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    () -> what + " on " + context + " failed: "
+                            + context.errors().describe(result));
+        }
+    }
+
+    /** By number, which no other GPU of the process has; partitions of one GPU may have one address. */
+    private static String gpu(DriverContext context) {
+        return context + " at " + context.address().map(PciAddress::toString).orElse("an unknown address");
+    }
+
+    private DeviceMemory memory(long address, long bytes) {
+        return DeviceMemory.of(address, bytes, device.id());
+    }
+}

@@ -1,0 +1,120 @@
+package org.ep4j.gpu.hip;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Optional;
+import org.ep4j.Device;
+import org.ep4j.EpDevice;
+import org.ep4j.EpException;
+import org.ep4j.gpu.driver.DriverDeviceProvider;
+import org.ep4j.gpu.driver.DriverErrors;
+import org.ep4j.gpu.driver.GpuDriver;
+import org.ep4j.gpu.driver.KernelCache;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+
+/**
+ * AMD GPUs, named {@code hip:0} and on as HIP numbers those that the process sees; a GPU that is divided is as many as it has
+ * partitions. Codes of its checks:
+ *
+ * <ul>
+ *   <li>{@code EP-HIP-001} the runtime is new enough
+ *   <li>{@code EP-HIP-002} the runtime can be called
+ *   <li>{@code EP-HIP-003} the GPU exists, and ep4j supports its architecture
+ *   <li>{@code EP-HIP-004} kernels can be compiled for the GPU
+ *   <li>{@code EP-HIP-005} there are enough hardware queues for the streams of this process
+ * </ul>
+ */
+public final class HipDeviceProvider extends DriverDeviceProvider {
+    /** For {@link java.util.ServiceLoader}; does nothing. */
+    public HipDeviceProvider() {
+        super(
+                "EP-HIP-002",
+                "see rocminfo; the user must be in the groups that may open /dev/kfd and /dev/dri/renderD*");
+    }
+
+    @Override
+    public String type() {
+        return "hip";
+    }
+
+    @Override
+    protected GpuDriver load() {
+        return HipRuntime.load();
+    }
+
+    @Override
+    protected void check(ProbeRequest request, ProbeReport.Builder report) {
+        HipRuntime runtime = HipRuntime.load();
+        DriverErrors errors = new DriverErrors(runtime);
+        errors.check(runtime.init(), "hipInit");
+        HipVersion version = runtime.version();
+        report.fact("runtime", version.toString());
+        report.check(
+                version.isAtLeast(HipVersion.OLDEST)
+                        ? Check.pass("EP-HIP-001", "HIP " + version)
+                        : Check.fail(
+                                "EP-HIP-001",
+                                "HIP " + version + ", ep4j needs " + HipVersion.OLDEST + " or newer",
+                                "install ROCm " + HipVersion.OLDEST + " or newer"));
+        Device device = request.device();
+        int count = errors.read("hipGetDeviceCount", runtime::deviceCount);
+        if (device.ordinal() < count) {
+            gpu(runtime, errors, device, request.timeout(), report);
+        } else {
+            report.check(absent("EP-HIP-003", device, count, runtime));
+        }
+    }
+
+    private static void gpu(
+            HipRuntime runtime, DriverErrors errors, Device device, Duration timeout, ProbeReport.Builder report) {
+        int ordinal = device.ordinal();
+        String name = errors.readText("hipDeviceGetName", out -> runtime.name(out, out.length, ordinal));
+        String bus = errors.readText("hipDeviceGetPCIBusId", out -> runtime.busId(out, out.length, ordinal));
+        String architecture = runtime.architecture(ordinal);
+        report.fact("architecture", HipArchitecture.target(architecture));
+        report.fact("bus", bus.toLowerCase(Locale.ROOT));
+        String detail = device + " is " + name + ", " + architecture + ", at " + bus;
+        Check gpu = HipArchitecture.of(architecture).isPresent()
+                ? Check.pass("EP-HIP-003", detail)
+                : Check.warn(
+                        "EP-HIP-003",
+                        detail,
+                        "ep4j is made for " + HipArchitecture.served()
+                                + " and was never tested on this architecture: before you use this GPU,"
+                                + " run ./ep conformance");
+        // All or none of them are in the report.
+        Check compiler = compiler(architecture, timeout);
+        Check queues = HipQueues.check(System.getenv(), device);
+        report.check(gpu).check(compiler).check(queues);
+    }
+
+    private static Check compiler(String architecture, Duration timeout) {
+        HipInstallation installation = HipInstallation.find(System.getenv(), Path.of("/"));
+        Optional<HipVersion> version = installation.compilerVersion();
+        if (HipArchitecture.isKnown(architecture, version)) {
+            return Check.pass(
+                    "EP-HIP-004",
+                    "HIPRTC " + version.map(HipVersion::toString).orElse("") + " in " + installation.compiler());
+        }
+        String what = "HIPRTC " + version.map(HipVersion::toString).orElse("of unknown version") + " in "
+                + installation.compiler();
+        String target = HipArchitecture.target(architecture);
+        try {
+            new HipCompiler(installation, KernelCache.of(System.getenv()), timeout).tryOut(architecture);
+            return Check.pass(
+                    "EP-HIP-004",
+                    what + " compiles for " + target + ", although ep4j does not list this version for that"
+                            + " architecture; ep4j therefore compiles in a separate process");
+        } catch (EpException e) {
+            return Check.fail("EP-HIP-004", String.valueOf(e.getMessage()), HipArchitecture.remedy(architecture));
+        }
+    }
+
+    @Override
+    public EpDevice open(Device device) {
+        return new HipDevice(HipRuntime.load(), device.ordinal());
+    }
+}

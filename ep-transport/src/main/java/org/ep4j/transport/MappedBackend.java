@@ -1,0 +1,124 @@
+package org.ep4j.transport;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.BiFunction;
+import java.util.stream.Collectors;
+import org.ep4j.Bootstrap;
+import org.ep4j.DeviceMemory;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.MappedPeers;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RecoverableBackend;
+import org.ep4j.spi.SymmetricBuffer;
+
+/**
+ * A backend, open on one rank, that allocates symmetric memory and maps that of the peers: its buffers are
+ * {@link MappedPeers}. It owns them until they are closed.
+ */
+public final class MappedBackend implements RecoverableBackend, AllocatesMemory {
+    private final int rank;
+    private final Collective collective;
+    private final String where;
+    private final BiFunction<Collective, String, SymmetricAllocation> allocation;
+    private final OpenBuffers<MappedBuffer> buffers;
+    private final Optional<String> detour;
+
+    /**
+     * Opens it; nothing is allocated yet.
+     *
+     * @param where its memory is, for messages
+     * @param allocation begins the buffer of a name, among the ranks of a collective
+     */
+    public MappedBackend(
+            OpenContext context,
+            Collective collective,
+            String where,
+            BiFunction<Collective, String, SymmetricAllocation> allocation) {
+        this(context, collective, where, Optional.of("its symmetric memory is memory of the host"), allocation);
+    }
+
+    /**
+     * As above.
+     *
+     * @param detour which peer is not reached over links between GPUs alone, and by what; empty when all are
+     */
+    public MappedBackend(
+            OpenContext context,
+            Collective collective,
+            String where,
+            Optional<String> detour,
+            BiFunction<Collective, String, SymmetricAllocation> allocation) {
+        this(context.rank(), collective, where, detour, allocation, new OpenBuffers<>(collective, context.rank()));
+    }
+
+    private MappedBackend(
+            int rank,
+            Collective collective,
+            String where,
+            Optional<String> detour,
+            BiFunction<Collective, String, SymmetricAllocation> allocation,
+            OpenBuffers<MappedBuffer> buffers) {
+        this.rank = rank;
+        this.collective = collective;
+        this.where = where;
+        this.detour = detour;
+        this.allocation = allocation;
+        this.buffers = buffers;
+    }
+
+    @Override
+    public String id() {
+        return collective.backend();
+    }
+
+    @Override
+    public Optional<String> relaxedStoresRefusal() {
+        return detour.map(peer -> peer + ", where an acknowledged write may not have arrived yet");
+    }
+
+    @Override
+    public EpBackend among(Bootstrap members, List<Integer> ranks) {
+        return new MappedBackend(rank, collective.among(members, ranks), where, detour, allocation, buffers);
+    }
+
+    @Override
+    public Set<Purpose> purposes() {
+        return Set.of(Purpose.MAPPED);
+    }
+
+    @Override
+    public SymmetricBuffer allocate(String name, long bytes, Purpose purpose, Duration timeout) {
+        buffers.checkOpen();
+        SymmetricAllocation made = allocation.apply(collective, name);
+        Map<Integer, DeviceMemory> mapped;
+        boolean done = false;
+        try {
+            mapped = made.make(
+                    () -> ExposeArguments.checkAllocated(id(), bytes, purpose, purposes()),
+                    bytes,
+                    Deadline.in(timeout));
+            done = true;
+        } finally {
+            if (!done) {
+                made.undo();
+            }
+        }
+        return buffers.add(new MappedBuffer(id(), name, rank, mapped, made::undo, buffers::remove));
+    }
+
+    @Override
+    public void close() {
+        buffers.close();
+    }
+
+    @Override
+    public String toString() {
+        return id() + " between ranks "
+                + collective.ranks().stream().map(String::valueOf).collect(Collectors.joining(", ")) + " " + where;
+    }
+}

@@ -1,0 +1,55 @@
+package org.ep4j.transport;
+
+import java.util.List;
+import java.util.function.Supplier;
+import jdk.jfr.FlightRecorder;
+import org.ep4j.EpTraffic;
+
+/** Writes the traffic of all links of a rank as events {@code org.ep4j.Traffic} of the flight recorder. For one thread at a time. */
+public final class TrafficReports {
+    /** Between two reports. */
+    private static final long PERIOD_NANOS = 5_000_000_000L;
+
+    private final int rank;
+    private final Supplier<List<EpTraffic>> traffic;
+    private final NanoClock clock;
+    private long next;
+
+    /**
+     * The first report is due in 5 seconds.
+     *
+     * @param traffic of all links; asked for where somebody records
+     */
+    public TrafficReports(int rank, Supplier<List<EpTraffic>> traffic) {
+        this(rank, traffic, NanoClock.SYSTEM);
+    }
+
+    /** The same on another clock. */
+    TrafficReports(int rank, Supplier<List<EpTraffic>> traffic, NanoClock clock) {
+        this.rank = rank;
+        this.traffic = traffic;
+        this.clock = clock;
+        this.next = clock.nanoTime() + PERIOD_NANOS;
+    }
+
+    /** Reports when it is time. */
+    public void tick() {
+        long now = clock.nanoTime();
+        if (now - next >= 0) {
+            next = now + PERIOD_NANOS;
+            report();
+        }
+    }
+
+    /**
+     * Reports now, where the flight recorder runs. Elsewhere the class of the event is not even loaded: the first one of a
+     * process costs a tenth of a second, and whoever calls this has a link to see to.
+     */
+    public void report() {
+        if (FlightRecorder.isInitialized() && new TrafficEvent().isEnabled()) {
+            for (EpTraffic link : traffic.get()) {
+                link.lanes().forEach(lane -> TrafficEvent.of(rank, link, lane).commit());
+            }
+        }
+    }
+}
