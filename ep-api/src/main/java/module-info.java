@@ -1,5 +1,6 @@
 /** What users and backends of ep4j compile against. */
 module org.ep4j {
+    requires static transitive org.apiguardian.api;
     requires static transitive org.jspecify;
 
     exports org.ep4j;

@@ -3,6 +3,7 @@ package org.ep4j;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
+import org.apiguardian.api.API;
 
 /**
  * How ranks find each other before any transport is up: all-gather of bytes, and news about members. Safe for use from
@@ -11,6 +12,7 @@ import java.util.List;
  * <p>The static methods create ep4j's own bootstraps. They need the engine, which every backend brings; else they throw
  * {@link EpUnavailableException}.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public interface Bootstrap extends AutoCloseable {
     /**
      * Creates {@code size} bootstraps for ranks that are threads of this process; index {@code i} belongs to rank
@@ -78,6 +80,7 @@ public interface Bootstrap extends AutoCloseable {
      * @throws EpPeerLostException when rank 0 is lost meanwhile, with {@link EpException.Recourse#REJOIN}
      * @throws EpUnavailableException when rank 0 refused this rank, or runs another version
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     static Bootstrap over(int rank, int size, Broadcast launcher, EpConfig config) {
         return EpEngine.installed().over(rank, size, launcher, config);
     }
@@ -162,6 +165,7 @@ public interface Bootstrap extends AutoCloseable {
      * Carries a few bytes from rank 0 to all other ranks before they have a bootstrap, as MPI, Spark or a key-value store
      * can. It is used once, by every rank of the job.
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     @FunctionalInterface
     interface Broadcast {
         /**
@@ -175,7 +179,8 @@ public interface Bootstrap extends AutoCloseable {
         byte[] fromRankZero(byte[] mine, Duration timeout);
     }
 
-    /** What a bootstrap knows about a member. */
+    /** What a bootstrap knows about a member. Constants may be added: keep a {@code default} where you switch over them. */
+    @API(status = API.Status.STABLE, since = "0.1")
     enum MemberState {
         /** Neither left nor lost, as far as this rank knows. */
         ALIVE,

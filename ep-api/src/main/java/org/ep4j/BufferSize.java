@@ -1,6 +1,9 @@
 package org.ep4j;
 
+import org.apiguardian.api.API;
+
 /** Memory that one buffer takes on one rank, and multiprocessors that its operations use on a GPU. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class BufferSize {
     private final long symmetricBytes;
     private final long localBytes;
@@ -15,11 +18,13 @@ public final class BufferSize {
     }
 
     /** Size of a buffer that uses no multiprocessors. */
+    @API(status = API.Status.INTERNAL, since = "0.1")
     public static BufferSize of(long symmetricBytes, long localBytes) {
         return new BufferSize(symmetricBytes, localBytes, 0, 0);
     }
 
     /** Returns a copy for operations that use the given numbers of multiprocessors. */
+    @API(status = API.Status.INTERNAL, since = "0.1")
     public BufferSize withSms(int highThroughput, int lowLatency) {
         return new BufferSize(symmetricBytes, localBytes, highThroughput, lowLatency);
     }

@@ -3,12 +3,14 @@ package org.ep4j;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /**
  * What a high-throughput combine brings back: {@code out[t] = bias0[t] + bias1[t] + sum of the rows of t}. The sum is
  * unweighted: scale {@code x} first. Immutable: build it once and use it again. {@code x}, {@code bias} and {@code out}
  * must start at a multiple of 16 bytes.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class CombineRequest {
     private final Tensor x;
     private final DispatchHandle handle;
@@ -88,6 +90,7 @@ public final class CombineRequest {
     }
 
     /** Collects the options of a request. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private final Tensor x;
         private final DispatchHandle handle;

@@ -1,11 +1,13 @@
 package org.ep4j;
 
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /**
  * A range of memory on a device, by address. The caller keeps the memory allocated for as long as an operation or a
  * result uses it. Immutable; equal to ranges of the same address, length and device, regardless of owner.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class DeviceMemory {
     private final long address;
     private final long byteSize;

@@ -1,8 +1,10 @@
 package org.ep4j;
 
 import java.util.Arrays;
+import org.apiguardian.api.API;
 
 /** Where a rank's tokens would go, as {@link EpBuffer#dispatchLayout} counts them. Immutable. */
+@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public final class DispatchLayout {
     private final int[] tokensToRank;
     private final int[] tokensToHost;
@@ -87,6 +89,7 @@ public final class DispatchLayout {
     }
 
     /** Counts the selections of one layout, tokens in ascending order. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final class Builder {
         private final int[] tokensToRank;
         private final int[] tokensToHost;

@@ -1,6 +1,7 @@
 package org.ep4j;
 
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /**
  * What a high-throughput dispatch delivered on this rank. Tensors lie in the buffer (unless {@code out} was given) and are
@@ -10,7 +11,10 @@ import java.util.Optional;
  * <p>Host: accessors wait for {@link #event}. GPU: {@link #hostRowsPerExpert} waits for it. With exact counts so do
  * {@link #rows} and the tensors of {@code rows} rows; everything else returns at once. Order work that reads a tensor
  * after the event.
+ *
+ * <p>Only ep4j implements this interface; it may gain methods.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public interface DispatchResult {
     /** Handle with the routing of this dispatch, needed to combine. */
     DispatchHandle handle();

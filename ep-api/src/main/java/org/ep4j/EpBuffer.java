@@ -2,6 +2,7 @@ package org.ep4j;
 
 import java.time.Duration;
 import java.util.Set;
+import org.apiguardian.api.API;
 
 /**
  * Memory and counters through which a group exchanges tokens, in both modes. All ranks call the operations in the same
@@ -24,7 +25,10 @@ import java.util.Set;
  * {@link #combineInput()}. A tensor that an operation writes may not overlap another one of the same request, except the {@code out} of a
  * combine that is one of its biases. The memory of all tensors must stay allocated until the operation has ended; on the host, memory that
  * is closed while the operation runs stays until then.
+ *
+ * <p>Only ep4j implements this interface; it may gain methods.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public interface EpBuffer extends AutoCloseable {
     /** Group whose ranks exchange tokens through this buffer. */
     EpGroup group();
@@ -71,6 +75,7 @@ public interface EpBuffer extends AutoCloseable {
      *
      * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     DispatchLayout dispatchLayout(Tensor topkIds);
 
     /** Dispatches tokens in high throughput, by rank, sized by what arrives; see {@link DispatchRequest#builder(Tensor, Tensor)}. */

@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import org.apiguardian.api.API;
 
 /**
  * Settings as the user gave them: names and text. Precedence: builder, system property, environment; the keys of {@code
@@ -23,8 +24,10 @@ import java.util.concurrent.TimeUnit;
  * <p>Immutable. Keys are declared late (backends bring theirs), so names and values are checked by {@code EpGroup.join},
  * with everything that was found.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class EpConfig {
-    /** Where a value came from. */
+    /** Where a value came from. Constants may be added: keep a {@code default} where you switch over them. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public enum Origin {
         /** {@link Builder#set}. */
         BUILDER,
@@ -40,6 +43,7 @@ public final class EpConfig {
      * The value of a setting, and where it came from. Immutable. {@link #toString} hides the values of keys named {@code
      * *.secret}.
      */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Setting {
         private final String name;
         private final String text;
@@ -61,6 +65,7 @@ public final class EpConfig {
          * @param origin where it came from
          * @param source name of the property or variable; empty for the builder and the default
          */
+        @API(status = API.Status.INTERNAL, since = "0.1")
         public static Setting of(String name, String text, Origin origin, String source) {
             return new Setting(name, text, origin, source);
         }
@@ -196,6 +201,7 @@ public final class EpConfig {
     }
 
     /** Collects settings. Names and values are checked when a group is joined. Not safe for use from several threads. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private final Map<String, String> given = new TreeMap<>();
         private final Map<String, String> properties;

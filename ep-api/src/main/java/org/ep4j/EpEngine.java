@@ -4,12 +4,14 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
+import org.apiguardian.api.API;
 
 /**
  * The engine behind the static methods of {@link EpGroup} and {@link Bootstrap}, found by
- * {@link java.util.ServiceLoader}; ep-engine contains the only one. Internal: ep4j alone implements and calls it, and it may
+ * {@link java.util.ServiceLoader}; ep-engine contains the only one. Internal: only ep4j implements and calls it, and it may
  * change in any release.
  */
+@API(status = API.Status.INTERNAL, since = "0.1")
 public interface EpEngine {
     /** Joins a group; see {@link EpGroup#join(Bootstrap, EpConfig)}. */
     EpGroup join(Bootstrap bootstrap, EpConfig config);

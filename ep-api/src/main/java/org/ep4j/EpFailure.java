@@ -4,12 +4,14 @@ import java.io.Serializable;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
+import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /**
  * What an {@link EpTimeoutException} or {@link EpPeerLostException} is about, as values: what is not known is empty. Immutable;
  * equal if all values are equal. All of it but the {@link #path} is serialised.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class EpFailure implements Serializable {
     private static final long serialVersionUID = 1L;
 
@@ -135,6 +137,7 @@ public final class EpFailure implements Serializable {
     }
 
     /** Collects the values of a failure. For one thread. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private String phase;
         private int peer;

@@ -3,12 +3,14 @@ package org.ep4j;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import org.apiguardian.api.API;
 
 /**
  * This rank's membership in a set of ranks that exchange tokens. Joining probes the machine, agrees on a plan and opens
  * the backends that the plan uses. Safe for use from several threads, as long as all ranks make the collective calls in
- * the same order.
+ * the same order. Only ep4j implements this interface; it may gain methods.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public interface EpGroup extends AutoCloseable {
     /**
      * Joins the group that the launcher's environment describes, with {@link EpConfig#load()}; see
@@ -59,6 +61,7 @@ public interface EpGroup extends AutoCloseable {
     Set<Integer> lostRanks();
 
     /** What this rank has sent over each backend that counts its traffic, by backend id and then by rank of the peer. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     List<EpTraffic> traffic();
 
     /**

@@ -4,8 +4,10 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /** How one rank reaches another, as the plan decided: by which backend, over which NICs, and why not otherwise. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class EpPath {
     private final int from;
     private final int to;
@@ -19,7 +21,8 @@ public final class EpPath {
     private final double latencyMicros;
     private final List<String> rejected;
 
-    /** How bytes and counters get to the peer. Later versions may add constants. */
+    /** How bytes and counters get to the peer. Constants may be added: keep a {@code default} where you switch over them. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public enum Kind {
         /** The rank itself. */
         LOCAL,
@@ -52,6 +55,7 @@ public final class EpPath {
      * @param to rank that is written to
      * @param backend id of the backend that moves the bytes
      */
+    @API(status = API.Status.INTERNAL, since = "0.1")
     public static Builder builder(int from, int to, String backend, Kind kind) {
         return new Builder(from, to, backend, kind);
     }
@@ -147,6 +151,7 @@ public final class EpPath {
     }
 
     /** Collects the properties of a path. For one thread. */
+    @API(status = API.Status.INTERNAL, since = "0.1")
     public static final class Builder {
         private final int from;
         private final int to;

@@ -2,8 +2,10 @@ package org.ep4j;
 
 import java.util.List;
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /** Sizes of an {@link EpBuffer}, equal on all ranks. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class EpShape {
     /** Channels that share one scale in FP8 and LogFMT rows. */
     public static final int SCALE_BLOCK = 128;
@@ -152,6 +154,7 @@ public final class EpShape {
     }
 
     /** Collects the sizes of a shape. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private final int hidden;
         private final int experts;

@@ -1,11 +1,14 @@
 package org.ep4j;
 
+import org.apiguardian.api.API;
+
 /**
  * A wait ended at its timeout. With {@link EpException.Recourse#RECOVER} the buffer stays usable: {@link
  * EpBuffer#recover} aligns the ranks that still answer, then the operation can be called again. With {@link
  * EpException.Recourse#FIX_CALL} work of this process had not ended yet: repeat the {@link EpEvent#await}, or the call
  * if {@link EpFailure#phase()} is {@code queue}.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class EpTimeoutException extends EpException {
     private static final long serialVersionUID = 1L;
 

@@ -2,8 +2,10 @@ package org.ep4j;
 
 import java.util.List;
 import java.util.Objects;
+import org.apiguardian.api.API;
 
 /** Traffic from this rank to one peer over one backend, counted since the backend was opened. Immutable. */
+@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public final class EpTraffic {
     private final String backend;
     private final int peer;
@@ -69,6 +71,7 @@ public final class EpTraffic {
     }
 
     /** What one queue pair carried. Immutable. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final class Lane {
         private final int index;
         private final String ports;
@@ -157,6 +160,7 @@ public final class EpTraffic {
         }
 
         /** Collects the figures of a lane. Not safe for use from several threads. */
+        @API(status = API.Status.EXPERIMENTAL, since = "0.1")
         public static final class Builder {
             private final int index;
             private final String ports;

@@ -2,12 +2,14 @@ package org.ep4j;
 
 import java.util.List;
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /**
  * What a low-latency combine brings back: {@code out[t] = sum over k of weight[t][k] * row of selection k}, computed in
  * FP32 by fused multiply-adds from 0 in top-k order, then rounded to BF16 once. Immutable: build it once and use it
  * again. {@code x} and {@code out} must start at a multiple of 16 bytes.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class LowLatencyCombineRequest {
     private final Tensor x;
     private final LowLatencyHandle handle;
@@ -101,6 +103,7 @@ public final class LowLatencyCombineRequest {
     }
 
     /** Collects the options of a request. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private final Tensor x;
         private final LowLatencyHandle handle;

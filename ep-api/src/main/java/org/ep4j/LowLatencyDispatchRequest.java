@@ -2,11 +2,13 @@ package org.ep4j;
 
 import java.util.List;
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /**
  * What a low-latency dispatch sends. Immutable: build it once and use it again. {@code x} and {@code out} must start at a
  * multiple of 16 bytes.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class LowLatencyDispatchRequest {
     private final Tensor x;
     private final Tensor topkIds;
@@ -109,6 +111,7 @@ public final class LowLatencyDispatchRequest {
     }
 
     /** Collects the options of a request. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private final Tensor x;
         private final Tensor topkIds;

@@ -1,6 +1,7 @@
 package org.ep4j;
 
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /**
  * What a low-latency dispatch delivered on this rank, packed by local expert. Two results are alive at once: tensors not
@@ -9,7 +10,10 @@ import java.util.Optional;
  * EpStateException}. Host: accessors wait for the event. GPU: they return at once; order work that reads a tensor
  * after the event. Rows of an expert are ordered by source rank, source token, place in the top-k list; rows beyond
  * an expert's count hold nothing in particular.
+ *
+ * <p>Only ep4j implements this interface; it may gain methods.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public interface LowLatencyDispatchResult {
     /** Handle with the routing of this dispatch, needed to combine. */
     LowLatencyHandle handle();

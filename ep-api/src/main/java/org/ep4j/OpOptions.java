@@ -4,11 +4,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /**
  * How the operations of a buffer run, see {@link EpBuffer#withOptions}: which stream they are queued on, whether a call
  * waits for its operation, and for how long. Immutable: what sets an option returns a changed copy.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class OpOptions {
     /** Options of operations that wait for no event and return when they are done: stream 0, default timeout. */
     public static final OpOptions DEFAULT = new OpOptions(List.of(), false, 0, Optional.empty());

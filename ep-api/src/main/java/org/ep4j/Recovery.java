@@ -5,12 +5,14 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.apiguardian.api.API;
 
 /**
  * Result of {@link EpBuffer#recover}. To continue at the same operation, a rank undoes and repeats its operations
  * beyond {@link #rollbackTo}. If an earlier recover returned on some ranks only, the numbers differ between ranks, but
  * {@link #rollbackTo} still names the same operation on all. Immutable.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class Recovery {
     private final Set<Integer> masked;
     private final Map<Integer, Long> completed;
@@ -27,6 +29,7 @@ public final class Recovery {
      * @param completed operations that each survivor had completed, by rank
      * @throws EpArgumentException when there is no survivor
      */
+    @API(status = API.Status.INTERNAL, since = "0.1")
     public static Recovery of(Set<Integer> masked, Map<Integer, Long> completed) {
         if (completed.isEmpty()) {
             throw new EpArgumentException("completed", completed, "of one rank at least", "name every survivor");

@@ -43,6 +43,7 @@ class ArchitectureTest {
                     "org.ep4j.spi",
                     "org.ep4j.topology",
                     "java..",
+                    "org.apiguardian..",
                     "org.jspecify..");
 
     @ArchTest

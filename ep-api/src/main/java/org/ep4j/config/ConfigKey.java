@@ -12,6 +12,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
+import org.apiguardian.api.API;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfig.Origin;
 import org.ep4j.EpConfig.Setting;
@@ -22,6 +23,7 @@ import org.ep4j.EpConfigException;
  *
  * @param <T> type of the value
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class ConfigKey<T> {
     private static final Pattern DURATION = Pattern.compile("(\\d{1,14})\\s*(us|ms|s|m|h)");
     private static final Pattern BYTES =

@@ -3,11 +3,13 @@ package org.ep4j.config;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import org.apiguardian.api.API;
 
 /**
  * Settings that ep4j itself reads, each with its default; {@code docs/reference/settings.md} has the same list. Each
  * backend declares its own.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class EpKeys {
     /** {@code ep.device}, host: device of this rank. */
     public static final ConfigKey<String> DEVICE = ConfigKey.text(
@@ -77,6 +79,7 @@ public final class EpKeys {
             .agreedByAllRanks();
 
     /** {@code ep.lanes}, 0: number of lanes (queue pairs) between two ranks over NICs. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Integer> LANES = ConfigKey.integer(
                     "ep.lanes",
                     0,
@@ -87,6 +90,7 @@ public final class EpKeys {
             .agreedByAllRanks();
 
     /** {@code ep.host.ranks}, 0: number of consecutive ranks that are treated as one host. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Integer> HOST_RANKS = ConfigKey.integer(
                     "ep.host.ranks",
                     0,
@@ -97,6 +101,7 @@ public final class EpKeys {
             .agreedByAllRanks();
 
     /** {@code ep.host.rows}, auto: instructions with which ranks on the host copy, sum and cast rows. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<String> HOST_ROWS = ConfigKey.choice(
             "ep.host.rows",
             "auto",
@@ -110,6 +115,7 @@ public final class EpKeys {
      * {@code ep.host.non-temporal-bytes}, 2MiB: number of bytes above which a step of an operation on the host writes
      * rows with non-temporal stores.
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Long> HOST_NON_TEMPORAL_BYTES = ConfigKey.bytes(
             "ep.host.non-temporal-bytes",
             "2MiB",
@@ -120,6 +126,7 @@ public final class EpKeys {
     private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);
 
     /** {@code ep.test.first-number}, 1: number of a buffer's first operation of each kind, for tests. */
+    @API(status = API.Status.INTERNAL, since = "0.1")
     public static final ConfigKey<Long> FIRST_NUMBER = ConfigKey.text(
                     "ep.test.first-number",
                     "1",
@@ -129,6 +136,7 @@ public final class EpKeys {
             .agreedByAllRanks();
 
     /** {@code ep.proxy.threads}, 0: number of proxy threads of a GPU (host threads that post to NICs for it). */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Integer> PROXY_THREADS = ConfigKey.integer(
                     "ep.proxy.threads",
                     0,
@@ -295,6 +303,7 @@ public final class EpKeys {
      * {@code ep.recover.alone}, false: whether {@code EpBuffer.recover} counts lost ranks as dead although nothing
      * proves it.
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Boolean> RECOVER_ALONE = ConfigKey.flag(
                     "ep.recover.alone",
                     false,
@@ -313,6 +322,7 @@ public final class EpKeys {
                     + " closed theirs");
 
     /** {@code ep.gpu.sms}, 0: number of multiprocessors of a GPU that move rows in high throughput. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Integer> GPU_SMS = ConfigKey.integer(
             "ep.gpu.sms",
             0,
@@ -322,6 +332,7 @@ public final class EpKeys {
                     + " nearly saturate the GPU's links, and leaves the other SMs to computation");
 
     /** {@code ep.gpu.low-latency.sms}, 0: number of multiprocessors of a GPU that move rows in low latency. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Integer> LOW_LATENCY_SMS = ConfigKey.integer(
             "ep.gpu.low-latency.sms",
             0,
@@ -332,6 +343,7 @@ public final class EpKeys {
                     + " GPU");
 
     /** {@code ep.gpu.window}, auto: kind of memory that NICs read and write for a GPU (its window). */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<String> GPU_WINDOW = ConfigKey.choice(
             "ep.gpu.window",
             "auto",
@@ -342,6 +354,7 @@ public final class EpKeys {
                     + " register it; host uses pinned host memory");
 
     /** {@code ep.gpu.publish}, release: how an AMD GPU publishes data to GPUs that it reaches over xGMI. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<String> GPU_PUBLISH = ConfigKey.choice(
                     "ep.gpu.publish",
                     "release",
@@ -351,6 +364,7 @@ public final class EpKeys {
             .orVariable("UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC", Map.of("1", "relaxed", "0", "release"));
 
     /** {@code ep.proxy.rings}, 4: number of rings through which a GPU hands commands to each proxy thread. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
             "ep.proxy.rings",
             4,
@@ -362,6 +376,7 @@ public final class EpKeys {
     /**
      * {@code ep.proxy.ring-commands}, 2048: number of commands that a ring between a GPU and a proxy thread holds.
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Integer> PROXY_RING_COMMANDS = ConfigKey.powerOfTwo(
             "ep.proxy.ring-commands",
             2048,
@@ -374,6 +389,7 @@ public final class EpKeys {
      * {@code ep.proxy.idle-spin}, 50us: how long a proxy thread without work spins before it yields its CPU or
      * sleeps.
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Duration> PROXY_IDLE_SPIN = ConfigKey.duration(
             "ep.proxy.idle-spin",
             "50us",

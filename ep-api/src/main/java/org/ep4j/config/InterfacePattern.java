@@ -2,6 +2,7 @@ package org.ep4j.config;
 
 import java.util.Arrays;
 import java.util.List;
+import org.apiguardian.api.API;
 
 /**
  * A list of network interfaces as NCCL and UCCL write it: {@code eth,ib} for names with one of these prefixes,
@@ -12,6 +13,7 @@ import java.util.List;
  * @param exact whether names are whole names
  * @param names what it lists
  */
+@API(status = API.Status.INTERNAL, since = "0.1")
 public record InterfacePattern(boolean negated, boolean exact, List<String> names) {
     /** Copies the list. */
     public InterfacePattern {

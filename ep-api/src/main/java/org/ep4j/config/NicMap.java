@@ -7,12 +7,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apiguardian.api.API;
 
 /**
  * Which NICs each GPU is to use, as users write it: {@code 0:mlx5_0:1,1:mlx5_1}.
  *
  * @param entries ports by GPU index, as text; {@code *} for GPUs that are not named
  */
+@API(status = API.Status.INTERNAL, since = "0.1")
 public record NicMap(Map<String, List<PortName>> entries) {
     /** Stands for every GPU that has no entry. */
     static final String REST = "*";

@@ -3,6 +3,7 @@ package org.ep4j.config;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import org.apiguardian.api.API;
 
 /**
  * A list of NICs as users write it: {@code mlx5_0,mlx5_1:1}. NCCL's marks before the list are understood: {@code =} demands
@@ -14,6 +15,7 @@ import java.util.List;
  * @param exact whether names are whole names
  * @param items what it lists
  */
+@API(status = API.Status.INTERNAL, since = "0.1")
 public record NicPattern(boolean negated, boolean exact, List<Item> items) {
     /**
      * One NIC or port.
@@ -21,6 +23,7 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
      * @param name name, or what names begin with
      * @param port 0 for all ports
      */
+    @API(status = API.Status.INTERNAL, since = "0.1")
     public record Item(String name, int port) {
         private boolean matches(PortName other, boolean exact) {
             boolean named = exact ? other.nic().equals(name) : begins(other.nic());

@@ -2,6 +2,7 @@ package org.ep4j.config;
 
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apiguardian.api.API;
 
 /**
  * A port of a NIC, written {@code name:port}.
@@ -9,6 +10,7 @@ import java.util.regex.Pattern;
  * @param nic name of the device
  * @param port number from 1; 0 when the text has none
  */
+@API(status = API.Status.INTERNAL, since = "0.1")
 public record PortName(String nic, int port) {
     /** Names may contain colons themselves, as {@code nic@0000:0c:00.0} does. */
     private static final Pattern WITH_PORT = Pattern.compile("(.*\\S)\\s*:\\s*(\\d{1,4})");

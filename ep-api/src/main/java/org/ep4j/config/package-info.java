@@ -1,7 +1,7 @@
 /**
- * For programs that read a setting by its type, and for backends that declare their own: typed keys, and lists of
- * NICs and interfaces. The values are in {@link org.ep4j.EpConfig}; programs that only set values need that class
- * alone.
+ * For programs that read a setting by its type, and for backends that declare their own: typed keys. The values are in
+ * {@link org.ep4j.EpConfig}; programs that only set values need that class alone. The lists of NICs and interfaces here are
+ * for ep4j itself.
  */
 @NullMarked
 package org.ep4j.config;

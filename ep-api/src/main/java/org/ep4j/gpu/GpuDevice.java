@@ -1,5 +1,6 @@
 package org.ep4j.gpu;
 
+import org.apiguardian.api.API;
 import org.ep4j.EpDevice;
 import org.ep4j.EpUnavailableException;
 
@@ -9,7 +10,10 @@ import org.ep4j.EpUnavailableException;
  *
  * <p>All calls throw {@link org.ep4j.EpStateException} once the group is closed, and {@link org.ep4j.EpException} with the driver's number
  * when the driver refuses.
+ *
+ * <p>Only ep4j implements this interface; it may gain methods.
  */
+@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface GpuDevice extends EpDevice {
     /**
      * Returns the device of a group as a GPU.

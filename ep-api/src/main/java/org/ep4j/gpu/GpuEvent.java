@@ -1,5 +1,6 @@
 package org.ep4j.gpu;
 
+import org.apiguardian.api.API;
 import org.ep4j.EpEvent;
 
 /**
@@ -9,7 +10,10 @@ import org.ep4j.EpEvent;
  * <p>One that was recorded last in a {@linkplain GpuStream#capture capture} only orders the streams of the graph: it is done, whether the
  * graph has run or not, and has no time; await {@link GpuGraph#lastLaunch} instead. {@link #isDone} and {@link #await} make the capture
  * fail when they are called before it ends.
+ *
+ * <p>Only ep4j implements this interface; it may gain methods.
  */
+@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface GpuEvent extends EpEvent, AutoCloseable {
     /**
      * Moves the event to the end of what is queued on {@code stream} now.

@@ -1,12 +1,15 @@
 package org.ep4j.gpu;
 
+import org.apiguardian.api.API;
 import org.ep4j.EpEvent;
 
 /**
  * Recorded work that is queued again and again with one call. Buffers, tensors and everything else that the recorded work reads and writes must
  * stay as it is until the last launch is done. Handles of recorded operations may be closed: their memory is kept until the graph is closed.
  * The number of blocks of each kernel is recorded too, so create all buffers of a GPU before. One thread at a time.
+ * Only ep4j implements this interface; it may gain methods.
  */
+@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface GpuGraph extends AutoCloseable {
     /**
      * Queues all of it once. Launches run one after another, also on different streams; with operations of a buffer in it, also one after

@@ -1,8 +1,10 @@
 package org.ep4j.gpu;
 
 import java.util.Objects;
+import org.apiguardian.api.API;
 
 /** Sizes of a GPU that kernels and launches are fitted to. Immutable. */
+@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public final class GpuInfo {
     private final String architecture;
     private final int multiprocessors;

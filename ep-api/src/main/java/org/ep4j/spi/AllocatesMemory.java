@@ -3,6 +3,7 @@ package org.ep4j.spi;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.Set;
+import org.apiguardian.api.API;
 
 /**
  * Capability of an {@link EpBackend} that allocates symmetric memory by itself: shared memory files, an NVSHMEM heap.
@@ -13,8 +14,10 @@ import java.util.Set;
  * fails if an open backend allocates {@link Purpose#MAPPED} memory and also has {@link RegistersMemory}: a backend that
  * does one or the other, depending on its settings, returns only that one from {@link EpBackend#as}.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public interface AllocatesMemory {
-    /** What the memory is for. */
+    /** What the memory is for. Constants may be added: keep a {@code default} where you switch over them. */
+    @API(status = API.Status.STABLE, since = "0.1")
     enum Purpose {
         /** The symmetric memory of a buffer. */
         MAPPED,

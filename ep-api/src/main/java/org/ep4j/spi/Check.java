@@ -1,10 +1,13 @@
 package org.ep4j.spi;
 
 import java.util.Objects;
+import org.apiguardian.api.API;
 
 /** One finding of a probe. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class Check {
-    /** Result of a check. */
+    /** Result of a check. Constants may be added: keep a {@code default} where you switch over them. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public enum Status {
         /** Fine. */
         PASS,

@@ -6,11 +6,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import org.apiguardian.api.API;
 
 /**
  * Code that a backend contributes to the kernels of a GPU ({@link DevicePosted}): source that is compiled in front of
  * the source of the kernels, and libraries of device code that the compiled kernels are linked with. Immutable.
  */
+@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public final class DeviceCode {
     private final String version;
     private final String source;
@@ -91,6 +93,7 @@ public final class DeviceCode {
     }
 
     /** Collects the parts. Not safe for use from several threads. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final class Builder {
         private final String version;
         private final String source;

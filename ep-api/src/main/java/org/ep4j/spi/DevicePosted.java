@@ -1,6 +1,7 @@
 package org.ep4j.spi;
 
 import java.util.OptionalLong;
+import org.apiguardian.api.API;
 import org.ep4j.DeviceMemory;
 
 /**
@@ -34,6 +35,7 @@ import org.ep4j.DeviceMemory;
  * them visible. {@code from} is then any memory that these threads can read, shared memory too, and may change once
  * the call has returned.
  */
+@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface DevicePosted extends HostPosted {
     /** Source and libraries that kernels are compiled and linked with; the same for all buffers of the backend. */
     DeviceCode code();

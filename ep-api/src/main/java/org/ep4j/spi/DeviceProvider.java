@@ -1,9 +1,14 @@
 package org.ep4j.spi;
 
+import org.apiguardian.api.API;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
 
-/** A kind of device, found by {@link java.util.ServiceLoader}. Its public no-argument constructor does nothing. */
+/**
+ * A kind of device, found by {@link java.util.ServiceLoader}. Its public no-argument constructor does nothing. Internal: only
+ * ep4j implements it, since the engine runs its kernels on no other devices.
+ */
+@API(status = API.Status.INTERNAL, since = "0.1")
 public interface DeviceProvider {
     /** Type of the devices that this provider opens, as in {@link Device#type()}, for example {@code host}. */
     String type();

@@ -2,12 +2,14 @@ package org.ep4j.spi;
 
 import java.util.List;
 import java.util.Optional;
+import org.apiguardian.api.API;
 import org.ep4j.EpTraffic;
 
 /**
  * An open backend on one rank. How it makes symmetric buffers is said by {@link AllocatesMemory} and {@link
  * RegistersMemory}, of which it has at least one. Safe for use from several threads.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public interface EpBackend extends AutoCloseable {
     /** Id of this backend, the same as {@link EpBackendProvider#id()} of its provider. */
     String id();
@@ -21,6 +23,7 @@ public interface EpBackend extends AutoCloseable {
      * Traffic to each peer since the backend was opened, in the order of their ranks; empty where the backend does not
      * count it.
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     default List<EpTraffic> traffic() {
         return List.of();
     }

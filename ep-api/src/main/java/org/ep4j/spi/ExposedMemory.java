@@ -2,11 +2,14 @@ package org.ep4j.spi;
 
 import java.util.Objects;
 import java.util.Optional;
+import org.apiguardian.api.API;
 import org.ep4j.DeviceMemory;
 
 /** Memory that a backend is to register with NICs: by its address, or as a dma-buf. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class ExposedMemory {
-    /** Ways to register memory. */
+    /** Ways to register memory. Constants may be added: keep a {@code default} where you switch over them. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public enum Kind {
         /** Memory of the host, by its address. */
         HOST("host memory"),
@@ -35,6 +38,7 @@ public final class ExposedMemory {
      * @param descriptor number of the open file
      * @param offset of the memory's first byte in it
      */
+    @API(status = API.Status.STABLE, since = "0.1")
     public record DmaBuf(int descriptor, long offset) {}
 
     private final DeviceMemory memory;

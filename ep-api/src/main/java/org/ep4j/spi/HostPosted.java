@@ -1,5 +1,6 @@
 package org.ep4j.spi;
 
+import org.apiguardian.api.API;
 import org.ep4j.EpTimeoutException;
 
 /**
@@ -19,6 +20,7 @@ import org.ep4j.EpTimeoutException;
  * org.ep4j.EpStateException} after {@link SymmetricBuffer#close}; {@link IllegalArgumentException} when the rank is
  * not one that the backend connects, or an address lies outside of its range.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public interface HostPosted {
     /** Counters that a buffer has for each source rank, numbered from 0; all are 0 at first. */
     int COUNTERS = 64;

@@ -2,12 +2,14 @@ package org.ep4j.spi;
 
 import java.util.List;
 import java.util.Objects;
+import org.apiguardian.api.API;
 import org.ep4j.EpPath;
 
 /**
  * What a backend says about one ordered pair of ranks: a path with estimates, or why there is none. If it is no path, the
  * accessors of a path's properties throw {@link IllegalStateException}. Immutable.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class Offer {
     private final boolean path;
     private final EpPath.Kind kind;
@@ -165,6 +167,7 @@ public final class Offer {
     }
 
     /** Collects the properties of a path. For one thread. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private final EpPath.Kind kind;
         private double gigabytesPerSecond;

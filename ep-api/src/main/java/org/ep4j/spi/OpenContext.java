@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.IntStream;
+import org.apiguardian.api.API;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
@@ -12,6 +13,7 @@ import org.ep4j.EpPlan;
 import org.ep4j.config.EpKeys;
 
 /** What a backend is opened with. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class OpenContext {
     private final EpPlan plan;
     private final List<RankProfile> profiles;
@@ -41,6 +43,7 @@ public final class OpenContext {
      * @param bootstrap connects exactly the ranks that use the backend, in their order
      * @param device device of this rank
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static Builder builder(EpPlan plan, List<RankProfile> profiles, Bootstrap bootstrap, EpDevice device) {
         return new Builder(plan, profiles, bootstrap, device);
     }
@@ -94,6 +97,7 @@ public final class OpenContext {
     }
 
     /** Collects what a backend is opened with. For one thread. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final class Builder {
         private final EpPlan plan;
         private final List<RankProfile> profiles;

@@ -7,8 +7,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.apiguardian.api.API;
 
 /** What a backend found on this machine, for this rank alone. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class ProbeReport {
     /** Name of the fact that says in which folder of the host the backend puts files that ranks share; may be missing. */
     public static final String FOLDER = "folder";
@@ -97,6 +99,7 @@ public final class ProbeReport {
     }
 
     /** Collects what a probe finds. Not safe for use from several threads. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private final List<Check> checks = new ArrayList<>();
         private final Map<String, String> facts = new TreeMap<>();

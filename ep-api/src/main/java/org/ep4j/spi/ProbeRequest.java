@@ -2,10 +2,12 @@ package org.ep4j.spi;
 
 import java.time.Duration;
 import java.util.Objects;
+import org.apiguardian.api.API;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 
 /** Input of a probe: device, settings and time limit. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class ProbeRequest {
     private final Device device;
     private final EpConfig config;

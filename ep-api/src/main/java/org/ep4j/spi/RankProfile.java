@@ -6,10 +6,12 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.apiguardian.api.API;
 import org.ep4j.Device;
 import org.ep4j.topology.Locality;
 
 /** What one rank reported about itself; the input of planning. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class RankProfile {
     private final int rank;
     private final String hostId;
@@ -40,11 +42,13 @@ public final class RankProfile {
      * @param hostId equal for ranks that share one operating system, different otherwise
      * @param device device of the rank
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static Builder builder(int rank, String hostId, Device device) {
         return new Builder(rank, hostId, device);
     }
 
     /** Returns a builder that starts with this profile. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public Builder toBuilder() {
         Builder builder = new Builder(rank, hostId, device);
         builder.hostName = hostName;
@@ -92,11 +96,13 @@ public final class RankProfile {
     }
 
     /** What each backend's probe found, by backend id, in the order of the ids. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public Map<String, BackendProfile> backends() {
         return backends;
     }
 
     /** What the probe of one backend found; empty when this rank does not have the backend. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public Optional<BackendProfile> backend(String id) {
         return Optional.ofNullable(backends.get(id));
     }
@@ -158,6 +164,7 @@ public final class RankProfile {
     }
 
     /** What one rank found out about one backend. Immutable. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final class BackendProfile {
         private final boolean usable;
         private final boolean notApplicable;
@@ -269,6 +276,7 @@ public final class RankProfile {
     }
 
     /** Collects what a rank reports. For one thread. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final class Builder {
         private final int rank;
         private final String hostId;

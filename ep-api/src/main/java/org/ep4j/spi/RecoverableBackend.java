@@ -1,6 +1,7 @@
 package org.ep4j.spi;
 
 import java.util.List;
+import org.apiguardian.api.API;
 import org.ep4j.Bootstrap;
 
 /**
@@ -8,6 +9,7 @@ import org.ep4j.Bootstrap;
  * org.ep4j.EpBuffer#recover} uses it to move a buffer into fresh memory, where a lost rank that still runs can neither
  * write nor read.
  */
+@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface RecoverableBackend extends EpBackend {
     /**
      * The same backend, with the same capabilities, for the surviving ranks only: what it allocates or registers is

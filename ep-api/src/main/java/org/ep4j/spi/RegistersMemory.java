@@ -2,11 +2,13 @@ package org.ep4j.spi;
 
 import java.time.Duration;
 import java.util.Optional;
+import org.apiguardian.api.API;
 
 /**
  * Capability of an {@link EpBackend} that registers memory which somebody else allocated: NICs then read and write it. It
  * registers memory of the host, and memory of GPUs unless there is a {@link #refusal}.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public interface RegistersMemory {
     /**
      * Registers this rank's part of a symmetric buffer and makes it reachable for peers. Collective over the ranks of the

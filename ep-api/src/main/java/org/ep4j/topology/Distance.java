@@ -1,5 +1,7 @@
 package org.ep4j.topology;
 
+import org.apiguardian.api.API;
+
 /**
  * The best way between two devices of one machine.
  *
@@ -8,4 +10,5 @@ package org.ep4j.topology;
  *     source of the topology does not say
  * @param hops links on the way; 0 when the source does not say
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public record Distance(PathType type, double gigabytesPerSecond, int hops) {}

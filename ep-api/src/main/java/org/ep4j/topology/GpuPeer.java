@@ -2,8 +2,10 @@ package org.ep4j.topology;
 
 import java.util.List;
 import java.util.Objects;
+import org.apiguardian.api.API;
 
 /** How one GPU reaches another GPU of its machine. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class GpuPeer {
     private final int gpu;
     private final int card;

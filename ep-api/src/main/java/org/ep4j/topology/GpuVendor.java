@@ -1,6 +1,9 @@
 package org.ep4j.topology;
 
-/** Who made a GPU. */
+import org.apiguardian.api.API;
+
+/** Who made a GPU. Constants may be added: keep a {@code default} where you switch over them. */
+@API(status = API.Status.STABLE, since = "0.1")
 public enum GpuVendor {
     /** NVIDIA: device type {@code cuda}. */
     NVIDIA("cuda"),

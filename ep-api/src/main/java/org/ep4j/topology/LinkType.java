@@ -1,6 +1,12 @@
 package org.ep4j.topology;
 
-/** Kinds of link between two neighbouring parts of a machine. */
+import org.apiguardian.api.API;
+
+/**
+ * Kinds of link between two neighbouring parts of a machine. Constants may be added: keep a {@code default} where you switch
+ * over them.
+ */
+@API(status = API.Status.STABLE, since = "0.1")
 public enum LinkType {
     /** PCI Express. */
     PCI,

@@ -8,12 +8,14 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.stream.Collectors;
+import org.apiguardian.api.API;
 import org.ep4j.topology.NicReach.PortObstacle;
 
 /**
  * What planning knows of the machine around one device. The values say nothing about which host it is, so ranks at the
  * same place of equal hosts have equal values. Immutable.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class Locality {
     /** Nothing known, as on machines whose topology cannot be read. */
     public static final Locality UNKNOWN = builder().build();
@@ -112,6 +114,7 @@ public final class Locality {
     }
 
     /** RDMA ports from which this process cannot send, with the obstacles, for people; empty if there are none. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public String obstaclesText() {
         Map<PortObstacle, List<String>> ports = new EnumMap<>(PortObstacle.class);
         for (NicReach nic : nics) {
@@ -127,6 +130,7 @@ public final class Locality {
     }
 
     /** {@link #obstaclesText} as the end of a message, {@code ; not usable: ...}; empty if there are none. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public String obstaclesSuffix() {
         String ports = obstaclesText();
         return ports.isEmpty() ? "" : "; not usable: " + ports;
@@ -143,6 +147,7 @@ public final class Locality {
      * Returns a copy without ports from which this process cannot send, since such ports may differ between hosts that
      * are otherwise alike.
      */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public Locality withUsablePorts() {
         return toBuilder()
                 .nics(nics.stream()
@@ -175,6 +180,7 @@ public final class Locality {
     /**
      * Returns a copy with at most {@code limit} processors, since a process may be limited to fewer than its host has.
      */
+    @API(status = API.Status.INTERNAL, since = "0.1")
     public Locality withAtMostProcessors(int limit) {
         int fewer = processors > 0 ? Math.min(processors, limit) : limit;
         return toBuilder().processors(fewer).build();
@@ -208,6 +214,7 @@ public final class Locality {
     }
 
     /** Collects the properties of a locality. For one thread. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private int gpu = -1;
         private GpuVendor vendor = GpuVendor.OTHER;

@@ -6,8 +6,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.apiguardian.api.API;
 
 /** How a GPU (or the host device) can use one NIC of its machine. Immutable. */
+@API(status = API.Status.STABLE, since = "0.1")
 public final class NicReach {
     private final String name;
     private final NicFamily family;
@@ -18,7 +20,8 @@ public final class NicReach {
     private final List<Port> ports;
     private final Map<Integer, PortObstacle> obstacles;
 
-    /** Link layer below verbs. */
+    /** Link layer below verbs. Constants may be added: keep a {@code default} where you switch over them. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public enum LinkLayer {
         /** InfiniBand. */
         INFINIBAND,
@@ -28,7 +31,11 @@ public final class NicReach {
         UNSPECIFIED
     }
 
-    /** Why a process cannot send from a port of a NIC; in messages, the text follows the name of the port. */
+    /**
+     * Why a process cannot send from a port of a NIC; in messages, the text follows the name of the port. Constants may be added:
+     * keep a {@code default} where you switch over them.
+     */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public enum PortObstacle {
         /** The link is down. */
         DOWN("down"),
@@ -125,6 +132,7 @@ public final class NicReach {
     }
 
     /** Why the process cannot send from the other ports, by port number, ascending. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public Map<Integer, PortObstacle> obstacles() {
         return obstacles;
     }
@@ -157,6 +165,7 @@ public final class NicReach {
     }
 
     /** Collects the properties of a description. For one thread. */
+    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private final String name;
         private final NicFamily family;
@@ -200,6 +209,7 @@ public final class NicReach {
         }
 
         /** Sets why processes cannot send from the other ports, by port number; without this call, it is empty. */
+        @API(status = API.Status.EXPERIMENTAL, since = "0.1")
         public Builder obstacles(Map<Integer, PortObstacle> byPort) {
             this.obstacles = Collections.unmodifiableMap(new TreeMap<>(byPort));
             return this;
@@ -220,6 +230,7 @@ public final class NicReach {
      * @param network what it reaches without a router: the subnet of its addresses, as {@code 10.1.0.0/24}, or the subnet
      *     prefix of InfiniBand; empty when unknown, and when routers take it further
      */
+    @API(status = API.Status.STABLE, since = "0.1")
     public record Port(int number, LinkLayer linkLayer, double gigabitsPerSecond, String network) {
         /** A port of an unknown network. */
         public Port(int number, LinkLayer linkLayer, double gigabitsPerSecond) {
