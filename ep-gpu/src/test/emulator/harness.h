@@ -1,6 +1,6 @@
 // For tests in plain C++: compiles kernels with the emulated compiler and runs them on emulated devices.
 //
-//   #include "constants.h"            // lines of #define, as KernelConstants gives
+//   #include "constants.h"            // lines of #define, as KernelSource gives
 //   #include "harness.h"
 //   namespace ep {
 //   #include "emulated.cu"

@@ -16,7 +16,6 @@ import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.report.BenchPlots;
 import org.ep4j.cli.report.BenchReport;
-import org.ep4j.cli.report.BenchReport.Environment;
 import org.ep4j.cli.report.FigureTable;
 import org.ep4j.cli.report.Figures;
 import org.ep4j.cli.report.GpuFigures;
@@ -192,7 +191,10 @@ final class BenchCommand implements Callable<Integer> {
             outcome = new Work(new PrefixedOutput(spec.commandLine()), progress::step, launched).run(work);
         }
         BenchReport report = BenchReport.of(
-                environment(host, outcome.joined().backends(), launched), work, outcome.figures(), outcome.sent());
+                Work.environment(spec, host, outcome.joined().backends(), shape.device.name(), launched),
+                work,
+                outcome.figures(),
+                outcome.sent());
         show(out, report);
         if (host.busy()) {
             out.print(Wrapped.line(String.format(
@@ -201,19 +203,9 @@ final class BenchCommand implements Callable<Integer> {
                     host.loadAverage(),
                     host.cores())));
         }
-        json.ifPresent(report::write);
+        json.ifPresent(file -> TextFile.writeJson(file, report));
         plot.ifPresent(file -> BenchPlots.times(report, file));
         return ExitCodes.of(outcome.figures());
-    }
-
-    private Environment environment(HostFacts host, List<String> backends, Optional<LaunchedRanks> launched) {
-        return BenchReport.environment(
-                host,
-                Versions.ep4j(),
-                backends,
-                List.copyOf(spec.root().commandLine().getParseResult().originalArgs()),
-                Work.jvmOptions(launched),
-                shape.device.name());
     }
 
     private int onGpus(PrintWriter out, HostFacts host, String barrierFile, Optional<LaunchedRanks> launched) {
@@ -249,7 +241,7 @@ final class BenchCommand implements Callable<Integer> {
         List<GpuReport.Run> runs = new GpuBench(spec.commandLine(), gpu.ranksAs, launched).run(specs);
         GpuReport report = new GpuReport(
                 GpuReport.FORMAT,
-                environment(host, runs.get(0).backends(), launched),
+                Work.environment(spec, host, runs.get(0).backends(), shape.device.name(), launched),
                 ranks,
                 gpu.ranksAs.name().toLowerCase(Locale.ROOT),
                 shape.model.hidden,
@@ -261,7 +253,7 @@ final class BenchCommand implements Callable<Integer> {
                 seed.orElseThrow(),
                 runs);
         show(out, report);
-        json.ifPresent(report::write);
+        json.ifPresent(file -> TextFile.writeJson(file, report));
         gpu.draw(report);
         return report.valid() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
     }

@@ -92,7 +92,7 @@ final class DemoCommand implements Callable<Integer> {
             RoomForRanks.check(work(""));
         }
         long start = System.nanoTime();
-        out.println("ep4j " + Versions.ep4j() + ": " + ranks + " ranks as processes"
+        out.println("ep4j " + EpCommand.version() + ": " + ranks + " ranks as processes"
                 + (launched.isPresent() ? "" : " of this machine") + ", hidden " + shape.model.hidden + ", top-"
                 + shape.model.topK + " of " + shape.model.experts + " experts");
         out.flush();

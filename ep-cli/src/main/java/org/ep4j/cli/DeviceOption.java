@@ -2,7 +2,7 @@ package org.ep4j.cli;
 
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
-import org.ep4j.cli.rank.OwnDevice;
+import org.ep4j.cli.rank.WorkSpec;
 import picocli.CommandLine.Option;
 
 /** The device of ranks. */
@@ -16,7 +16,7 @@ final class DeviceOption {
 
     /** The option, else the setting of this process. */
     String name() {
-        return OwnDevice.of(given, EpConfig.load());
+        return WorkSpec.device(given, EpConfig.load());
     }
 
     /** Refuses what names no device. */

@@ -104,6 +104,6 @@ final class DoctorCommand implements Callable<Integer> {
     private String text(Examined examined) {
         return all || problems
                 ? Printable.text(DoctorText.of(examined, problems))
-                : Style.of(spec).marks(Printable.text(DoctorSummary.of(examined, Versions.ep4j())));
+                : Style.of(spec).marks(Printable.text(DoctorSummary.of(examined, EpCommand.version())));
     }
 }

@@ -1,8 +1,10 @@
 package org.ep4j.cli;
 
 import java.io.PrintWriter;
+import java.util.Optional;
 import picocli.AutoComplete.GenerateCompletion;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ScopeType;
@@ -28,7 +30,7 @@ import picocli.CommandLine.Spec;
             GenerateCompletion.class
         },
         mixinStandardHelpOptions = true,
-        versionProvider = Versions.class,
+        versionProvider = EpCommand.Version.class,
         scope = ScopeType.INHERIT,
         synopsisSubcommandLabel = "COMMAND",
         exitCodeListHeading = "%nExit codes:%n",
@@ -68,6 +70,25 @@ final class EpCommand implements Runnable {
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
+    /** The version of this build, from the manifest of its jar. */
+    static String version() {
+        return Optional.ofNullable(EpCommand.class.getPackage())
+                .map(Package::getImplementationVersion)
+                .orElse("(unpacked classes)");
+    }
+
+    /** Answers {@code --version}. */
+    static final class Version implements IVersionProvider {
+        @Override
+        public String[] getVersion() {
+            return new String[] {
+                "ep4j " + version(),
+                "Java " + Runtime.version() + " (" + System.getProperty("java.vendor", "") + "), "
+                        + System.getProperty("os.name", "") + " " + System.getProperty("os.arch", "")
+            };
+        }
+    }
+
     boolean verbose() {
         return verbose;
     }
@@ -76,7 +97,7 @@ final class EpCommand implements Runnable {
     @Override
     public void run() {
         PrintWriter out = spec.commandLine().getOut();
-        out.println("ep4j " + Versions.ep4j() + ": expert-parallel dispatch and combine for the JVM");
+        out.println("ep4j " + version() + ": expert-parallel dispatch and combine for the JVM");
         FIRST_STEPS.lines().forEach(out::println);
         out.flush();
     }

@@ -55,7 +55,7 @@ final class GpuBench {
     private List<List<RankMessage>> processes(GpuSpec spec, ProgressView progress) {
         Work work = new Work(new PrefixedOutput(line), progress::step, launched);
         try {
-            return work.run(spec.work().ranks(), List.of(RankCommand.NAME, RankCommand.GPU, spec.encode()));
+            return work.run(spec.work().ranks(), RankCommand.Kind.GPU, spec);
         } finally {
             remove(spec);
         }
@@ -82,7 +82,7 @@ final class GpuBench {
                                 progress.step(message);
                             }
                         })
-                        .run(bootstrap)));
+                        .run(bootstrap, bootstrap.rank())));
             }
             for (Future<?> end : ends) {
                 await(end);

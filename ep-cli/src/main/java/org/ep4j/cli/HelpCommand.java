@@ -17,7 +17,6 @@ import java.util.stream.Stream;
 import org.ep4j.cli.plan.PlannedBackend;
 import org.ep4j.cli.report.Wrapped;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpKeys;
 import org.ep4j.doctor.DoctorCode;
 import org.ep4j.plan.NearestName;
 import picocli.CommandLine;
@@ -81,19 +80,12 @@ final class HelpCommand implements Callable<Integer> {
                 "ep4j reads a setting from -Dep.NAME=VALUE (EP_JAVA_OPTS), else from its environment variable, for"
                         + " example ep.nic.gid-index from EP_NIC_GID_INDEX. ./ep help NAME explains one setting."));
         text.append(System.lineSeparator());
-        for (ConfigKey<?> key : settings()) {
+        for (ConfigKey<?> key : PlannedBackend.allKeys()) {
             String name = key.name() + (key.defaultText().isEmpty() ? "" : " (" + key.defaultText() + ")");
             text.append(name).append(System.lineSeparator());
             text.append(Wrapped.of("    ", firstClause(key.help())));
         }
         return text.toString();
-    }
-
-    /** Settings of ep4j, then those of each backend that is installed. */
-    private static List<ConfigKey<?>> settings() {
-        List<ConfigKey<?>> all = new ArrayList<>(EpKeys.all());
-        PlannedBackend.all().forEach(backend -> all.addAll(backend.keys()));
-        return all;
     }
 
     /** Up to the first semicolon or full stop, behind which the values are explained as a rule. */
@@ -109,7 +101,7 @@ final class HelpCommand implements Callable<Integer> {
     private static Optional<String> setting(String name) {
         String wanted = plain(name).replaceAll("\\.+$", "");
         StringBuilder text = new StringBuilder();
-        for (ConfigKey<?> key : settings()) {
+        for (ConfigKey<?> key : PlannedBackend.allKeys()) {
             String own = plain(key.name());
             boolean variable = key.variables().stream().anyMatch(name::equalsIgnoreCase);
             if (own.equals(wanted) || own.startsWith(wanted + ".") || variable) {
@@ -183,7 +175,10 @@ final class HelpCommand implements Callable<Integer> {
             String key = name.toLowerCase(Locale.ROOT).replace('_', '.');
             answer += "the nearest setting is "
                     + NearestName.of(
-                            key, settings().stream().map(ConfigKey::name).toList());
+                            key,
+                            PlannedBackend.allKeys().stream()
+                                    .map(ConfigKey::name)
+                                    .toList());
         } else if (upper.contains("_")) {
             answer += "./ep plan --from-env shows what effect variables of other software have here";
         } else {

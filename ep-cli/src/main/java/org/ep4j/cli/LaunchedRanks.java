@@ -26,13 +26,7 @@ import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.cli.ExitCodes.RankFailedException;
-import org.ep4j.cli.gpu.GpuRank;
-import org.ep4j.cli.gpu.GpuSpec;
 import org.ep4j.cli.rank.RankMessage;
-import org.ep4j.cli.rank.RankWork;
-import org.ep4j.cli.rank.WorkSpec;
-import org.ep4j.cli.rank.WriteSpec;
-import org.ep4j.cli.rank.WriteWork;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.BootstrapProvider;
 import org.ep4j.tck.Conformance;
@@ -54,11 +48,6 @@ final class LaunchedRanks implements AutoCloseable {
 
     private static final Duration ENDING = Duration.ofSeconds(5);
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
-
-    /** What a rank works at: in the group, with its number on its host, telling what it has to say. */
-    private interface Task {
-        void run(Bootstrap group, int localRank, Consumer<RankMessage> sink);
-    }
 
     private final Bootstrap base;
     private final List<String> hosts;
@@ -148,15 +137,15 @@ final class LaunchedRanks implements AutoCloseable {
     /**
      * Does a piece of work on all ranks, this one included.
      *
-     * @param arguments of {@link RankCommand}, after its name
+     * @param work of this kind, as JSON
      * @param listener hears every message of this rank
      * @return what each rank said, in their order
      * @throws RankFailedException when one failed, with what it said
      * @throws EpPeerLostException when one is gone
      */
-    List<List<RankMessage>> run(List<String> arguments, Consumer<RankMessage> listener) {
-        handOut(String.join("\n", arguments));
-        List<List<RankMessage>> said = work(arguments, listener);
+    List<List<RankMessage>> run(RankCommand.Kind kind, String work, Consumer<RankMessage> listener) {
+        handOut(kind + " " + work);
+        List<List<RankMessage>> said = work(kind, work, listener);
         said.stream()
                 .flatMap(List::stream)
                 .filter(RankMessage.Failed.class::isInstance)
@@ -179,16 +168,15 @@ final class LaunchedRanks implements AutoCloseable {
     /** Does what rank 0 hands out, until it has no more; for the other ranks. Gives their exit code. */
     private int serve() {
         try {
-            String arguments = handOut("");
-            while (!arguments.isEmpty()) {
-                if (arguments.equals(KIT)) {
+            for (String work = handOut(""); !work.isEmpty(); work = handOut("")) {
+                if (work.equals(KIT)) {
                     try (Bootstrap group = subgroup()) {
                         Conformance.serve(group);
                     }
                 } else {
-                    work(List.of(arguments.split("\n", -1)), message -> {});
+                    String[] parts = work.split(" ", 2);
+                    work(RankCommand.Kind.valueOf(parts[0]), parts[1], message -> {});
                 }
-                arguments = handOut("");
             }
             return ExitCodes.OK;
         } catch (EpPeerLostException e) {
@@ -217,7 +205,7 @@ final class LaunchedRanks implements AutoCloseable {
         }
     }
 
-    private List<List<RankMessage>> work(List<String> arguments, Consumer<RankMessage> listener) {
+    private List<List<RankMessage>> work(RankCommand.Kind kind, String work, Consumer<RankMessage> listener) {
         List<RankMessage> mine = Collections.synchronizedList(new ArrayList<>());
         Consumer<RankMessage> sink = message -> {
             listener.accept(message);
@@ -225,14 +213,11 @@ final class LaunchedRanks implements AutoCloseable {
                 mine.add(message);
             }
         };
-        Bootstrap group = subgroup();
-        try {
-            task(arguments).run(group, localRank(), sink);
+        try (Bootstrap group = subgroup()) {
+            RankCommand.run(kind, work, group, localRank(), sink);
         } catch (EpException e) {
             mine.add(new RankMessage.Failed(
                     e.getClass().getSimpleName(), "rank " + base.rank() + ": " + e.getMessage(), ExitCodes.of(e)));
-        } finally {
-            group.close();
         }
         String text = String.join("\n", mine.stream().map(RankMessage::encode).toList());
         return inStep("ep/said/" + works, text, PATIENCE).stream()
@@ -249,16 +234,6 @@ final class LaunchedRanks implements AutoCloseable {
         return Arrays.stream(new String(text, UTF_8).split("\n", -1))
                 .flatMap(line -> RankMessage.decode(line).stream())
                 .toList();
-    }
-
-    private static Task task(List<String> arguments) {
-        String spec = arguments.get(arguments.size() - 1);
-        if (arguments.contains(RankCommand.WRITES)) {
-            return (group, localRank, sink) -> new WriteWork(WriteSpec.decode(spec), sink).run(group);
-        }
-        return arguments.contains(RankCommand.GPU)
-                ? (group, localRank, sink) -> new GpuRank(GpuSpec.decode(spec), sink).run(group, localRank)
-                : (group, localRank, sink) -> new RankWork(WorkSpec.decode(spec), sink).run(group, localRank);
     }
 
     /** A rank that others wait for makes them fail, too; it is the one to name. */

@@ -251,7 +251,7 @@ final class PlanCommand implements Callable<Integer> {
         putIfGiven(given, EpKeys.NIC_MAP, nicMap);
         putIfGiven(given, EpKeys.NIC_INCLUDE, nicInclude);
         putIfGiven(given, EpKeys.NIC_EXCLUDE, nicExclude);
-        return PlanSettings.unchecked(given);
+        return PlanSettings.of(given);
     }
 
     private static void putIfGiven(Map<String, String> given, ConfigKey<?> key, String value) {

@@ -1,12 +1,12 @@
 package org.ep4j.cli;
 
 import java.io.PrintWriter;
-import org.ep4j.cli.launch.RankOutput;
+import org.ep4j.cli.launch.LocalRanks;
 import picocli.CommandLine;
 import picocli.CommandLine.Help.Ansi;
 
 /** Passes the ranks' lines on, each behind the rank's number; in colours on a terminal. */
-final class PrefixedOutput implements RankOutput {
+final class PrefixedOutput implements LocalRanks.Output {
     private static final String[] COLOURS = {"cyan", "green", "yellow", "magenta", "blue", "red"};
 
     private final PrintWriter out;
@@ -20,8 +20,8 @@ final class PrefixedOutput implements RankOutput {
     }
 
     @Override
-    public synchronized void line(int rank, Stream stream, String text) {
-        PrintWriter writer = stream == Stream.OUT ? out : err;
+    public synchronized void line(int rank, LocalRanks.Stream stream, String text) {
+        PrintWriter writer = stream == LocalRanks.Stream.OUT ? out : err;
         writer.print(prefix(rank));
         writer.println(text);
         writer.flush();

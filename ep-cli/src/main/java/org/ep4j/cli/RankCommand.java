@@ -4,6 +4,9 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
+import java.util.function.Consumer;
+import org.ep4j.Bootstrap;
+import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.cli.gpu.GpuRank;
 import org.ep4j.cli.gpu.GpuSpec;
@@ -14,9 +17,9 @@ import org.ep4j.cli.rank.WriteSpec;
 import org.ep4j.cli.rank.WriteWork;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
+import tools.jackson.databind.json.JsonMapper;
 
 /** One rank of {@code demo}, {@code bench} and {@code writes}; started by these, not by people. */
 @Command(
@@ -26,16 +29,18 @@ import picocli.CommandLine.Spec;
                 + " need not.")
 final class RankCommand implements Callable<Integer> {
     static final String NAME = "rank-process";
-    static final String GPU = "--gpu";
-    static final String WRITES = "--writes";
 
-    @Option(names = GPU, description = "SPEC describes a measurement on GPUs.")
-    private boolean gpu;
+    /** What ranks measure. */
+    enum Kind {
+        HOST,
+        GPU,
+        WRITES
+    }
 
-    @Option(names = WRITES, description = "SPEC describes a measurement of counted writes.")
-    private boolean writes;
+    @Parameters(index = "0", paramLabel = "KIND", description = "What to measure.")
+    private Kind kind = Kind.HOST;
 
-    @Parameters(paramLabel = "SPEC", description = "What to do, as JSON.")
+    @Parameters(index = "1", paramLabel = "SPEC", description = "What to do, as JSON.")
     private String work = "";
 
     @Spec
@@ -45,19 +50,30 @@ final class RankCommand implements Callable<Integer> {
     public Integer call() {
         endWithParent();
         PrintWriter out = spec.commandLine().getOut();
-        try {
-            if (gpu) {
-                new GpuRank(GpuSpec.decode(work), message -> send(out, message)).run();
-            } else if (writes) {
-                new WriteWork(WriteSpec.decode(work), message -> send(out, message)).run();
-            } else {
-                new RankWork(WorkSpec.decode(work), message -> send(out, message)).run();
-            }
+        try (Bootstrap group = Bootstrap.fromEnvironment(EpConfig.load())) {
+            int localRank = Integer.parseInt(System.getenv().getOrDefault("LOCAL_RANK", "0"));
+            run(kind, work, group, localRank, message -> send(out, message));
             return ExitCodes.OK;
         } catch (EpException e) {
             int code = ExitCodes.of(e);
             send(out, new RankMessage.Failed(e.getClass().getSimpleName(), String.valueOf(e.getMessage()), code));
             return code;
+        }
+    }
+
+    /**
+     * Does the work of one rank.
+     *
+     * @param work as JSON
+     * @param localRank its number on its host
+     * @param sink takes what it reports
+     */
+    static void run(Kind kind, String work, Bootstrap group, int localRank, Consumer<RankMessage> sink) {
+        JsonMapper json = JsonMapper.shared();
+        switch (kind) {
+            case HOST -> new RankWork(json.readValue(work, WorkSpec.class), sink).run(group, localRank);
+            case GPU -> new GpuRank(json.readValue(work, GpuSpec.class), sink).run(group, localRank);
+            case WRITES -> new WriteWork(json.readValue(work, WriteSpec.class), sink).run(group);
         }
     }
 

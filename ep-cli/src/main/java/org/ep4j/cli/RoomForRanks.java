@@ -4,7 +4,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.ServiceLoader;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpResourceException;
@@ -14,9 +13,9 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.doctor.DoctorInput.Need;
 import org.ep4j.doctor.DoctorInput.Room;
 import org.ep4j.plan.BackendChoice;
-import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.Subjects;
 
 /**
  * Room in shared memory, in bytes and in files, for the buffers of all ranks that a command is about to start on the host device.
@@ -79,13 +78,10 @@ final class RoomForRanks {
     /** Empty where the backend is not installed or cannot be used here, about which joining says more. */
     private static Optional<Path> folder(EpConfig config) {
         ProbeRequest request = ProbeRequest.of(Device.HOST, config, DEADLINE);
-        return ServiceLoader.load(EpBackendProvider.class).stream()
-                .map(ServiceLoader.Provider::get)
-                .filter(provider -> provider.id().equals(BACKEND))
-                .map(provider -> provider.probe(request))
-                .flatMap(report -> Optional.ofNullable(report.facts().get(ProbeReport.FOLDER)).stream())
-                .map(Path::of)
-                .findFirst();
+        return Subjects.backend(BACKEND)
+                .flatMap(backend ->
+                        Optional.ofNullable(backend.probe(request).facts().get(ProbeReport.FOLDER)))
+                .map(Path::of);
     }
 
     private static String text(double bytes) {

@@ -2,11 +2,9 @@ package org.ep4j.cli;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import org.ep4j.cli.launch.LaunchSpec;
 import org.ep4j.cli.launch.LocalRanks;
-import org.ep4j.cli.launch.RankExit;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -63,15 +61,10 @@ final class RunCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         LaunchSpec launch = new LaunchSpec(
-                ranks,
-                command,
-                Map.of(),
-                masterPort,
-                Duration.ofSeconds(Math.max(0, graceSeconds)),
-                LaunchSpec.Input.FIRST_RANK);
+                ranks, command, masterPort, Duration.ofSeconds(Math.max(0, graceSeconds)), LaunchSpec.Input.FIRST_RANK);
         PrefixedOutput output = new PrefixedOutput(spec.commandLine());
         try (LocalRanks started = LocalRanks.start(launch, output)) {
-            RankExit exit = started.await();
+            LocalRanks.Exit exit = started.await();
             if (!exit.ok()) {
                 output.notice("ep: " + exit.describe() + "; the other ranks were stopped");
             }

@@ -7,6 +7,8 @@ import java.lang.module.ModuleFinder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,14 +21,16 @@ import org.ep4j.cli.ExitCodes.RankFailedException;
 import org.ep4j.cli.launch.JavaCommand;
 import org.ep4j.cli.launch.LaunchSpec;
 import org.ep4j.cli.launch.LocalRanks;
-import org.ep4j.cli.launch.RankExit;
-import org.ep4j.cli.launch.RankOutput;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankMessage.Failed;
 import org.ep4j.cli.rank.RankMessage.Joined;
 import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.report.BenchReport.Environment;
 import org.ep4j.cli.report.Figures;
+import org.ep4j.cli.report.HostFacts;
+import picocli.CommandLine.Model.CommandSpec;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Runs a {@link WorkSpec} on rank processes of this machine and collects what they report. */
 final class Work {
@@ -108,30 +112,31 @@ final class Work {
      * @throws RankFailedException when one failed, with what it said
      */
     Outcome run(WorkSpec spec) {
-        List<List<RankMessage>> said = run(spec.ranks(), List.of(RankCommand.NAME, spec.encode()));
+        List<List<RankMessage>> said = run(spec.ranks(), RankCommand.Kind.HOST, spec);
         return new Outcome(
                 RankMessage.all(said, Joined.class).get(0), Figures.of(said), RankMessage.all(said, Sent.class));
     }
 
     /**
-     * Starts ranks of {@code ep} with these arguments, or takes those that were launched, and waits for them.
+     * Starts ranks of {@code ep}, or takes those that were launched, and waits for them.
      *
+     * @param spec what they do, of this kind
      * @return what each said, in the order of the ranks
      * @throws RankFailedException when one failed, with what it said
      */
-    List<List<RankMessage>> run(int count, List<String> arguments) {
+    List<List<RankMessage>> run(int count, RankCommand.Kind kind, Object spec) {
+        String work = JsonMapper.shared().writeValueAsString(spec);
         if (launched.isPresent()) {
-            return launched.get().run(arguments.subList(1, arguments.size()), listener);
+            return launched.get().run(kind, work, listener);
         }
         LaunchSpec launch = new LaunchSpec(
                 count,
-                JavaCommand.of(jvmOptions(), Main.class.getName(), arguments),
-                Map.of(),
+                JavaCommand.of(jvmOptions(), Main.class.getName(), List.of(RankCommand.NAME, kind.name(), work)),
                 0,
                 GRACE,
                 LaunchSpec.Input.OPEN_UNTIL_DEATH);
         try (LocalRanks ranks = LocalRanks.start(launch, this::line)) {
-            RankExit exit = ranks.await();
+            LocalRanks.Exit exit = ranks.await();
             if (!exit.ok()) {
                 throw failure(exit);
             }
@@ -145,11 +150,24 @@ final class Work {
         return all;
     }
 
-    /** Options of every rank's JVM; of this one where ranks were launched. */
-    static List<String> jvmOptions(Optional<LaunchedRanks> launched) {
-        return launched.isPresent() ? ManagementFactory.getRuntimeMXBean().getInputArguments() : jvmOptions();
+    /** Where and how a command measures, now. */
+    static Environment environment(
+            CommandSpec command,
+            HostFacts host,
+            List<String> backends,
+            String device,
+            Optional<LaunchedRanks> launched) {
+        return new Environment(
+                Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
+                EpCommand.version(),
+                List.copyOf(command.root().commandLine().getParseResult().originalArgs()),
+                backends,
+                device,
+                host,
+                launched.isPresent() ? ManagementFactory.getRuntimeMXBean().getInputArguments() : jvmOptions());
     }
 
+    /** Options of the JVM of every rank that is started. */
     private static List<String> jvmOptions() {
         List<String> options = new ArrayList<>(JVM_OPTIONS);
         if (ModuleFinder.ofSystem().find(VECTOR_MODULE).isPresent()) {
@@ -158,13 +176,13 @@ final class Work {
         return options;
     }
 
-    private void line(int rank, RankOutput.Stream stream, String text) {
-        Optional<RankMessage> message = stream == RankOutput.Stream.OUT ? RankMessage.decode(text) : Optional.empty();
+    private void line(int rank, LocalRanks.Stream stream, String text) {
+        Optional<RankMessage> message = stream == LocalRanks.Stream.OUT ? RankMessage.decode(text) : Optional.empty();
         if (message.isEmpty() && text.equals(VECTOR_NOTICE)) {
             return;
         }
         if (message.isEmpty()) {
-            output.line(rank, RankOutput.Stream.ERR, text);
+            output.line(rank, LocalRanks.Stream.ERR, text);
             return;
         }
         synchronized (received) {
@@ -178,7 +196,7 @@ final class Work {
         }
     }
 
-    private RuntimeException failure(RankExit exit) {
+    private RuntimeException failure(LocalRanks.Exit exit) {
         synchronized (received) {
             List<Failed> said = received.getOrDefault(exit.rank(), List.of()).stream()
                     .filter(Failed.class::isInstance)

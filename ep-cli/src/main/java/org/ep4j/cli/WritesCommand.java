@@ -10,7 +10,6 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.cli.launch.LaunchSpec;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.WriteSpec;
-import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
 import org.ep4j.cli.report.SentLines;
@@ -167,7 +166,7 @@ final class WritesCommand implements Callable<Integer> {
         List<List<RankMessage>> said;
         try (ProgressView progress = ProgressView.of("writes", out)) {
             Work ranksAtWork = new Work(new PrefixedOutput(spec.commandLine()), progress::step, launched);
-            said = ranksAtWork.run(ranks, List.of(RankCommand.NAME, RankCommand.WRITES, work.encode()));
+            said = ranksAtWork.run(ranks, RankCommand.Kind.WRITES, work);
         }
         RankMessage.Path path = RankMessage.all(said, RankMessage.Path.class).get(0);
         WriteReport report = WriteReport.of(
@@ -181,14 +180,7 @@ final class WritesCommand implements Callable<Integer> {
                         .toList());
         show(out, report);
         host.ifPresent(facts -> json.ifPresent(file -> report.write(
-                file,
-                BenchReport.environment(
-                        facts,
-                        Versions.ep4j(),
-                        List.of(path.backend()),
-                        List.copyOf(spec.root().commandLine().getParseResult().originalArgs()),
-                        Work.jvmOptions(launched),
-                        Device.HOST.toString()))));
+                file, Work.environment(spec, facts, List.of(path.backend()), Device.HOST.toString(), launched))));
         return report.problems().isEmpty() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
     }
 

@@ -4,6 +4,8 @@ import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -150,13 +152,14 @@ final class FifoCommand implements Callable<Integer> {
         out.flush();
         host.ifPresent(facts -> json.ifPresent(file -> report.write(
                 file,
-                BenchReport.environment(
-                        facts,
-                        Versions.ep4j(),
-                        List.of(),
+                new BenchReport.Environment(
+                        Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
+                        EpCommand.version(),
                         List.copyOf(spec.root().commandLine().getParseResult().originalArgs()),
-                        ManagementFactory.getRuntimeMXBean().getInputArguments(),
-                        work.device().toString()))));
+                        List.of(),
+                        work.device().toString(),
+                        facts,
+                        ManagementFactory.getRuntimeMXBean().getInputArguments()))));
         return report.problems().isEmpty() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
     }
 

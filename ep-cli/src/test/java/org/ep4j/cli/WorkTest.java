@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.StreamSupport;
 import org.ep4j.EpConfig;
 import org.ep4j.cli.launch.JavaCommand;
-import org.ep4j.cli.rank.OwnDevice;
+import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -161,9 +161,9 @@ final class WorkTest {
     void theOptionWinsOverTheSetting() {
         EpConfig config =
                 EpConfig.builder(Map.of("ep.device", "cuda:1"), Map.of()).build();
-        assertThat(OwnDevice.of("", config)).isEqualTo("cuda:1");
-        assertThat(OwnDevice.of("host", config)).isEqualTo("host");
-        assertThat(OwnDevice.of("", EpConfig.builder(Map.of(), Map.of()).build()))
+        assertThat(WorkSpec.device("", config)).isEqualTo("cuda:1");
+        assertThat(WorkSpec.device("host", config)).isEqualTo("host");
+        assertThat(WorkSpec.device("", EpConfig.builder(Map.of(), Map.of()).build()))
                 .isEqualTo("host");
     }
 

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.IntUnaryOperator;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
@@ -77,6 +78,26 @@ final class Agreement {
             throw new EpUnavailableException("stopped by other ranks, " + String.join("; ", refusals), stopped);
         }
         return bodies;
+    }
+
+    /** As {@link #exchange(String, byte[], Duration)}, with nothing to bring; {@code undo} runs where it throws. */
+    void confirm(String step, Duration deadline, Runnable undo) {
+        try {
+            exchange(step, new byte[0], deadline);
+        } catch (RuntimeException | Error e) {
+            undo.run();
+            throw e;
+        }
+    }
+
+    /** Does this rank's part of a step; where it cannot, gives the others the reason within the time that is left, and throws. */
+    <T> T attempt(String step, Supplier<Duration> left, Supplier<T> work) {
+        try {
+            return work.get();
+        } catch (RuntimeException | Error e) {
+            refuse(step, e, left.get());
+            throw e;
+        }
     }
 
     private EpTimeoutException named(EpTimeoutException e) {

@@ -1,12 +1,8 @@
 package org.ep4j.engine;
 
-import java.net.InetSocketAddress;
-import java.util.List;
-import java.util.Map;
 import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.EpConfig;
-import org.ep4j.EpEngine;
 import org.ep4j.EpGroup;
 import org.ep4j.EpPlan;
 import org.ep4j.EpShape;
@@ -18,35 +14,10 @@ import org.ep4j.engine.sync.Rails;
 import org.ep4j.plan.GroupPlan;
 
 /** The service behind the static methods of {@link EpGroup} and {@link Bootstrap}. */
-public final class Engine implements EpEngine {
+public final class Engine extends EngineBootstraps {
     @Override
     public EpGroup join(Bootstrap bootstrap, EpConfig config) {
         return new Joining(bootstrap, config).join();
-    }
-
-    @Override
-    public List<Bootstrap> inProcess(int size) {
-        return EngineBootstraps.inProcess(size);
-    }
-
-    @Override
-    public void declareDead(Bootstrap member, String reason) {
-        EngineBootstraps.declareDead(member, reason);
-    }
-
-    @Override
-    public Bootstrap fromEnvironment(Map<String, String> environment, EpConfig config) {
-        return EngineBootstraps.fromEnvironment(environment, config);
-    }
-
-    @Override
-    public Bootstrap tcp(int rank, int size, InetSocketAddress rankZero, EpConfig config) {
-        return EngineBootstraps.tcp(rank, size, rankZero, config);
-    }
-
-    @Override
-    public Bootstrap over(int rank, int size, Bootstrap.Broadcast launcher, EpConfig config) {
-        return EngineBootstraps.over(rank, size, launcher, config);
     }
 
     @Override

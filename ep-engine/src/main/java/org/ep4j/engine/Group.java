@@ -33,7 +33,6 @@ import org.ep4j.EpTraffic;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBuffers;
 import org.ep4j.engine.gpu.GpuWindow;
-import org.ep4j.engine.gpu.Publishing;
 import org.ep4j.engine.gpu.WindowPlacement;
 import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.layout.ShapeSizes;
@@ -159,15 +158,8 @@ final class Group implements EpGroup {
         // Named after the call: a rank that never calls it is named in an error of the others.
         String step = "createBuffer " + number + ": shape";
         Duration setup = EpKeys.SETUP_TIMEOUT.get(config);
-        BufferSize size;
-        Optional<GpuWindow> window;
-        try {
-            size = bufferSize(shape);
-            window = window(shape);
-        } catch (RuntimeException | Error e) {
-            agreement.refuse(step, e, setup);
-            throw e;
-        }
+        BufferSize size = agreement.attempt(step, () -> setup, () -> bufferSize(shape));
+        Optional<GpuWindow> window = agreement.attempt(step, () -> setup, () -> window(shape));
         try {
             checkSameShape(agreement.exchange(step, describe(shape).getBytes(StandardCharsets.UTF_8), setup));
         } catch (RuntimeException | Error e) {
@@ -188,7 +180,7 @@ final class Group implements EpGroup {
             return Optional.empty();
         }
         GpuBuffers.check(shape, size(), gpu);
-        Publishing.check(gpu, backends.byId().values(), config);
+        GpuBuffers.checkPublishing(gpu, backends.byId().values(), config);
         return windows(shape).map(Supplier::get);
     }
 
@@ -228,64 +220,57 @@ final class Group implements EpGroup {
 
     private EpBuffer expose(
             int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
-        EpBuffer buffer;
-        try {
-            List<SymmetricBuffer> exposed = new ArrayList<>();
-            Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
-            long bytes =
-                    size.symmetricBytes() - window.map(w -> w.layout().bytes()).orElse(0L);
-            Optional<Movable> movable;
-            try {
-                movable = movable(number, name, shape, bytes, setup);
-            } catch (RuntimeException | Error e) {
-                exposed.forEach(SymmetricBuffer::close);
-                window.ifPresent(GpuWindow::close);
-                throw e;
-            }
-            MemoryMaker.Made made;
-            try {
-                made = maker.make(bytes, window, exposed, everybody(name, setup));
-            } catch (RuntimeException | Error e) {
-                movable.ifPresent(one -> one.memory().close());
-                throw e;
-            }
-            movable.ifPresent(one -> one.memory().first(window, made.free()));
-            SymmetricMemory symmetric = made.memory();
-            Runnable free = () -> {
-                forget(name);
-                // Who awaits an operation of a buffer that is closed may still ask whether this rank was left out.
-                movable.ifPresent(one -> one.resources().membership().close());
-                movable.ifPresentOrElse(one -> one.memory().close(), made.free());
-            };
-            Recoverer.Way way = new Recoverer.Way(movable.map(Movable::resources), cannotMove);
-            buffer = device instanceof EngineGpu gpu
-                    ? GpuBuffers.create(
-                            this,
-                            plan,
-                            gpu,
-                            bootstrap,
-                            name,
-                            shape,
-                            size,
-                            paths.rails(),
-                            symmetric,
-                            () -> movable.map(one -> one.memory().window()).orElse(window),
-                            free,
-                            way,
-                            config)
-                    : HostBuffers.create(
-                            this, plan, bootstrap, name, shape, size, paths.rails(), symmetric, free, way, config);
-        } catch (RuntimeException | Error e) {
-            agreement.refuse(name, e, setup);
-            throw e;
-        }
-        try {
-            agreement.exchange(name, new byte[0], setup);
-        } catch (RuntimeException | Error e) {
-            buffer.close();
-            throw e;
-        }
+        EpBuffer buffer = agreement.attempt(name, () -> setup, () -> make(number, name, shape, size, placed, setup));
+        agreement.confirm(name, setup, buffer::close);
         return buffer;
+    }
+
+    private EpBuffer make(
+            int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
+        List<SymmetricBuffer> exposed = new ArrayList<>();
+        Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
+        long bytes = size.symmetricBytes() - window.map(w -> w.layout().bytes()).orElse(0L);
+        Optional<Movable> movable;
+        try {
+            movable = movable(number, name, shape, bytes, setup);
+        } catch (RuntimeException | Error e) {
+            exposed.forEach(SymmetricBuffer::close);
+            window.ifPresent(GpuWindow::close);
+            throw e;
+        }
+        MemoryMaker.Made made;
+        try {
+            made = maker.make(bytes, window, exposed, everybody(name, setup));
+        } catch (RuntimeException | Error e) {
+            movable.ifPresent(one -> one.memory().close());
+            throw e;
+        }
+        movable.ifPresent(one -> one.memory().first(window, made.free()));
+        SymmetricMemory symmetric = made.memory();
+        Runnable free = () -> {
+            forget(name);
+            // Who awaits an operation of a buffer that is closed may still ask whether this rank was left out.
+            movable.ifPresent(one -> one.resources().membership().close());
+            movable.ifPresentOrElse(one -> one.memory().close(), made.free());
+        };
+        Recoverer.Way way = new Recoverer.Way(movable.map(Movable::resources), cannotMove);
+        return device instanceof EngineGpu gpu
+                ? GpuBuffers.create(
+                        this,
+                        plan,
+                        gpu,
+                        bootstrap,
+                        name,
+                        shape,
+                        size,
+                        paths.rails(),
+                        symmetric,
+                        () -> movable.map(one -> one.memory().window()).orElse(window),
+                        free,
+                        way,
+                        config)
+                : HostBuffers.create(
+                        this, plan, bootstrap, name, shape, size, paths.rails(), symmetric, free, way, config);
     }
 
     private MemoryMaker.Members everybody(String name, Duration setup) {
@@ -341,13 +326,8 @@ final class Group implements EpGroup {
      * map the file, and the others post to it.
      */
     private MovableMemory.Control shared(int number, String step, long bytes, Duration setup) {
-        LivenessLocks.Shared shared;
-        try {
-            shared = locks.share(number, bytes, paths.mapped());
-        } catch (RuntimeException | Error e) {
-            agreement.refuse(step, e, setup);
-            throw e;
-        }
+        LivenessLocks.Shared shared =
+                agreement.attempt(step, () -> setup, () -> locks.share(number, bytes, paths.mapped()));
         Map<String, SymmetricBuffer> posting = new TreeMap<>();
         Runnable free = () -> {
             // NICs let go of memory before it is unmapped.
@@ -371,26 +351,21 @@ final class Group implements EpGroup {
 
     private Recoverer.Resources recoveryResources(int number, String name, MovableMemory memory, Duration setup) {
         String step = name + "-membership";
-        Recoverer.Resources resources;
-        try {
-            resources = new Recoverer.Resources(
-                    new BufferMembership(
-                            number,
-                            memory.control(),
-                            locks,
-                            bootstrap,
-                            NanoClock.SYSTEM,
-                            new BufferMembership.Silence(
-                                    EpKeys.TIMEOUT.get(config).plus(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.get(config)),
-                                    EpKeys.RECOVER_ALONE.get(config)),
-                            known),
-                    memory);
-        } catch (RuntimeException | Error e) {
-            agreement.refuse(step, e, setup);
-            throw e;
-        }
+        BufferMembership membership = agreement.attempt(
+                step,
+                () -> setup,
+                () -> new BufferMembership(
+                        number,
+                        memory.control(),
+                        locks,
+                        bootstrap,
+                        NanoClock.SYSTEM,
+                        new BufferMembership.Silence(
+                                EpKeys.TIMEOUT.get(config).plus(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.get(config)),
+                                EpKeys.RECOVER_ALONE.get(config)),
+                        known));
         agreement.exchange(step, new byte[0], setup);
-        return resources;
+        return new Recoverer.Resources(membership, memory);
     }
 
     /** Of a rank whose kernels post: all ranks of the backend allocate together. */

@@ -76,7 +76,6 @@ final class MovableMemory implements FreshMemory {
         return control.memory();
     }
 
-    /** Adds the buffer's first memory. */
     void first(Optional<GpuWindow> window, Runnable free) {
         memories.push(new Memory(window, free));
     }
@@ -92,27 +91,28 @@ final class MovableMemory implements FreshMemory {
         Deadline end = Deadline.in(longest);
         Agreement agreement = new Agreement(members, ranks, new KnownPeers(plan, ranks.get(members.rank())));
         Optional<GpuWindow> window = windows.map(one -> window(one, agreement, end));
-        MemoryMaker.Made made;
-        try {
-            made = maker.make(
-                    bytes,
-                    window,
-                    List.of(),
-                    new MemoryMaker.Members(
-                            ranks,
-                            agreement,
-                            "allocated",
-                            end::left,
-                            name + "-epoch-" + epoch,
-                            backend -> among(members, ranks, backend)));
-        } catch (RuntimeException | Error e) {
-            // Members that do not use the backend which has failed.
-            agreement.refuse("made", e, end.left());
-            throw e;
-        }
+        // Refused where it fails for members that do not use the backend which has failed.
+        MemoryMaker.Made made = agreement.attempt(
+                "made",
+                end::left,
+                () -> maker.make(
+                        bytes,
+                        window,
+                        List.of(),
+                        new MemoryMaker.Members(
+                                ranks,
+                                agreement,
+                                "allocated",
+                                end::left,
+                                name + "-epoch-" + epoch,
+                                backend -> among(members, ranks, backend))));
         memories.push(new Memory(window, made.free()));
         try {
-            prepare(made, preparation, agreement, end);
+            Runnable unprepare = agreement.attempt("made", end::left, () -> preparation.prepare(made.memory()));
+            memories.push(new Memory(memories.pop().window(), () -> {
+                unprepare.run();
+                made.free().run();
+            }));
             agreement.exchange("made", new byte[0], end.left());
         } catch (RuntimeException | Error e) {
             dropNewest();
@@ -123,33 +123,9 @@ final class MovableMemory implements FreshMemory {
 
     /** Makes a window, and agrees with the members on it before a backend begins to allocate memory together. */
     private static GpuWindow window(Supplier<GpuWindow> windows, Agreement agreement, Deadline end) {
-        GpuWindow window;
-        try {
-            window = windows.get();
-        } catch (RuntimeException | Error e) {
-            agreement.refuse("window", e, end.left());
-            throw e;
-        }
-        try {
-            agreement.exchange("window", new byte[0], end.left());
-        } catch (RuntimeException | Error e) {
-            window.close();
-            throw e;
-        }
+        GpuWindow window = agreement.attempt("window", end::left, windows);
+        agreement.confirm("window", end.left(), window::close);
         return window;
-    }
-
-    private void prepare(MemoryMaker.Made made, Preparation preparation, Agreement agreement, Deadline end) {
-        try {
-            Runnable unprepare = preparation.prepare(made.memory());
-            memories.push(new Memory(memories.pop().window(), () -> {
-                unprepare.run();
-                made.free().run();
-            }));
-        } catch (RuntimeException | Error e) {
-            agreement.refuse("made", e, end.left());
-            throw e;
-        }
     }
 
     /** The backend for those of the members that used it before. */
@@ -188,7 +164,6 @@ final class MovableMemory implements FreshMemory {
         }
     }
 
-    /** Gives back all of it. */
     void close() {
         List<Runnable> steps = new ArrayList<>();
         memories.forEach(memory -> steps.add(memory.free()));

@@ -37,7 +37,6 @@ final class OpenBackends {
                 .findFirst();
     }
 
-    /** Whether a backend has to allocate memory for a purpose. */
     private static boolean allocates(EpBackend backend, Purpose purpose) {
         return purposes(backend).contains(purpose);
     }
@@ -100,7 +99,6 @@ final class OpenBackends {
                 .toList();
     }
 
-    /** One more user. */
     synchronized void retain() {
         users++;
     }

@@ -1,6 +1,7 @@
 package org.ep4j.engine;
 
 import java.nio.file.Path;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -23,6 +24,8 @@ import org.ep4j.topology.read.Topologies;
  */
 record Surroundings(Locality locality, String domain) {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
+    private static final String NUMA_NODES = "/sys/devices/system/node";
+    private static final int MOST_PROCESSORS = 1 << 16;
 
     static final Surroundings UNKNOWN = new Surroundings(Locality.UNKNOWN, "");
 
@@ -120,7 +123,7 @@ record Surroundings(Locality locality, String domain) {
 
     /** Whatever its place is, the NICs of the host are there. */
     private static Surroundings withoutPlace(Topology topology, int gidIndex, FileTree files) {
-        return new Surroundings(Localities.ofHost(topology, 0, ProcessNuma.of(files), gidIndex), "");
+        return new Surroundings(Localities.ofHost(topology, 0, numaNode(files), gidIndex), "");
     }
 
     private static Surroundings around(Gpu gpu, Topology topology, int gidIndex, FileTree files) {
@@ -142,5 +145,48 @@ record Surroundings(Locality locality, String domain) {
 
     private static void note(String warning) {
         LOG.log(System.Logger.Level.DEBUG, () -> "topology: " + warning);
+    }
+
+    /** NUMA node that this process is bound to, by its memory or its processors; -1 for none. */
+    private static int numaNode(FileTree files) {
+        BitSet memory = allowed(files, "Mems_allowed_list:");
+        if (memory.cardinality() == 1) {
+            return memory.nextSetBit(0);
+        }
+        BitSet processors = allowed(files, "Cpus_allowed_list:");
+        for (String name : files.list(NUMA_NODES)) {
+            if (name.matches("node\\d{1,4}") && !processors.isEmpty()) {
+                BitSet outside = (BitSet) processors.clone();
+                outside.andNot(
+                        numbers(files.text(NUMA_NODES + "/" + name + "/cpulist").orElse("")));
+                if (outside.isEmpty()) {
+                    return Integer.parseInt(name.substring("node".length()));
+                }
+            }
+        }
+        return -1;
+    }
+
+    private static BitSet allowed(FileTree files, String key) {
+        Optional<String> line = files.text("/proc/self/status")
+                .orElse("")
+                .lines()
+                .filter(text -> text.startsWith(key))
+                .findFirst();
+        return numbers(line.map(text -> text.substring(key.length())).orElse(""));
+    }
+
+    /** Reads {@code 0-3,8}. */
+    private static BitSet numbers(String list) {
+        BitSet numbers = new BitSet();
+        for (String range : List.of(list.strip().split(",", -1))) {
+            if (range.matches("\\d{1,5}(-\\d{1,5})?")) {
+                int dash = range.indexOf('-');
+                int first = Integer.parseInt(dash < 0 ? range : range.substring(0, dash));
+                int last = Integer.parseInt(range.substring(dash + 1));
+                numbers.set(first, Math.max(first, Math.min(MOST_PROCESSORS, last)) + 1);
+            }
+        }
+        return numbers;
     }
 }

@@ -16,7 +16,6 @@ import org.ep4j.EpPath;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.RankProfile;
@@ -95,7 +94,7 @@ final class GroupTest {
 
     @Test
     void aBarrierWithoutALostRankNamesTheOneThatDoesNotCome() {
-        EngineBootstraps.declareDead(members.get(1), "lost in a test");
+        new Engine().declareDead(members.get(1), "lost in a test");
         assertThatThrownBy(() -> group.barrier(BRIEF))
                 .isInstanceOfSatisfying(EpTimeoutException.class, e -> names(2, e.failure(), e));
         createsNoBuffer(EpPeerLostException.class);

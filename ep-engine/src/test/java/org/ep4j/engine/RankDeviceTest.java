@@ -28,26 +28,26 @@ final class RankDeviceTest {
         "cuda, '', 4, cuda:0",
     })
     void aTypeAloneIsTheShareOfTheRank(String setting, String localRank, int count, String meant) {
-        assertThat(RankDevice.of(setting, Map.of("LOCAL_RANK", localRank), count))
+        assertThat(Joining.device(setting, Map.of("LOCAL_RANK", localRank), count))
                 .isEqualTo(Device.parse(meant));
     }
 
     @Test
     void launchersSayItInDifferentWays() {
-        assertThat(RankDevice.of("cuda", Map.of(), 4).ordinal()).isZero();
-        assertThat(RankDevice.of("cuda", Map.of("OMPI_COMM_WORLD_LOCAL_RANK", "2"), 4)
+        assertThat(Joining.device("cuda", Map.of(), 4).ordinal()).isZero();
+        assertThat(Joining.device("cuda", Map.of("OMPI_COMM_WORLD_LOCAL_RANK", "2"), 4)
                         .ordinal())
                 .isEqualTo(2);
-        assertThat(RankDevice.of("cuda", Map.of("SLURM_LOCALID", "3", "PMI_LOCAL_RANK", "1"), 4)
+        assertThat(Joining.device("cuda", Map.of("SLURM_LOCALID", "3", "PMI_LOCAL_RANK", "1"), 4)
                         .ordinal())
                 .isEqualTo(3);
-        assertThat(RankDevice.of("cuda", Map.of("SLURM_LOCALID", "3", "LOCAL_RANK", "1"), 4)
+        assertThat(Joining.device("cuda", Map.of("SLURM_LOCALID", "3", "LOCAL_RANK", "1"), 4)
                         .ordinal())
                 .isEqualTo(1);
     }
 
     @Test
     void nonsenseIsRefused() {
-        assertThatThrownBy(() -> RankDevice.of("cuda:x", Map.of(), 4)).isInstanceOf(EpArgumentException.class);
+        assertThatThrownBy(() -> Joining.device("cuda:x", Map.of(), 4)).isInstanceOf(EpArgumentException.class);
     }
 }

@@ -158,7 +158,7 @@ final class SurroundingsTest {
     }
 
     private static Surroundings hostOf(Topology topology) {
-        return new Surroundings(Localities.ofHost(topology, 0, -1), "");
+        return new Surroundings(Localities.ofHost(topology, 0, -1, -1), "");
     }
 
     private static Topology twoGpus() {

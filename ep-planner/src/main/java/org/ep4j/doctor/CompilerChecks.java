@@ -2,14 +2,38 @@ package org.ep4j.doctor;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.BiFunction;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.model.Gpu;
 
-/** Whether the run-time compilers know the GPUs. */
+/**
+ * Whether the run-time compilers know the GPUs. HIPRTC was measured with 5.2.3 (gfx90a, gfx940), 5.7.1 (gfx942, too) and
+ * 6.4.3 (gfx950 and gfx1201, too); versions between a failure and a success are not known. NVRTC was measured with 11.8
+ * (35 to 90), 12.9 (50 to 121) and 13.0 (75 to 121); 12.8 brought 100 and 120 (CUDA release notes).
+ */
 final class CompilerChecks implements Examination {
+    private record Known(Version last, Version first) {}
+
+    private static final Map<String, Known> HIPRTC = Map.of(
+            "gfx906", new Known(Version.of(0), Version.of(5, 2)),
+            "gfx908", new Known(Version.of(0), Version.of(5, 2)),
+            "gfx90a", new Known(Version.of(0), Version.of(5, 2)),
+            "gfx940", new Known(Version.of(0), Version.of(5, 2)),
+            "gfx942", new Known(Version.of(5, 3), Version.of(5, 7)),
+            "gfx950", new Known(Version.of(5, 8), Version.of(6, 4)),
+            "gfx1201", new Known(Version.of(5, 8), Version.of(6, 4)));
+
+    /** What is known of a pair. */
+    enum Answer {
+        YES,
+        NO,
+        UNKNOWN
+    }
+
     @Override
     public List<Check> examine(DoctorInput input) {
         return List.of(hiprtc(input), nvrtc(input));
@@ -36,7 +60,7 @@ final class CompilerChecks implements Examination {
                     .filter(one -> one.number().known() && !one.number().atLeast(6))
                     .toList());
         }
-        return judge(input, code, found, architectures(input, GpuVendor.AMD), Architectures::hiprtc, "HIPRTC");
+        return judge(input, code, found, architectures(input, GpuVendor.AMD), CompilerChecks::hiprtc, "HIPRTC");
     }
 
     private static Check nvrtc(DoctorInput input) {
@@ -49,12 +73,8 @@ final class CompilerChecks implements Examination {
                 code,
                 input.found(KnownLibrary.NVRTC),
                 architectures(input, GpuVendor.NVIDIA),
-                Architectures::nvrtc,
+                CompilerChecks::nvrtc,
                 "NVRTC");
-    }
-
-    private interface Knowledge {
-        Architectures.Answer knows(String architecture, Version version);
     }
 
     private static Check judge(
@@ -62,7 +82,7 @@ final class CompilerChecks implements Examination {
             DoctorCode code,
             List<FoundLibrary> found,
             Set<String> architectures,
-            Knowledge knowledge,
+            BiFunction<String, Version, Answer> knowledge,
             String name) {
         if (architectures.isEmpty()) {
             return code.notRun(
@@ -77,9 +97,7 @@ final class CompilerChecks implements Examination {
         List<String> unsure = new ArrayList<>();
         for (FoundLibrary one : found) {
             for (String architecture : architectures) {
-                switch (one.number().known()
-                        ? knowledge.knows(architecture, one.number())
-                        : Architectures.Answer.UNKNOWN) {
+                switch (one.number().known() ? knowledge.apply(architecture, one.number()) : Answer.UNKNOWN) {
                     case NO -> {
                         return code.fail(name + " " + one + " does not know " + architecture);
                     }
@@ -91,5 +109,34 @@ final class CompilerChecks implements Examination {
         return unsure.isEmpty()
                 ? code.pass(name + " " + found.get(0) + " knows " + String.join(", ", architectures))
                 : code.warn("nobody has tried " + String.join("; ", unsure));
+    }
+
+    static Answer hiprtc(String architecture, Version version) {
+        Known known = HIPRTC.get(architecture.replaceFirst(":.*", ""));
+        if (known == null) {
+            return Answer.UNKNOWN;
+        }
+        if (version.compareTo(known.first()) >= 0) {
+            return Answer.YES;
+        }
+        return version.compareTo(known.last()) < 0 ? Answer.NO : Answer.UNKNOWN;
+    }
+
+    static Answer nvrtc(String architecture, Version version) {
+        String digits = architecture.replaceFirst("^sm_", "").replaceFirst("[af]$", "");
+        if (!digits.matches("[0-9]{1,4}")) {
+            return Answer.UNKNOWN;
+        }
+        int number = Integer.parseInt(digits);
+        if (number > 121) {
+            return Answer.UNKNOWN;
+        }
+        if (number >= 100) {
+            return version.atLeast(12, 9) ? Answer.YES : version.atLeast(12, 8) ? Answer.UNKNOWN : Answer.NO;
+        }
+        if (number < 75) {
+            return version.atLeast(13) ? Answer.NO : Answer.YES;
+        }
+        return version.atLeast(11, 8) ? Answer.YES : Answer.UNKNOWN;
     }
 }

@@ -11,7 +11,6 @@ import org.ep4j.spi.Check;
  * root). If the machine lacks what the check examines, it is {@link Check.Status#NOT_APPLICABLE}, without a remedy.
  */
 public enum DoctorCode {
-    /** Settings. */
     SETTINGS(
             "EP-CFG-001",
             "Settings can be read",
@@ -21,7 +20,6 @@ public enum DoctorCode {
                     + " misspelt is ignored (WARN)",
             "correct the value or the name that the detail names",
             "ep4j itself"),
-    /** Warnings of the topology reader. */
     MACHINE_READ(
             "EP-TOPO-001",
             "The hardware topology was read without warnings",
@@ -30,7 +28,6 @@ public enum DoctorCode {
                     + " wrong",
             "check the output of ./ep topo; if it is wrong, set ep.nic.map by hand",
             "ep4j itself"),
-    /** GPU links that are missing on some GPUs. */
     GPU_LINKS(
             "EP-GPU-001",
             "All GPUs have their links",
@@ -39,7 +36,6 @@ public enum DoctorCode {
                     + " GPU",
             "check the output of nvidia-smi nvlink -s or rocm-smi --showtopo, restart the fabric manager, then reset the GPUs",
             "seen in topology dumps of GB300 machines, where one GPU had no NVLink"),
-    /** Channels for memory handles across hosts. */
     IMEX_CHANNELS(
             "EP-GPU-002",
             "An NVLink domain of several hosts has IMEX channels",
@@ -47,7 +43,6 @@ public enum DoctorCode {
             "without a channel, memory handles cannot be exported to other hosts, and NVLink stays inside the host",
             "start nvidia-imex on all hosts of the domain and give the container a channel",
             "NVIDIA IMEX guide; NCCL mnnvl.cc"),
-    /** All GPUs use one NIC. */
     ONE_NIC_FOR_ALL(
             "EP-NIC-001",
             "GPUs do not all use one NIC",
@@ -56,7 +51,6 @@ public enum DoctorCode {
                     + " instead of 36 to 80",
             "let ep4j assign NICs (leave ep.nic.map empty), or give every GPU its own NIC in ep.nic.map",
             "deepseek-ai/DeepEP issue 336, pull request 466"),
-    /** Two GPUs use one NIC, another NIC is idle. */
     NIC_SHARED_WHILE_ANOTHER_IDLES(
             "EP-NIC-002",
             "No two GPUs share a NIC while an equally near NIC is idle",
@@ -65,7 +59,6 @@ public enum DoctorCode {
                     + " GPUs used the first NIC",
             "let ep4j assign NICs (leave ep.nic.map empty), or give every GPU its own NIC in ep.nic.map",
             "deepseek-ai/DeepEP pull request 466, llm-d/llm-d pull request 397"),
-    /** A NIC is too far for GPUDirect. */
     NIC_FAR(
             "EP-NIC-003",
             "NICs are near enough for GPUDirect",
@@ -74,7 +67,6 @@ public enum DoctorCode {
                     + " second NIC far from the GPU lowered the rate from 38.7 to 13.8 GB/s",
             "choose nearer NICs in ep.nic.map; in a virtual machine, let the hypervisor expose the PCI topology",
             "NCCL graph/paths.cc (ncclTopoCheckGdr); MSCCL++ low-latency history, phase 9"),
-    /** Ports are down. */
     PORT_DOWN(
             "EP-NIC-004",
             "Ports are active",
@@ -82,7 +74,6 @@ public enum DoctorCode {
             "a rank whose NIC is down cannot join, or the plan moves the rank's traffic to NICs of other ranks",
             "check the cable and the switch, and the output of ibstat or rdma link",
             "deepseek-ai/DeepEP issues 17, 38, 55"),
-    /** Ports differ in rate. */
     PORT_RATES(
             "EP-NIC-005",
             "All ports have the same rate",
@@ -90,7 +81,6 @@ public enum DoctorCode {
             "an exchange takes as long as its slowest rank; a port that came up with fewer lanes slows down all ranks",
             "check the cable, the switch's port and the output of mlxlink; exclude slower NICs with ep.nic.exclude",
             "deepseek-ai/DeepEP issue 82"),
-    /** Lists name NICs that do not exist. */
     NIC_NAMES(
             "EP-NIC-006",
             "Lists of NICs name only NICs that exist",
@@ -99,7 +89,6 @@ public enum DoctorCode {
                     + " NIC or hung",
             "correct the list that the detail names",
             "deepseek-ai/DeepEP issue 386"),
-    /** NIC families that lack features. */
     NIC_FAMILY(
             "EP-NIC-007",
             "NICs are of families that ep4j knows",
@@ -108,7 +97,6 @@ public enum DoctorCode {
                     + " no writes with immediate data, and software RDMA in the kernel cannot reach GPU memory",
             "the detail names what the NIC cannot do and which paths remain; use software NICs for tests only",
             "uccl-project/uccl issue 956; deepseek-ai/DeepEP issue 759"),
-    /** Ports differ in MTU. */
     PORT_MTUS(
             "EP-NIC-008",
             "All RoCE ports have the same MTU",
@@ -119,7 +107,6 @@ public enum DoctorCode {
             "run ip link set INTERFACE mtu 4200 (or more, if the switches allow it) on the ports for which the detail"
                     + " gives the smallest MTU",
             "iboe_get_mtu in Linux include/rdma/ib_addr.h"),
-    /** GPU NICs in networks without a route between them. */
     NIC_NETWORKS(
             "EP-NIC-009",
             "The NICs of all GPUs can reach each other",
@@ -130,7 +117,6 @@ public enum DoctorCode {
             "add routes between the networks (in the fabric, and on the hosts with ip route or rules by source"
                     + " address), or put all ports into one network",
             "ROCm/rccl issue 1303; NVIDIA/nccl issue 1348"),
-    /** Which GID to use. */
     GID_INDEX(
             "EP-GID-001",
             "A usable GID is chosen",
@@ -140,7 +126,6 @@ public enum DoctorCode {
             "leave ep.nic.gid-index at -1, or set it to the index that the detail names; give the interface an IPv4"
                     + " address",
             "uccl-project/uccl issue 799; NCCL net_ib/connect.cc"),
-    /** No IPv4 on any port. */
     IPV6_ONLY(
             "EP-GID-002",
             "RoCE ports have IPv4 addresses",
@@ -148,7 +133,6 @@ public enum DoctorCode {
             "software that looks for IPv4 falls back to entry 0, which is link-local, and every transfer fails",
             "nothing to do for ep4j, which uses the first RoCE v2 entry; for NCCL set NCCL_IB_ADDR_FAMILY=AF_INET6",
             "uccl-project/uccl pull request 803 (bnxt_re with IPv6 only)"),
-    /** NICs reach GPU memory. */
     GPU_MEMORY_REGISTRATION(
             "EP-GDR-001",
             "NICs can reach GPU memory",
@@ -158,7 +142,6 @@ public enum DoctorCode {
                     + " host memory",
             "modprobe nvidia_peermem, or use the open kernel modules on Linux 5.12 or newer for dma-buf",
             "deepseek-ai/DeepEP issues 17, 55, 367; NCCL net_ib/gdr.cc"),
-    /** gdrcopy. */
     GDRCOPY(
             "EP-GDR-002",
             "gdrdrv is loaded if NVSHMEM needs it",
@@ -166,7 +149,6 @@ public enum DoctorCode {
             "before 3.4.5, NVSHMEM needs gdrcopy to post through the CPU",
             "load gdrdrv, or use NVSHMEM 3.4.5 or newer",
             "NVSHMEM release notes 3.4.5"),
-    /** Large registrations. */
     LARGE_REGISTRATIONS(
             "EP-GDR-003",
             "Large GPU buffers can be registered",
@@ -174,7 +156,6 @@ public enum DoctorCode {
             "registering more than 2 GiB as dma-buf fails with ENOMEM",
             "set iommu=pt on the kernel's command line",
             "uccl-project/uccl ep/src/rdma.cpp (reg_mr_gpu_dmabuf_chunked)"),
-    /** Driver parameter for doorbells from the GPU. */
     PEER_MAPPING(
             "EP-IBGDA-001",
             "GPUs can ring the NIC's doorbell",
@@ -182,7 +163,6 @@ public enum DoctorCode {
             "mapping the doorbell into the GPU fails (cudaHostRegister, error 800), and the CPU has to ring it",
             "set NVreg_RegistryDwords=\"PeerMappingOverride=1;\" for the module nvidia, rebuild the initramfs, reboot",
             "deepseek-ai/DeepEP issue 163; NVIDIA/nvshmem issue 23"),
-    /** CPU as NIC handler where that does not work. */
     NIC_HANDLER(
             "EP-IBGDA-002",
             "The chosen NIC handler works here",
@@ -192,7 +172,6 @@ public enum DoctorCode {
                     + " hang in all versions if the CPU is the handler",
             "make the GPU the handler (see EP-IBGDA-001), or use NVSHMEM 3.4.5 or newer and ep4j's own kernels",
             "deepseek-ai/DeepEP issues 163, 509; NVSHMEM release notes 3.4.5"),
-    /** Posting from the GPU needs mlx5. */
     IBGDA_NICS(
             "EP-IBGDA-003",
             "If IBGDA is enabled, NICs support posting from the GPU",
@@ -201,7 +180,6 @@ public enum DoctorCode {
                     + " mlx5 NICs only",
             "use nvshmem-ibgda with NVIDIA NICs only; on this machine use ibrc-multiqp or efa",
             "deepseek-ai/DeepEP issue 759"),
-    /** Name of NVSHMEM's transport. */
     REMOTE_TRANSPORT(
             "EP-IBGDA-004",
             "NVSHMEM_REMOTE_TRANSPORT has a value that NVSHMEM knows",
@@ -209,7 +187,6 @@ public enum DoctorCode {
             "if NVSHMEM does not know the name, it skips every transport without a message; ibgda is such a name",
             "use ibrc, ucx, libfabric, ibdevx, gpunetio or none; to turn IBGDA on, set NVSHMEM_IB_ENABLE_IBGDA=1",
             "NVSHMEM src/host/transport/transport.cpp"),
-    /** PCIe atomics. */
     PCIE_ATOMICS(
             "EP-PCI-001",
             "PCIe atomics are available where they are needed",
@@ -219,7 +196,6 @@ public enum DoctorCode {
             "use a slot that routes AtomicOps, or enable them in the firmware; ibrc-multiqp needs no atomics from a NIC"
                     + " unless ep.ibrc.counters=atomic",
             "ROCm/mori issue 374; Linux kfd_crat.h; PCI Express base specification, Device Capabilities 2"),
-    /** IOMMU. */
     IOMMU(
             "EP-PCI-002",
             "The IOMMU does not translate between devices",
@@ -227,7 +203,6 @@ public enum DoctorCode {
             "with translation, traffic between GPU and NIC goes through the CPU: it is slow, or it fails",
             "boot with iommu=pt, or turn the IOMMU off if nothing needs it",
             "NCCL user guide, troubleshooting, GPU Direct"),
-    /** Access control services. */
     ACS(
             "EP-PCI-003",
             "ACS does not redirect peer-to-peer traffic",
@@ -236,7 +211,6 @@ public enum DoctorCode {
                     + " complex, at a fraction of the bandwidth",
             "turn ACS off: setpci -s BRIDGE ECAP_ACS+0x6.w=0000 after every boot, or in the firmware",
             "NCCL user guide, troubleshooting, PCI Access Control Services"),
-    /** NVSHMEM. */
     NVSHMEM_VERSION(
             "EP-LIB-001",
             "NVSHMEM has a version that is known to work",
@@ -245,7 +219,6 @@ public enum DoctorCode {
                     + " DeepEP's, wait for ever. NVSHMEM before 3.3.9 has only one queue pair for each peer",
             "use 3.3.9 to 3.4.x with software that reads NVSHMEM's structures; ep4j does not read them",
             "deepseek-ai/DeepEP issues 707, 764, pull request 564; NVSHMEM release notes"),
-    /** HIPRTC. */
     HIPRTC_VERSION(
             "EP-LIB-002",
             "HIPRTC knows the architecture of the GPUs",
@@ -255,7 +228,6 @@ public enum DoctorCode {
                     + " process (EP-HIP-004)",
             "install a ROCm version that knows the GPU, and no older version beside it",
             "measured with HIPRTC 5.2.3, 5.7.1 and 6.4.3"),
-    /** NVRTC. */
     NVRTC_VERSION(
             "EP-LIB-003",
             "NVRTC knows the architecture of the GPUs",
@@ -264,7 +236,6 @@ public enum DoctorCode {
                     + " JIT-compiles this PTX; kernels that are linked with NVSHMEM cannot be compiled for such a GPU",
             "install an NVRTC version that knows the architecture of the GPUs",
             "measured with NVRTC 11.8, 12.9, 13.0 and 13.3"),
-    /** libmlx5. */
     MLX5_VERSION(
             "EP-LIB-004",
             "libmlx5 is new enough",
@@ -273,7 +244,6 @@ public enum DoctorCode {
                     + " reports that it has no GPU-initiated networking (NCCL_GIN_TYPE_NONE), even if all ranks are on one host",
             "install rdma-core 50 or newer, or a newer OFED",
             "deepseek-ai/DeepEP issue 628"),
-    /** Two versions of one library. */
     TWO_VERSIONS(
             "EP-LIB-005",
             "No library is installed in two versions",
@@ -281,7 +251,6 @@ public enum DoctorCode {
             "which version a process gets depends on what is loaded first; undefined symbols and wrong versions follow",
             "remove one version, or put the right one first in LD_LIBRARY_PATH for every process of the job",
             "deepseek-ai/DeepEP issues 481, 429; aws-samples/awsome-distributed-training pull request 1215"),
-    /** User-space drivers of NICs. */
     VERBS_DRIVERS(
             "EP-LIB-006",
             "Every NIC has its user-space driver",
@@ -291,7 +260,6 @@ public enum DoctorCode {
             "install the package that contains the driver (ibverbs-providers, rdma-core or the vendor's), in the"
                     + " version of the kernel driver",
             "ROCm/mori issue 374 (bnxt_re)"),
-    /** Locked memory. */
     LOCKED_MEMORY(
             "EP-MEM-001",
             "The limit on locked memory is high enough",
@@ -299,7 +267,6 @@ public enum DoctorCode {
             "registering memory with a NIC fails with ENOMEM",
             "ulimit -l unlimited; in containers --ulimit memlock=-1; for services LimitMEMLOCK=infinity",
             "ib_umem_get in Linux; siw obeys the limit even for root (measured)"),
-    /** Shared memory. */
     SHARED_MEMORY(
             "EP-MEM-002",
             "/dev/shm is large enough",
@@ -312,7 +279,6 @@ public enum DoctorCode {
                     + " run out, remove files that earlier jobs left in the folder, or, as root, run: mount -o"
                     + " remount,nr_inodes=1m FOLDER; or set ep.shm.dir to a folder with more room",
             "Docker documentation of --shm-size"),
-    /** Huge pages. */
     HUGE_PAGES(
             "EP-MEM-003",
             "Huge pages can be used",
@@ -321,7 +287,6 @@ public enum DoctorCode {
                     + " in 2 MiB pages, so the NIC's translation cache misses more often",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or reserve pages of 2 MiB (EFA asks for them)",
             "libfabric fi_efa(7), FI_EFA_USE_HUGE_PAGE"),
-    /** Lazy connections of NCCL. */
     NCCL_LAZY_CONNECT(
             "EP-NCCL-001",
             "NCCL does not connect lazily while ep4j uses RDMA",
@@ -330,7 +295,6 @@ public enum DoctorCode {
                     + " first use",
             "on all ranks, set the variables that the remedy of the report names (at least NCCL_RUNTIME_CONNECT=0)",
             "Infrawaves/DeepEP_ibrc_dual-ports_multiQP README and issue 4"),
-    /** Service level or traffic class. */
     TRAFFIC_CLASSES(
             "EP-NET-001",
             "Traffic of ep4j and traffic of NCCL are separated",
@@ -340,7 +304,6 @@ public enum DoctorCode {
             "give ep4j its own service level (InfiniBand) or traffic class (RoCE); ask the fabric's administrator"
                     + " which value to use",
             "deepseek-ai/DeepEP README, traffic isolation"),
-    /** Adaptive routing. */
     ADAPTIVE_ROUTING(
             "EP-NET-002",
             "Adaptive routing suits the load",

@@ -55,11 +55,10 @@ final class GpuMemoryChecks implements Examination {
         return code.fail("nvidia_peermem is absent, and dma-buf needs "
                 + (open ? "" : "NVIDIA's open kernel modules (the loaded modules are not open)")
                 + (open || kernel ? "" : " and ")
-                + (kernel ? "" : "Linux 5.12 or newer (this is " + shown(memory.kernel()) + ")"));
-    }
-
-    private static String shown(String kernel) {
-        return kernel.isEmpty() ? "unknown" : kernel;
+                + (kernel
+                        ? ""
+                        : "Linux 5.12 or newer (this is " + (memory.kernel().isEmpty() ? "unknown" : memory.kernel())
+                                + ")"));
     }
 
     private static Check amd(DoctorInput input, DoctorCode code) {

@@ -34,16 +34,15 @@ public final class LibrarySearch {
                                 .ifPresent(path -> found.merge(
                                         path,
                                         new FoundLibrary(library, version(files, library, folder, path, name), path),
-                                        LibrarySearch::fuller));
+                                        (a, b) -> b.version().length()
+                                                        > a.version().length()
+                                                ? b
+                                                : a));
                     }
                 }
             }
         }
         return List.copyOf(found.values());
-    }
-
-    private static FoundLibrary fuller(FoundLibrary a, FoundLibrary b) {
-        return b.version().length() > a.version().length() ? b : a;
     }
 
     private static String version(FileTree files, KnownLibrary library, String folder, String path, String name) {

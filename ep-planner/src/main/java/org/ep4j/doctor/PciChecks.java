@@ -1,6 +1,9 @@
 package org.ep4j.doctor;
 
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -11,6 +14,7 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.Nic;
+import org.ep4j.topology.model.PciAddress;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.KfdLink;
 import org.ep4j.topology.read.KfdNode;
@@ -98,7 +102,7 @@ final class PciChecks implements Examination {
     }
 
     private static Check acs(DoctorInput input) {
-        Set<String> bridges = AcsBridges.of(input);
+        Set<String> bridges = bridges(input);
         if (bridges.isEmpty()) {
             return DoctorCode.ACS.notApplicable("no PCI bridge above a GPU or a NIC with RDMA");
         }
@@ -122,5 +126,120 @@ final class PciChecks implements Examination {
                 : DoctorCode.ACS.notRun(
                         "configuration of " + unread.size() + " of " + bridges.size() + " bridges cannot be read",
                         "run doctor as root");
+    }
+
+    /**
+     * Addresses of bridges whose ACS redirection lengthens the way between GPUs and NICs, in the order of the devices below
+     * them. A root port with a switch below it is none when GPU and NIC are both below that switch: what they send each
+     * other turns round in the switch.
+     */
+    private static Set<String> bridges(DoctorInput input) {
+        Set<String> aroundGpus = new HashSet<>();
+        Set<String> aroundNics = new HashSet<>();
+        Set<String> bridges = new LinkedHashSet<>();
+        for (Gpu gpu : input.topology().gpus()) {
+            List<String> above = above(input, gpu.address());
+            aroundGpus.addAll(belowSwitch(above));
+            bridges.addAll(above);
+        }
+        for (Nic nic : input.rdmaNics()) {
+            List<String> above = above(input, nic.address());
+            aroundNics.addAll(belowSwitch(above));
+            bridges.addAll(above);
+        }
+        aroundGpus.retainAll(aroundNics);
+        bridges.removeAll(aroundGpus);
+        return bridges;
+    }
+
+    /** The root port of a device that is below a switch: root port, upstream and downstream port of the switch. */
+    private static List<String> belowSwitch(List<String> above) {
+        return above.size() >= 3 ? above.subList(0, 1) : List.of();
+    }
+
+    /** Bridges on the way from the root to a function. */
+    private static List<String> above(DoctorInput input, Optional<PciAddress> address) {
+        String path = address.flatMap(at -> input.files().real("/sys/bus/pci/devices/" + at))
+                .orElse("");
+        List<String> functions = Arrays.stream(path.split("/", -1))
+                .filter(part -> PciAddress.parse(part).isPresent())
+                .toList();
+        return functions.isEmpty() ? List.of() : functions.subList(0, functions.size() - 1);
+    }
+
+    /**
+     * The configuration space of a PCI function, as {@code /sys/bus/pci/devices/ADDRESS/config} holds it. Without the
+     * capability SYS_ADMIN the kernel gives 64 bytes only, which hold no capability. Offsets are those of the PCI Express
+     * base specification.
+     */
+    private static final class PciConfig {
+        private static final int FIRST_CAPABILITY = 0x34;
+        private static final int EXPRESS = 0x10;
+        private static final int EXTENDED = 0x100;
+        private static final int ACS = 0x0d;
+
+        private final byte[] bytes;
+
+        private PciConfig(byte[] bytes) {
+            this.bytes = bytes;
+        }
+
+        /** Empty when it cannot be read beyond its first 64 bytes. */
+        static Optional<PciConfig> of(FileTree files, PciAddress address) {
+            return of(files, address.toString());
+        }
+
+        static Optional<PciConfig> of(FileTree files, String address) {
+            return files.bytes("/sys/bus/pci/devices/" + address + "/config")
+                    .filter(bytes -> bytes.length > 64)
+                    .map(PciConfig::new);
+        }
+
+        /** Device Capabilities 2 of the PCI Express capability. */
+        Optional<Integer> deviceCapabilities2() {
+            return express().map(at -> word32(at + 0x24));
+        }
+
+        /** Device Control 2 of the PCI Express capability. */
+        Optional<Integer> deviceControl2() {
+            return express().map(at -> word16(at + 0x28));
+        }
+
+        /** ACS control; empty when the function has no such capability or it cannot be read. */
+        Optional<Integer> acsControl() {
+            int at = EXTENDED;
+            for (int hops = 0; at >= EXTENDED && at + 8 <= bytes.length && hops < 1024; hops++) {
+                int header = word32(at);
+                if ((header & 0xffff) == ACS) {
+                    return Optional.of(word16(at + 6));
+                }
+                at = header >>> 20;
+            }
+            return Optional.empty();
+        }
+
+        /** True when extended capabilities could be read. */
+        boolean whole() {
+            return bytes.length >= EXTENDED + 4;
+        }
+
+        private Optional<Integer> express() {
+            int at = bytes[FIRST_CAPABILITY] & 0xfc;
+            for (int hops = 0; at >= 0x40 && at + 2 <= bytes.length && hops < 64; hops++) {
+                if ((bytes[at] & 0xff) == EXPRESS) {
+                    return at + 0x2c <= bytes.length ? Optional.of(at) : Optional.empty();
+                }
+                at = bytes[at + 1] & 0xfc;
+            }
+            return Optional.empty();
+        }
+
+        private int word16(int at) {
+            return (bytes[at] & 0xff) | (bytes[at + 1] & 0xff) << 8;
+        }
+
+        private int word32(int at) {
+            return word16(at) | word16(at + 2) << 16;
+        }
     }
 }

@@ -1,5 +1,6 @@
 package org.ep4j.plan;
 
+import com.google.common.base.Splitter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -18,7 +19,6 @@ public record BackendChoice(List<String> require, List<String> prefer, List<Stri
     /** No choice of the user: the planner compares all backends. */
     public static final BackendChoice AUTO = new BackendChoice(List.of(), List.of(), List.of());
 
-    /** Copies the lists. */
     public BackendChoice {
         require = List.copyOf(require);
         prefer = List.copyOf(prefer);
@@ -73,12 +73,6 @@ public record BackendChoice(List<String> require, List<String> prefer, List<Stri
     }
 
     private static List<String> split(String text) {
-        List<String> names = new ArrayList<>();
-        for (String part : text.split(",", -1)) {
-            if (!part.isBlank()) {
-                names.add(part.trim());
-            }
-        }
-        return names;
+        return Splitter.on(',').trimResults().omitEmptyStrings().splitToList(text);
     }
 }

@@ -1,5 +1,6 @@
 package org.ep4j.plan;
 
+import com.google.common.collect.Maps;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -50,18 +51,17 @@ final class GroupMeetings {
                     .computeIfAbsent(classes.classOf(rank), k -> new ArrayList<>())
                     .add(rank);
         }
-        this.typeOf = new int[members.size()];
+        this.typeOf =
+                RankClasses.numbers(members.size(), group -> Maps.transformValues(members.get(group), List::size));
         this.roleOf = new int[members.size()];
-        findTypes();
         this.patterns = new GroupPatterns(classes, typeOf);
         Map<List<Object>, Integer> roles = new HashMap<>();
         for (int group = 0; group < typeOf.length; group++) {
             Map<Seen, Tally> seen = meet(group);
             List<Object> role = new ArrayList<>(List.of(typeOf[group]));
             role.add(seen.keySet());
-            Integer known = roles.putIfAbsent(role, aroundOf.size());
-            roleOf[group] = known == null ? aroundOf.size() : known;
-            if (known == null) {
+            roleOf[group] = RankClasses.number(roles, role);
+            if (roleOf[group] == aroundOf.size()) {
                 aroundOf.add(seen.entrySet().stream()
                         .map(met -> new Around(met.getKey().pattern, met.getValue().to, met.getKey().self))
                         .toList());
@@ -79,12 +79,10 @@ final class GroupMeetings {
         return members.get(group);
     }
 
-    /** Number of groups. */
     int groups() {
         return typeOf.length;
     }
 
-    /** With which pattern groups meet. */
     GroupPatterns patterns() {
         return patterns;
     }
@@ -97,16 +95,6 @@ final class GroupMeetings {
     /** What a group meets, itself among it. */
     List<Around> around(int group) {
         return aroundOf.get(roleOf[group]);
-    }
-
-    private void findTypes() {
-        Map<Map<Integer, Integer>, Integer> types = new HashMap<>();
-        for (int group = 0; group < typeOf.length; group++) {
-            Map<Integer, Integer> counts = new TreeMap<>();
-            members.get(group).forEach((of, ranks) -> counts.put(of, ranks.size()));
-            Integer known = types.putIfAbsent(counts, types.size());
-            typeOf[group] = known == null ? types.size() - 1 : known;
-        }
     }
 
     private Map<Seen, Tally> meet(int group) {

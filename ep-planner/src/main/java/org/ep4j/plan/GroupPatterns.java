@@ -18,7 +18,7 @@ final class GroupPatterns {
     private final int[] types;
     /** By compared value and group: all groups that have this value, ascending; empty where it is a common one. */
     private final List<int[][]> few = new ArrayList<>();
-    /** By group. */
+
     private final int[] likeGroupsOf;
 
     private final List<LikeGroups> likeGroups = new ArrayList<>();
@@ -61,9 +61,8 @@ final class GroupPatterns {
             List<Integer> values = commonValues(group);
             List<Integer> key = new ArrayList<>(values);
             key.add(types[group]);
-            Integer like = known.putIfAbsent(key, likeGroups.size());
-            likeGroupsOf[group] = like == null ? likeGroups.size() : like;
-            if (like == null) {
+            likeGroupsOf[group] = RankClasses.number(known, key);
+            if (likeGroupsOf[group] == likeGroups.size()) {
                 likeGroups.add(new LikeGroups(types[group], values, new ArrayList<>()));
             }
             likeGroups.get(likeGroupsOf[group]).groups().add(group);

@@ -1,5 +1,6 @@
 package org.ep4j.plan;
 
+import com.google.common.collect.Lists;
 import com.google.common.primitives.Ints;
 import java.util.AbstractList;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.RandomAccess;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -22,6 +24,7 @@ import org.ep4j.EpPath;
 import org.ep4j.EpPlan;
 import org.ep4j.plan.NicAssignment.Share;
 import org.ep4j.plan.PairKinds.Kind;
+import org.ep4j.plan.Rejection.Cause;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 
@@ -86,7 +89,68 @@ public final class GroupPlan implements EpPlan {
      * @throws IllegalArgumentException when sizes, order, NICs or estimates do not fit
      */
     public static GroupPlan of(List<RankProfile> profiles, List<EpPath> paths) {
-        return GivenPlan.of(profiles, paths);
+        int ranks = profiles.size();
+        if (paths.size() != ranks * ranks) {
+            throw new IllegalArgumentException(ranks + " ranks need " + ranks * ranks + " paths, got " + paths.size());
+        }
+        checkOrder(profiles);
+        for (int i = 0; i < paths.size(); i++) {
+            if (paths.get(i).from() != i / ranks || paths.get(i).to() != i % ranks) {
+                throw new IllegalArgumentException("path " + i + " leads from "
+                        + paths.get(i).from() + " to " + paths.get(i).to() + ", must lead from " + i / ranks + " to "
+                        + i % ranks);
+            }
+        }
+        PairKinds kinds = PairKinds.of(RankClasses.separate(ranks));
+        List<Decision> decisions = new ArrayList<>();
+        List<Map<String, Share>> shares = new ArrayList<>();
+        profiles.forEach(profile -> shares.add(new TreeMap<>()));
+        for (Kind kind : kinds.kinds()) {
+            EpPath path = paths.get(kind.from() * ranks + kind.to());
+            decisions.add(decision(path));
+            if (!path.nics().isEmpty()) {
+                Share share = new Share(path.nics(), "given");
+                Share before = shares.get(path.from()).putIfAbsent(path.backend(), share);
+                if (before != null && !before.equals(share)) {
+                    throw new IllegalArgumentException("rank " + path.from() + " has NICs " + share.ports() + " and "
+                            + before.ports() + " for " + path.backend() + ", must be the same to all ranks");
+                }
+            }
+        }
+        return new GroupPlan(profiles, PlanOptions.AUTO, kinds, decisions, shares, true);
+    }
+
+    /** Refuses profiles that are not in rank order. */
+    static void checkOrder(List<RankProfile> profiles) {
+        for (int i = 0; i < profiles.size(); i++) {
+            if (profiles.get(i).rank() != i) {
+                throw new IllegalArgumentException("profile " + i + " belongs to rank "
+                        + profiles.get(i).rank() + "; the profiles must be in rank order");
+            }
+        }
+    }
+
+    private static Decision decision(EpPath path) {
+        if (!(path.gigabytesPerSecond() > 0) || !(path.latencyMicros() > 0)) {
+            throw new IllegalArgumentException("the path from " + path.from() + " to " + path.to() + " is estimated at "
+                    + path.gigabytesPerSecond() + " GB/s and " + path.latencyMicros()
+                    + " us, must be above 0; give estimates for every path between different ranks");
+        }
+        List<Rejection> rejected = path.rejected().stream()
+                .map(text -> {
+                    int colon = text.indexOf(": ");
+                    return colon < 0
+                            ? new Rejection(text, Cause.TEXT, "")
+                            : new Rejection(text.substring(0, colon), Cause.TEXT, text.substring(colon + 2));
+                })
+                .toList();
+        Offer offer = Offer.path(path.kind())
+                .gigabytesPerSecond(path.gigabytesPerSecond())
+                .latencyMicros(path.latencyMicros())
+                .nics(path.offeredNics())
+                .staged(path.staged())
+                .build();
+        return new Decision(path.backend(), offer, rejected, path.lanes());
     }
 
     /**
@@ -134,7 +198,9 @@ public final class GroupPlan implements EpPlan {
                 .staged(offer.staged())
                 .gigabytesPerSecond(offer.gigabytesPerSecond())
                 .latencyMicros(offer.latencyMicros())
-                .lazilyRejected(new RejectionTexts(decision.rejected(), profiles.get(from), profiles.get(to)))
+                // As text only when it is read: plans have many paths, and few are read.
+                .lazilyRejected(
+                        Lists.transform(decision.rejected(), why -> why.describe(profiles.get(from), profiles.get(to))))
                 .build();
     }
 
@@ -212,8 +278,8 @@ public final class GroupPlan implements EpPlan {
     public Set<String> mappedBy(int rank) {
         PairKinds.Place place = kinds.place(rank);
         return IntStream.concat(Arrays.stream(place.from()), Arrays.stream(place.to()))
+                .filter(mapped::get)
                 .mapToObj(decisions::get)
-                .filter(decision -> decision.offer().kind() == EpPath.Kind.MAPPED)
                 .map(Decision::backend)
                 .collect(Collectors.toCollection(TreeSet::new));
     }
@@ -330,15 +396,11 @@ public final class GroupPlan implements EpPlan {
 
     /** Returns true if some rank reaches some peers by loads and stores, and other peers over NICs. */
     public boolean hybrid() {
-        for (int rank = 0; rank < ranks(); rank++) {
-            int[] from = kinds.place(rank).from();
-            if (Arrays.stream(from).anyMatch(kind -> decisions.get(kind).posted())
-                    && Arrays.stream(from)
-                            .anyMatch(kind -> decisions.get(kind).offer().kind() == EpPath.Kind.MAPPED)) {
-                return true;
-            }
-        }
-        return false;
+        return kinds.places().stream()
+                .map(PairKinds.Place::from)
+                .anyMatch(from ->
+                        Arrays.stream(from).anyMatch(kind -> decisions.get(kind).posted())
+                                && Arrays.stream(from).anyMatch(mapped::get));
     }
 
     @Override
@@ -365,14 +427,12 @@ public final class GroupPlan implements EpPlan {
 
     /** Kinds of pairs, in the order of their first pairs. */
     List<Integer> kindsInOrder() {
-        List<Integer> order = new ArrayList<>();
-        for (int kind = 0; kind < decisions.size(); kind++) {
-            order.add(kind);
-        }
-        order.sort(Comparator.comparingInt(
-                        (Integer kind) -> kinds.kinds().get(kind).from())
-                .thenComparingInt(kind -> kinds.kinds().get(kind).to()));
-        return order;
+        return IntStream.range(0, decisions.size())
+                .boxed()
+                .sorted(Comparator.comparingInt(
+                                (Integer kind) -> kinds.kinds().get(kind).from())
+                        .thenComparingInt(kind -> kinds.kinds().get(kind).to()))
+                .toList();
     }
 
     private List<String> nics(int rank, Decision decision) {

@@ -308,7 +308,7 @@ final class JointChoice {
         Kind first = null;
         long missed = 0;
         for (int kind = 0; kind < offers.size(); kind++) {
-            if (isBetweenGpus(kind) && !isReached(kind, way)) {
+            if (isBetweenGpus(kind) && bothWays(kind, way, mapped -> true).isEmpty()) {
                 Kind one = kinds.kinds().get(kind);
                 missed += one.pairs();
                 if (first == null
@@ -325,10 +325,6 @@ final class JointChoice {
                 : text(way) + " does not reach " + profiles.get(first.to()).label() + " from "
                         + profiles.get(first.from()).label()
                         + (missed > 1 ? " (" + missed + " such pairs)" : "");
-    }
-
-    private boolean isReached(int kind, EpPath.Kind way) {
-        return bothWays(kind, way, mapped -> true).isPresent();
     }
 
     private static String text(EpPath.Kind way) {

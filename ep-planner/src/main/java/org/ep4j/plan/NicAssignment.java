@@ -1,5 +1,6 @@
 package org.ep4j.plan;
 
+import com.google.common.base.Strings;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -9,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.ep4j.config.PortName;
@@ -41,6 +43,13 @@ final class NicAssignment {
 
     /** Any gain that is more than rounding, between ports that are equally near. */
     private static final double ANY = 1.01;
+
+    private static final Pattern NUMBER = Pattern.compile("[0-9]+");
+
+    /** As people count: {@code mlx5_2} before {@code mlx5_10}. */
+    static final Comparator<String> AS_COUNTED = Comparator.comparing(
+                    (String name) -> NUMBER.matcher(name).replaceAll(found -> Strings.padStart(found.group(), 20, '0')))
+            .thenComparing(Comparator.naturalOrder());
 
     private final List<Request> requests;
     private final List<PortName> ports = new ArrayList<>();
@@ -130,15 +139,13 @@ final class NicAssignment {
         for (List<PortView> seen : candidates) {
             for (PortView view : seen) {
                 cards.put(view.name(), view.card());
-                firstOfCard.merge(
-                        view.card(), view.name().nic(), (a, b) -> NaturalOrder.INSTANCE.compare(a, b) <= 0 ? a : b);
+                firstOfCard.merge(view.card(), view.name().nic(), (a, b) -> AS_COUNTED.compare(a, b) <= 0 ? a : b);
             }
         }
         ports.addAll(cards.keySet());
         ports.sort(Comparator.comparing(
-                        (PortName port) -> firstOfCard.getOrDefault(cards.getOrDefault(port, ""), ""),
-                        NaturalOrder.INSTANCE)
-                .thenComparing(PortName::nic, NaturalOrder.INSTANCE)
+                        (PortName port) -> firstOfCard.getOrDefault(cards.getOrDefault(port, ""), ""), AS_COUNTED)
+                .thenComparing(PortName::nic, AS_COUNTED)
                 .thenComparingInt(PortName::port));
     }
 

@@ -13,28 +13,21 @@ import org.ep4j.spi.Offer;
  */
 public enum Objective {
     /** One BF16 row of hidden size 7168. */
-    BALANCED("balanced", "a row", 2 * 7168),
+    BALANCED("a row", 2 * 7168),
     /** One FP8 row of hidden size 7168 with a scale of 4 bytes for every 128 elements, as decoding sends them. */
-    LOW_LATENCY("low-latency", "an FP8 row", 7168 + 224),
+    LOW_LATENCY("an FP8 row", 7168 + 224),
     /**
      * 512 such FP8 rows: what each of 64 ranks sends to one peer when 4096 tokens go to 8 experts each. Latency counts for
      * little there, bandwidth decides.
      */
-    HIGH_THROUGHPUT("high-throughput", "a batch", 512 * (7168 + 224));
+    HIGH_THROUGHPUT("a batch", 512 * (7168 + 224));
 
-    private final String text;
     private final String unit;
     private final double bytes;
 
-    Objective(String text, String unit, double bytes) {
-        this.text = text;
+    Objective(String unit, double bytes) {
         this.unit = unit;
         this.bytes = bytes;
-    }
-
-    /** Name in settings, for example {@code low-latency}. */
-    public String text() {
-        return text;
     }
 
     /** The message, for people: {@code a row}. */

@@ -3,7 +3,6 @@ package org.ep4j.plan;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -72,7 +71,8 @@ final class PairKinds {
             firstOf[from] = first < 0 ? -1 - first : first;
         }
         this.kinds = List.copyOf(found.values());
-        this.placeOf = new int[classes.ranks()];
+        this.placeOf = RankClasses.numbers(
+                classes.ranks(), rank -> List.of(meetings.roleOf(classes.groupOf(rank)), classes.classOf(rank)));
         this.places = findPlaces();
     }
 
@@ -91,12 +91,10 @@ final class PairKinds {
         return index(classes.classOf(from), classes.classOf(to), pattern);
     }
 
-    /** The kinds that a rank takes part in. */
     Place place(int rank) {
         return places.get(placeOf[rank]);
     }
 
-    /** Number of classes of ranks. */
     int classes() {
         return classCount;
     }
@@ -197,16 +195,11 @@ final class PairKinds {
     }
 
     private List<Place> findPlaces() {
-        Map<List<Integer>, Integer> seen = new HashMap<>();
         List<Place> found = new ArrayList<>();
         for (int rank = 0; rank < placeOf.length; rank++) {
-            int role = meetings.roleOf(classes.groupOf(rank));
-            int own = classes.classOf(rank);
-            Integer known = seen.putIfAbsent(List.of(role, own), found.size());
-            if (known == null) {
-                found.add(place(classes.groupOf(rank), own));
+            if (placeOf[rank] == found.size()) {
+                found.add(place(classes.groupOf(rank), classes.classOf(rank)));
             }
-            placeOf[rank] = known == null ? found.size() - 1 : known;
         }
         return List.copyOf(found);
     }

@@ -18,7 +18,6 @@ public final class PeerGroups {
     private final int[] labels;
     private final GroupMeetings meetings;
     private final GroupPatterns patterns;
-    /** By group of ranks. */
     private final List<List<Alike>> members = new ArrayList<>();
 
     /** Receives the peers of a rank, group by group. */
@@ -33,7 +32,6 @@ public final class PeerGroups {
         void visit(int example, long count);
     }
 
-    /** Ranks of a group that are alike. */
     private record Alike(int example, long count) {}
 
     /** What groups are compared by: how many ranks of a class have a label. */
@@ -58,8 +56,7 @@ public final class PeerGroups {
             members.add(examples.entrySet().stream()
                     .map(one -> new Alike(one.getValue(), counts.getOrDefault(one.getKey(), 0L)))
                     .toList());
-            Integer type = known.putIfAbsent(counts, known.size());
-            types[group] = type == null ? known.size() - 1 : type;
+            types[group] = RankClasses.number(known, counts);
         }
         this.patterns = new GroupPatterns(classes, types);
     }

@@ -32,7 +32,6 @@ public record PortPairing(List<String> lower, List<String> higher, Meeting meeti
         NONE
     }
 
-    /** Copies the lists. */
     public PortPairing {
         lower = List.copyOf(lower);
         higher = List.copyOf(higher);

@@ -10,9 +10,9 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.function.IntFunction;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.RankProfile;
-import org.ep4j.topology.Locality;
 
 /**
  * Ranks by the values on which offers may depend. Ranks of one <em>class</em> differ in nothing but names and
@@ -35,29 +35,13 @@ final class RankClasses {
         this.columns = columns;
     }
 
-    private record Facts(boolean usable, Map<String, String> facts, Set<String> identity) {}
-
-    private record Key(
-            String device,
-            Locality locality,
-            boolean domain,
-            Map<String, Facts> backends,
-            NicChoice choice,
-            int gpu,
-            Map<String, String> limits) {}
-
     /**
      * Sorts ranks into classes, numbered in the order of their lowest ranks, so that renaming identities changes nothing.
      *
      * @param choices what holds for the NICs of each rank
      */
     static RankClasses of(List<RankProfile> profiles, List<NicChoice> choices) {
-        Map<Key, Integer> seen = new HashMap<>();
-        int[] classOf = new int[profiles.size()];
-        for (int rank = 0; rank < classOf.length; rank++) {
-            Key key = key(profiles.get(rank), choices.get(rank));
-            classOf[rank] = number(seen, key);
-        }
+        int[] classOf = numbers(profiles.size(), rank -> facts(profiles.get(rank), choices.get(rank)));
         List<int[]> compared = compared(profiles);
         int[] groupOf = numbers(
                 classOf.length,
@@ -96,7 +80,6 @@ final class RankClasses {
         return columns.length;
     }
 
-    /** Number of a compared value of a group. */
     int value(int column, int group) {
         return columns[column][group];
     }
@@ -112,14 +95,14 @@ final class RankClasses {
         return pattern;
     }
 
-    private static Key key(RankProfile profile, NicChoice choice) {
-        Map<String, Facts> backends = new TreeMap<>();
+    /** What ranks of one class have in common. */
+    private static List<Object> facts(RankProfile profile, NicChoice choice) {
+        Map<String, List<Object>> backends = new TreeMap<>();
         profile.backends()
                 .forEach((id, found) -> backends.put(
                         id,
-                        new Facts(
-                                found.usable(), found.facts(), found.identity().keySet())));
-        return new Key(
+                        List.of(found.usable(), found.facts(), found.identity().keySet())));
+        return List.of(
                 profile.device().type(),
                 profile.locality().withUsablePorts(),
                 profile.domain().isEmpty(),
@@ -161,7 +144,7 @@ final class RankClasses {
     }
 
     /** Numbers values in the order in which they first occur. */
-    private static int[] numbers(int ranks, Function<Integer, Object> value) {
+    static int[] numbers(int ranks, IntFunction<Object> value) {
         Map<Object, Integer> seen = new HashMap<>();
         int[] numbers = new int[ranks];
         for (int rank = 0; rank < ranks; rank++) {
@@ -170,7 +153,7 @@ final class RankClasses {
         return numbers;
     }
 
-    private static <K> int number(Map<K, Integer> seen, K value) {
+    static <K> int number(Map<K, Integer> seen, K value) {
         Integer known = seen.putIfAbsent(value, seen.size());
         return known == null ? seen.size() - 1 : known;
     }

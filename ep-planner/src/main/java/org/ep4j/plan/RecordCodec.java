@@ -115,7 +115,6 @@ public final class RecordCodec<T extends Record> {
         }
     }
 
-    /** The record as bytes. */
     public byte[] encode(T value) {
         var bytes = new ByteArrayOutputStream();
         try (var out = new DataOutputStream(bytes)) {

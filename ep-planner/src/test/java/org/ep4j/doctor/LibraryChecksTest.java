@@ -81,8 +81,8 @@ final class LibraryChecksTest {
         "sm_200, 13.0, UNKNOWN",
         "gfx942, 13.0, UNKNOWN"
     })
-    void nvrtcDropsOldAndGainsNewArchitectures(String architecture, String version, Architectures.Answer answer) {
-        assertThat(Architectures.nvrtc(architecture, Version.parse(version))).isEqualTo(answer);
+    void nvrtcDropsOldAndGainsNewArchitectures(String architecture, String version, CompilerChecks.Answer answer) {
+        assertThat(CompilerChecks.nvrtc(architecture, Version.parse(version))).isEqualTo(answer);
     }
 
     @Test

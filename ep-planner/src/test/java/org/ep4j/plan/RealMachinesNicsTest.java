@@ -29,7 +29,7 @@ class RealMachinesNicsTest {
     }
 
     private static Request request(Topology topology, Gpu gpu) {
-        Locality locality = Localities.of(topology, gpu);
+        Locality locality = Localities.of(topology, gpu, -1);
         List<String> ports = locality.nics().stream()
                 .filter(nic -> nic.family().rdma())
                 .flatMap(RealMachinesNicsTest::ports)

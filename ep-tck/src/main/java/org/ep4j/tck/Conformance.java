@@ -40,18 +40,6 @@ public final class Conformance {
     }
 
     /**
-     * Runs.
-     *
-     * @param progress is told every result as it comes, in the calling thread
-     * @throws EpArgumentException when the filter is not a regular expression
-     * @throws org.ep4j.EpConfigException as {@link #check} does
-     * @throws org.ep4j.EpUnavailableException before any rule runs, when the ranks of a mode cannot join a group at all
-     */
-    public static ConformanceReport run(ConformanceRequest request, Consumer<RuleResult> progress) {
-        return run(request, 1, progress);
-    }
-
-    /**
      * Runs, rules with ranks as processes side by side. Ranks that are threads run one rule after another all the same: rules
      * look at what their process holds.
      *

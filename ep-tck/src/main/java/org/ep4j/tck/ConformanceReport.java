@@ -7,8 +7,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * The results of a run, or of a part of it.
@@ -43,28 +41,18 @@ public record ConformanceReport(Map<String, String> environment, int checks, Lis
 
     /** The report as JSON: environment, passed, checks, counts, results. */
     public String toJson() {
-        Map<String, Object> root = new LinkedHashMap<>();
-        root.put("environment", environment);
-        root.put("passed", passed());
-        root.put("checks", checks);
-        root.put("counts", counts());
-        List<Map<String, Object>> rows = new ArrayList<>();
-        for (RuleResult result : results) {
-            Map<String, Object> row = new LinkedHashMap<>();
-            row.put("rule", result.id());
-            row.put("text", result.text());
-            row.put("mode", result.mode());
-            row.put("ranks", result.ranks());
-            row.put("outcome", result.outcome());
-            row.put("reason", result.reason());
-            row.put("millis", result.elapsed().toMillis());
-            rows.add(row);
-        }
-        root.put("results", rows);
-        return JsonMapper.builder()
-                .enable(SerializationFeature.INDENT_OUTPUT)
-                .build()
-                .writeValueAsString(root);
+        List<Map<String, Object>> rows = results.stream()
+                .map(result -> Json.fields(
+                        "rule", result.id(),
+                        "text", result.text(),
+                        "mode", result.mode(),
+                        "ranks", result.ranks(),
+                        "outcome", result.outcome(),
+                        "reason", result.reason(),
+                        "millis", result.elapsed().toMillis()))
+                .toList();
+        return Json.of(Json.fields(
+                "environment", environment, "passed", passed(), "checks", checks, "counts", counts(), "results", rows));
     }
 
     /** The report as a Markdown table: rule, text, one column a mode, reasons. */

@@ -1,6 +1,7 @@
 package org.ep4j.tck;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Comparator;
 import java.util.List;
@@ -8,6 +9,8 @@ import java.util.Set;
 import org.ep4j.tck.crew.Params;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 @Tag("verify")
 class RuleBookTest {
@@ -64,5 +67,22 @@ class RuleBookTest {
         assertThat(params.has("cached")).isFalse();
         assertThat(params.fraction("drop", 0)).isEqualTo(0.5);
         assertThat(params.number("topk", 4)).isEqualTo(4);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = ';',
+            value = {
+                "1.1 | | ProbeScenario; 3 cells",
+                "1.1 | leest=4 | ProbeScenario case=plan | text; leest",
+                "1.1 | HIGH | ProbeScenario case=plan | text; HIGH",
+                "1.1 | | NoScenario | text; no scenario NoScenario",
+                "1.1 | ranks=two | ProbeScenario case=plan | text; two"
+            })
+    void aLineThatIsNoRuleIsRefusedByName(String line, String reason) {
+        assertThatThrownBy(() -> Rule.parse(line))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining(line)
+                .hasMessageContaining(reason);
     }
 }

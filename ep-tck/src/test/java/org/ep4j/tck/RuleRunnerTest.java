@@ -227,7 +227,7 @@ class RuleRunnerTest {
                 EnumSet.allOf(Capability.class),
                 Optional.of("1\\.[1-3]|5\\.201"));
         List<RuleResult> seen = new java.util.ArrayList<>();
-        ConformanceReport report = Conformance.run(request, seen::add);
+        ConformanceReport report = Conformance.run(request, 1, seen::add);
         assertThat(report.results()).isEqualTo(seen).hasSize(4);
         assertThat(report.passed()).isTrue();
         assertThat(report.counts()).containsEntry(Outcome.PASS, 3).containsEntry(Outcome.NOT_APPLICABLE, 1);

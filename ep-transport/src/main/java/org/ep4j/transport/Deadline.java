@@ -1,20 +1,43 @@
 package org.ep4j.transport;
 
 import java.time.Duration;
+import java.util.Locale;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 
 /**
  * Point in time at which a wait ends; several steps may share one.
  *
- * @param nanoTime value of {@link System#nanoTime} then
+ * @param clock that time is measured by
+ * @param nanoTime what it shows then
  * @param whole length of the wait, for messages
  */
-public record Deadline(long nanoTime, Duration whole) {
+public record Deadline(NanoClock clock, long nanoTime, Duration whole) {
+    /** The clock would overflow beyond 292 years. */
+    private static final Duration LONGEST = Duration.ofDays(36_500);
+
+    public Deadline(long nanoTime, Duration whole) {
+        this(NanoClock.SYSTEM, nanoTime, whole);
+    }
+
     public static Deadline in(Duration duration) {
-        // A duration beyond 100 years would overflow the clock.
-        Duration bounded = duration.compareTo(Duration.ofDays(36_500)) > 0 ? Duration.ofDays(36_500) : duration;
-        return new Deadline(System.nanoTime() + bounded.toNanos(), duration);
+        return in(duration, NanoClock.SYSTEM);
+    }
+
+    public static Deadline in(Duration duration, NanoClock clock) {
+        return new Deadline(clock, clock.nanoTime() + bounded(duration), duration);
+    }
+
+    private static long bounded(Duration duration) {
+        Duration most = duration.compareTo(LONGEST) > 0 ? LONGEST : duration;
+        return most.isNegative() ? 0 : most.toNanos();
+    }
+
+    /** This point or {@code wait} from now, whichever comes first. */
+    public Deadline atMost(Duration wait) {
+        Deadline other = in(wait, clock);
+        return other.nanoTime - nanoTime < 0 ? other : this;
     }
 
     /** The deadline that a caller gave as a value of {@link System#nanoTime}; its length, rounded up to milliseconds, begins now. */
@@ -29,7 +52,7 @@ public record Deadline(long nanoTime, Duration whole) {
         try {
             while (true) {
                 try {
-                    return lock.tryLock(nanoTime - System.nanoTime(), TimeUnit.NANOSECONDS);
+                    return lock.tryLock(remainingNanos(), TimeUnit.NANOSECONDS);
                 } catch (InterruptedException e) {
                     interrupted = true;
                 }
@@ -43,11 +66,69 @@ public record Deadline(long nanoTime, Duration whole) {
 
     /** True when it is over. */
     public boolean passed() {
-        return nanoTime - System.nanoTime() <= 0;
+        return remainingNanos() <= 0;
     }
 
     /** What is left; a millisecond at least, so that a step that begins late still reports who is missing. */
     public Duration left() {
-        return Duration.ofNanos(Math.max(1_000_000, nanoTime - System.nanoTime()));
+        return Duration.ofNanos(Math.max(1_000_000, remainingNanos()));
+    }
+
+    /** What is left; zero or less when it has passed. */
+    public long remainingNanos() {
+        return nanoTime - clock.nanoTime();
+    }
+
+    /** What is left in whole milliseconds, for socket options: at least 1, since 0 would mean forever. */
+    public int remainingMillis() {
+        return millis(remainingNanos());
+    }
+
+    /** How long a thread may sleep before it asks again whether this has passed, in milliseconds: at least 1. */
+    public int sleepMillis() {
+        return millis(clock.longestSleep(remainingNanos()));
+    }
+
+    private static int millis(long nanos) {
+        return (int) Math.max(1, Math.min(Integer.MAX_VALUE, nanos / 1_000_000));
+    }
+
+    /** Waits for a latch; false when it was not open in time. */
+    public boolean await(CountDownLatch latch) throws InterruptedException {
+        while (true) {
+            long left = remainingNanos();
+            if (latch.await(clock.longestSleep(left), TimeUnit.NANOSECONDS)) {
+                return true;
+            }
+            if (left <= 0) {
+                return false;
+            }
+        }
+    }
+
+    /**
+     * Waits for a latch, through interrupts, which stay set: for ends that must be orderly also in an interrupted thread.
+     * False when the latch was not open in time.
+     */
+    public boolean awaitThroughInterrupts(CountDownLatch latch) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return await(latch);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /** Time since the beginning, for messages. */
+    public String elapsed() {
+        return String.format(Locale.ROOT, "%.1f s", (bounded(whole) - remainingNanos()) / 1e9);
     }
 }

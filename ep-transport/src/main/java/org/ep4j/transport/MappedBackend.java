@@ -5,10 +5,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiFunction;
 import java.util.stream.Collectors;
 import org.ep4j.Bootstrap;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpStateException;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.MappedPeers;
@@ -108,7 +110,7 @@ public final class MappedBackend implements RecoverableBackend, AllocatesMemory 
                 made.undo();
             }
         }
-        return buffers.add(new MappedBuffer(id(), name, rank, mapped, made::undo, buffers::remove));
+        return buffers.add(new MappedBuffer(name, mapped, made::undo));
     }
 
     @Override
@@ -120,5 +122,57 @@ public final class MappedBackend implements RecoverableBackend, AllocatesMemory 
     public String toString() {
         return id() + " between ranks "
                 + collective.ranks().stream().map(String::valueOf).collect(Collectors.joining(", ")) + " " + where;
+    }
+
+    /** One symmetric buffer on one rank: its own memory and the peers' as mapped here. Safe for use from several threads. */
+    private final class MappedBuffer implements SymmetricBuffer, MappedPeers {
+        private final String name;
+        private final Map<Integer, DeviceMemory> memory;
+        private final Runnable release;
+        private final AtomicBoolean open = new AtomicBoolean(true);
+
+        MappedBuffer(String name, Map<Integer, DeviceMemory> memory, Runnable release) {
+            this.name = name;
+            this.memory = Map.copyOf(memory);
+            this.release = release;
+        }
+
+        @Override
+        public DeviceMemory local() {
+            return peer(rank);
+        }
+
+        /** The memory of a rank; of this rank too, where it equals {@link #local()}. */
+        @Override
+        public DeviceMemory peer(int peer) {
+            DeviceMemory mapped = memory.get(peer);
+            if (mapped == null) {
+                throw new IllegalArgumentException("rank " + peer + " is not connected to rank " + rank + " by " + id()
+                        + ", which connects rank " + rank + " to "
+                        + memory.keySet().stream()
+                                .filter(r -> r != rank)
+                                .sorted()
+                                .map(String::valueOf)
+                                .collect(Collectors.joining(", ")));
+            }
+            if (!open.get()) {
+                throw new EpStateException(
+                        this + " is closed and its memory is unmapped; do not use a buffer after close()");
+            }
+            return mapped;
+        }
+
+        @Override
+        public void close() {
+            if (open.compareAndSet(true, false)) {
+                release.run();
+                buffers.remove(this);
+            }
+        }
+
+        @Override
+        public String toString() {
+            return id() + " buffer \"" + name + "\" of rank " + rank;
+        }
     }
 }

@@ -10,13 +10,13 @@ public final class ThreadEnds {
     /**
      * Waits, but not for ever, also where this thread is interrupted: what the threads look at is closed next.
      *
-     * @param patience longest wait for each
+     * @param patience longest wait for all
      * @return names of those that still run
      */
     public static List<String> await(List<Thread> threads, Duration patience) {
         boolean interrupted = false;
+        Deadline deadline = Deadline.in(patience);
         for (Thread thread : threads) {
-            Deadline deadline = Deadline.in(patience);
             while (thread.isAlive() && !deadline.passed()) {
                 try {
                     thread.join(1 + deadline.left().toMillis());

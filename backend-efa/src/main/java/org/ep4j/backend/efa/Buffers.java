@@ -1,6 +1,7 @@
 package org.ep4j.backend.efa;
 
 import java.util.Arrays;
+import java.util.function.IntFunction;
 import org.ep4j.spi.HostPosted;
 import org.jspecify.annotations.Nullable;
 
@@ -9,18 +10,19 @@ import org.jspecify.annotations.Nullable;
  * cannot reach a younger buffer. Safe for use from several threads.
  */
 final class Buffers {
-    private volatile @Nullable Counters[] open = new Counters[0];
+    private volatile @Nullable EfaMemory[] open = new EfaMemory[0];
 
-    /** A number for a buffer. */
-    synchronized int add(Counters counters) {
-        @Nullable Counters[] more = Arrays.copyOf(open, open.length + 1);
-        more[open.length] = counters;
+    /** Makes the memory of a buffer that has a number. */
+    synchronized EfaMemory add(IntFunction<EfaMemory> make) {
+        EfaMemory made = make.apply(open.length);
+        @Nullable EfaMemory[] more = Arrays.copyOf(open, open.length + 1);
+        more[made.number()] = made;
         open = more;
-        return more.length - 1;
+        return made;
     }
 
     synchronized void remove(int number) {
-        @Nullable Counters[] less = open.clone();
+        @Nullable EfaMemory[] less = open.clone();
         less[number] = null;
         open = less;
     }
@@ -30,24 +32,24 @@ final class Buffers {
         return new Arrivals.Sink() {
             @Override
             public void advance(int buffer, int counter, long value) {
-                Counters counters = find(buffer);
-                if (counters != null && counter >= 0 && counter < HostPosted.COUNTERS) {
-                    counters.set(source, counter, value);
+                EfaMemory memory = find(buffer);
+                if (memory != null && counter >= 0 && counter < HostPosted.COUNTERS) {
+                    memory.set(source, counter, value);
                 }
             }
 
             @Override
             public void closed(int buffer) {
-                Counters counters = find(buffer);
-                if (counters != null) {
-                    counters.close(source);
+                EfaMemory memory = find(buffer);
+                if (memory != null) {
+                    memory.close(source);
                 }
             }
         };
     }
 
-    private @Nullable Counters find(int number) {
-        @Nullable Counters[] now = open;
+    private @Nullable EfaMemory find(int number) {
+        @Nullable EfaMemory[] now = open;
         return number >= 0 && number < now.length ? now[number] : null;
     }
 }

@@ -5,7 +5,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
-import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpPath;
 import org.ep4j.plan.offer.Estimates;
@@ -114,19 +113,6 @@ final class EfaOffer {
                         nic.family().rdma() && nic.family() != NicFamily.EFA && nic.family() != NicFamily.CXI;
                     default -> Providers.sockets(core) && nic.family() == NicFamily.ETHERNET;
                 };
-    }
-
-    /** What is sent lies in memory of the host, of a GPU too. */
-    static Check device(Device device) {
-        return switch (device.type()) {
-            case "host" -> Check.pass(EfaProbe.DEVICE, "device host");
-            case "cuda", "hip" -> Check.pass(EfaProbe.DEVICE, device + ": proxy threads post for the GPU");
-            default ->
-                Check.notApplicable(
-                        EfaProbe.DEVICE,
-                        "device " + device + " is neither the host nor a GPU for which host memory can be pinned",
-                        "set ep.device to host, cuda or hip");
-        };
     }
 
     static Check sockets() {

@@ -1,6 +1,5 @@
 package org.ep4j.backend.efa;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -16,8 +15,9 @@ import org.ep4j.gpu.hip.HipNicMemory;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
-import org.ep4j.transport.memory.LockedMemory;
+import org.ep4j.transport.memory.JniLibrary;
 import org.ep4j.transport.memory.Resources;
+import org.ep4j.transport.posted.PostedChecks;
 
 /**
  * Looks whether this rank can use libfabric. It opens an endpoint of the best provider and closes it again. The codes:
@@ -43,9 +43,6 @@ final class EfaProbe {
     static final String SETTINGS = "EP-EFA-007";
     static final String MEMORY = "EP-EFA-008";
 
-    /** Below this a group of a few ranks with small shapes does not fit; login shells give 8 MiB. */
-    private static final long LITTLE = 256L << 20;
-
     private final ProbeReport.Builder report = ProbeReport.builder();
 
     private EfaProbe() {}
@@ -64,17 +61,17 @@ final class EfaProbe {
     }
 
     private void run(ProbeRequest request) {
-        Check kind = EfaOffer.device(request.device());
+        Check kind = PostedChecks.device(DEVICE, request.device());
         report.check(kind);
         if (kind.status() != Check.Status.PASS) {
-            notRun(LIBRARY, PROVIDER, NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
+            PostedChecks.notRun(report, LIBRARY, PROVIDER, NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
             return;
         }
         try {
-            FabricLibrary.load();
-        } catch (FabricLibrary.Missing e) {
+            FabricLibrary.JNI.load();
+        } catch (JniLibrary.Missing e) {
             report.check(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
-            notRun(PROVIDER, NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
+            PostedChecks.notRun(report, PROVIDER, NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
             return;
         }
         report.check(Check.pass(LIBRARY, "libfabric.so.1 is loaded, version " + FabricLibrary.version()));
@@ -87,7 +84,7 @@ final class EfaProbe {
         List<FabricInfo> usable = Providers.usable(list.infos(), config);
         if (usable.isEmpty()) {
             report.check(noProvider(list.infos(), config));
-            notRun(NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
+            PostedChecks.notRun(report, NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
             return;
         }
         EfaFacts found = EfaFacts.of(usable);
@@ -105,7 +102,8 @@ final class EfaProbe {
         report.check(direct(device, config, best));
         report.check(endpoint(list, best, config));
         report.check(settings(config));
-        report.check(none ? Check.pass(MEMORY, best.provider() + " locks no memory") : memory());
+        report.check(
+                none ? Check.pass(MEMORY, best.provider() + " locks no memory") : PostedChecks.lockedMemory(MEMORY));
     }
 
     /** What there is besides, for one who named something else. */
@@ -166,25 +164,5 @@ final class EfaProbe {
                         "libfabric has no call to set GID index or service level, so this backend ignores "
                                 + String.join(" and ", lost),
                         "set FI_VERBS_GID_IDX for the verbs provider; EFA and TCP have neither GID index nor service level");
-    }
-
-    private static Check memory() {
-        try {
-            LockedMemory limit = LockedMemory.ofThisProcess();
-            return limit.bytes() < LITTLE
-                    ? Check.warn(
-                            MEMORY,
-                            limit.toString(),
-                            "ulimit -l unlimited; in containers --ulimit memlock=-1; for services LimitMEMLOCK=infinity")
-                    : Check.pass(MEMORY, limit.toString());
-        } catch (IOException e) {
-            return Check.notRun(MEMORY, String.valueOf(e.getMessage()));
-        }
-    }
-
-    private void notRun(String... codes) {
-        for (String code : codes) {
-            report.check(Check.notRun(code, "a check before it failed"));
-        }
     }
 }

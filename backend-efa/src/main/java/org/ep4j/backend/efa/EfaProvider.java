@@ -11,6 +11,7 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
+import org.ep4j.transport.posted.PostedBackend;
 
 /**
  * libfabric, as backend {@value #ID}: AWS Elastic Fabric Adapter, Slingshot, RDMA NICs, and TCP where nothing else is. It
@@ -63,6 +64,6 @@ public final class EfaProvider implements EpBackendProvider {
      */
     @Override
     public EpBackend open(OpenContext context) {
-        return new Opening(context).run();
+        return PostedBackend.open(ID, context, peers -> new EfaEndpoint(context, peers));
     }
 }

@@ -115,7 +115,7 @@ final class FabricDomain {
      * Registered memory.
      *
      * @param mine descriptors for this rank's own writes
-     * @param told keys for the peers'
+     * @param theirs keys for the peers'
      */
-    record Registered(Keys mine, Keys told) {}
+    record Registered(Keys mine, Keys theirs) {}
 }

@@ -42,9 +42,7 @@ final class FabricError {
 
     /** {@code Invalid argument}. */
     static String name(int error) {
-        NativeRecord out = new NativeRecord(128);
-        int length = Libfabric.error(error, out.address(), out.size());
-        return out.text(Math.min(length, out.size() - 1));
+        return NativeRecord.read(128, (out, capacity) -> Libfabric.error(error, out, capacity));
     }
 
     private static String remedy(int error) {

@@ -21,7 +21,7 @@ final class FabricList implements AutoCloseable {
      * @param deviceMemory whether those come first that take memory of GPUs, which costs the start of CUDA
      */
     static FabricList all(boolean deviceMemory) {
-        NativeRecord any = FabricLibrary.text("");
+        NativeRecord any = NativeRecord.of("");
         long list;
         try {
             list = Libfabric.list(any.address(), deviceMemory ? 1 : 0);

@@ -39,9 +39,7 @@ final class FabricWire implements Wire {
 
     @Override
     public String failure(int rail) {
-        NativeRecord out = new NativeRecord(256);
-        int length = Libfabric.failure(endpoints[rail], out.address(), out.size());
-        return out.text(Math.min(length, out.size() - 1));
+        return NativeRecord.read(256, (out, capacity) -> Libfabric.failure(endpoints[rail], out, capacity));
     }
 
     @Override

@@ -34,6 +34,6 @@ record PeerEndpoints(String provider, List<End> ends, Region records) {
      */
     record ByPeer(Map<Integer, PeerEndpoints> endpoints) {
         static final RecordCodec<ByPeer> CODEC =
-                new RecordCodec<>(MethodHandles.lookup(), ByPeer.class, "its endpoints", 2);
+                new RecordCodec<>(MethodHandles.lookup(), ByPeer.class, "its endpoints", 3);
     }
 }

@@ -1,13 +1,12 @@
 package org.ep4j.backend.efa;
 
 import java.util.Arrays;
-import java.util.concurrent.atomic.AtomicLong;
-import org.ep4j.EpTraffic;
 import org.ep4j.transport.NicFlow;
+import org.ep4j.transport.posted.LaneTraffic;
 
 /**
  * A NIC of this rank and one of the peer, between which a link writes. A write in flight has a slot, by which its
- * completion names it. For one thread at a time, except for {@link #traffic}.
+ * completion names it. For one thread at a time, except for reading {@link #traffic}.
  */
 final class Rail {
     /** Bytes from which a write counts as large: it takes a provider so long that few at once keep it busy. */
@@ -34,9 +33,7 @@ final class Rail {
     private int large;
     private int small;
     private int posted;
-    private final AtomicLong bytes = new AtomicLong();
-    private final AtomicLong writes = new AtomicLong();
-    private final AtomicLong records = new AtomicLong();
+    private final LaneTraffic traffic;
 
     /**
      * A rail with nothing in flight.
@@ -67,6 +64,7 @@ final class Rail {
         this.longest = Math.min(longest, nic.longest());
         this.nic = nic;
         this.profile = profile;
+        this.traffic = new LaneTraffic(index, name);
         int slots = profile.slots();
         this.free = new int[slots];
         this.lengths = new int[slots];
@@ -185,29 +183,8 @@ final class Rail {
         Arrays.fill(lengths, 0);
     }
 
-    /** Counts a write of data as posted. */
-    void wrote(long length) {
-        add(writes, 1);
-        add(bytes, length);
-    }
-
-    /** Counts a record as posted. */
-    void wroteRecord() {
-        add(records, 1);
-    }
-
-    /** There is one writer, which has the lock of the link, so this needs no atomic operation of the processor. */
-    private static void add(AtomicLong to, long amount) {
-        to.setRelease(to.getPlain() + amount);
-    }
-
-    /** Returns what was posted so far. Safe for any thread. */
-    EpTraffic.Lane traffic(boolean alive) {
-        return EpTraffic.Lane.builder(index, name)
-                .alive(alive)
-                .bytes(bytes.get())
-                .writes(writes.get())
-                .signals(records.get())
-                .build();
+    /** What it has carried; records are counter updates. */
+    LaneTraffic traffic() {
+        return traffic;
     }
 }

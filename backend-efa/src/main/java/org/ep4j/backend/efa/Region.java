@@ -6,12 +6,11 @@ import java.util.List;
  * Registered memory of a rank.
  *
  * @param address first byte
- * @param bytes length
  * @param keys by place
  */
-record Region(long address, long bytes, List<Keys> keys) {
+record Region(long address, List<Keys> keys) {
     /** Of a rank that has no part in a buffer. */
-    static final Region ABSENT = new Region(0, 0, List.of());
+    static final Region ABSENT = new Region(0, List.of());
 
     Region {
         keys = List.copyOf(keys);

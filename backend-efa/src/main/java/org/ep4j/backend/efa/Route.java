@@ -20,13 +20,6 @@ record Route(String provider, List<String> mine, List<String> theirs) {
         theirs = List.copyOf(theirs);
     }
 
-    /** True when the backend connects two ranks of a plan. */
-    static boolean connects(EpPlan plan, int rank, int peer) {
-        return rank != peer
-                && (plan.path(rank, peer).backend().equals(EfaProvider.ID)
-                        || plan.path(peer, rank).backend().equals(EfaProvider.ID));
-    }
-
     /** Of two ranks of a plan that the backend connects. */
     static Route of(EpPlan plan, List<RankProfile> profiles, int rank, int peer) {
         RankProfile self = profiles.get(rank);
@@ -68,5 +61,10 @@ record Route(String provider, List<String> mine, List<String> theirs) {
 
     int rails() {
         return mine.size();
+    }
+
+    /** Both NICs of a rail, for messages. */
+    String name(int rail) {
+        return provider + " " + mine.get(rail) + " to " + theirs.get(rail);
     }
 }

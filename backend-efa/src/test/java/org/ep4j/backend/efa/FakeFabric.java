@@ -96,7 +96,7 @@ final class FakeFabric {
             }
             keys.add(new Keys(virtual, chunk, values));
         }
-        return new Region(memory.address(), bytes, keys);
+        return new Region(memory.address(), keys);
     }
 
     /** What else runs whenever a side polls, as the peer's own thread would. */

@@ -9,6 +9,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.spi.ExposedMemory;
+import org.ep4j.transport.memory.JniLibrary;
 import org.ep4j.transport.memory.Resources;
 import org.ep4j.transport.memory.WordMemory;
 import org.junit.jupiter.api.BeforeEach;
@@ -23,8 +24,8 @@ class GpuRegistrationTest {
     private final EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
 
     @BeforeEach
-    void library() throws FabricLibrary.Missing {
-        FabricLibrary.load();
+    void library() throws JniLibrary.Missing {
+        FabricLibrary.JNI.load();
     }
 
     @Test

@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.EpConfig;
+import org.ep4j.transport.memory.JniLibrary;
 import org.ep4j.transport.memory.Resources;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -38,8 +39,8 @@ final class LeftNamesTest {
     private final EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
 
     @Test
-    void anEndpointPassesOverNamesThatAKilledProcessLeft() throws IOException, FabricLibrary.Missing {
-        FabricLibrary.load();
+    void anEndpointPassesOverNamesThatAKilledProcessLeft() throws IOException, JniLibrary.Missing {
+        FabricLibrary.JNI.load();
         try (FabricList list = FabricList.all(false);
                 Resources resources = new Resources()) {
             Optional<FabricInfo> shm = list.infos().stream()

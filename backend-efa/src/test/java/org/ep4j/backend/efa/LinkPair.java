@@ -14,8 +14,10 @@ import org.ep4j.testing.Guard;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NicFlow;
 import org.ep4j.transport.memory.HostMemory;
-import org.ep4j.transport.memory.Resources;
 import org.ep4j.transport.memory.WordMemory;
+import org.ep4j.transport.posted.PostedBuffer;
+import org.ep4j.transport.posted.PostedMemory;
+import org.ep4j.transport.posted.PostedPeer;
 
 /** Two links that are the ends of a fake network, with a buffer on either side. For one thread. */
 final class LinkPair {
@@ -25,9 +27,7 @@ final class LinkPair {
     private final Random random;
     private final Link[] links = new Link[2];
     private final WordMemory[] data = new WordMemory[2];
-    private final Region[] regions = new Region[2];
-    private final Counters[] counters = {new Counters(2), new Counters(2)};
-    private final long[][] sent = new long[2][HostPosted.COUNTERS];
+    private final EfaMemory[] memories = new EfaMemory[2];
     private boolean messages;
 
     /**
@@ -50,13 +50,17 @@ final class LinkPair {
         this.random = new Random(seed);
         this.fabric = new FakeFabric(random, shape.rails(), shape.depth());
         HostMemory[] records = new HostMemory[2];
+        Buffers[] buffers = {new Buffers(), new Buffers()};
         Region[] control = new Region[2];
         for (int side = 0; side < 2; side++) {
             WordMemory memory = fabric.allocate(Records.BYTES);
             records[side] = memory.words();
             control[side] = fabric.register(memory, shape.rails(), shape.virtual(), Keys.WHOLE);
             data[side] = fabric.allocate(BYTES);
-            regions[side] = fabric.register(data[side], shape.rails(), shape.virtual(), shape.chunk());
+            Region region = fabric.register(data[side], shape.rails(), shape.virtual(), shape.chunk());
+            DeviceMemory local = DeviceMemory.of(data[side].address(), BYTES, Device.HOST);
+            memories[side] = buffers[side].add(number -> new EfaMemory(
+                    local, 2, new PostedMemory.Registrations(), region, new EfaMemory.Key(number, region)));
         }
         for (int side = 0; side < 2; side++) {
             List<Rail> rails = new ArrayList<>();
@@ -65,10 +69,9 @@ final class LinkPair {
                 rails.add(new Rail(
                         r, "fake" + r, "fake" + r + " to fake" + r, r, r, Long.MAX_VALUE, nic, shape.profile()));
             }
-            Buffers buffers = new Buffers();
-            buffers.add(counters[side]);
+            memories[side].keys(List.of(memories[0].key(), memories[1].key()));
             links[side] = new Link(
-                    new LinkPeer(
+                    new PostedPeer(
                             1 - side,
                             1 - side,
                             "rank " + (1 - side),
@@ -76,7 +79,7 @@ final class LinkPair {
                     fabric.wire(side),
                     rails,
                     new Records(records[side], control[side], control[1 - side]),
-                    buffers.from(1 - side),
+                    buffers[side].from(1 - side),
                     shape.timeout());
         }
         for (int side = 0; side < 2; side++) {
@@ -103,7 +106,7 @@ final class LinkPair {
     }
 
     void write(int side, long target, long source, long bytes) {
-        links[side].write(regions[side], regions[1 - side], target, source, bytes, messages, Link.NO_CHECK);
+        links[side].put(memories[side], target, source, bytes, messages, Link.NO_CHECK);
     }
 
     void advance(int side, int counter, long value) {
@@ -111,26 +114,38 @@ final class LinkPair {
     }
 
     void advance(int side, int counter, long value, Runnable check) {
-        links[side].advance(0, counter, sent[side], value, check);
+        links[side].signal(memories[side], counter, value, check);
     }
 
     long seen(int side, int counter) {
-        return counters[side].get(1 - side, counter);
+        return memories[side].get(1 - side, counter);
     }
 
     /** A buffer in the memory of a side. */
-    EfaBuffer buffer(int side) {
-        return new EfaBuffer(
+    PostedBuffer<EfaMemory> buffer(int side) {
+        return new PostedBuffer<>(
+                EfaProvider.ID,
                 "b",
                 side,
-                DeviceMemory.of(data[side].address(), BYTES, Device.HOST),
-                new Exposure.Exposed(regions[side], List.of(regions), List.of(0, 0), counters[side], new Resources()),
+                memories[side],
                 Map.of(1 - side, links[side]),
+                new PostedBuffer.LastRead(),
                 closed -> {});
     }
 
+    /** A side notifies the other one that it has closed the buffer. */
+    void close(int side) {
+        Link link = links[side];
+        link.hold(() -> {
+            if (link.isLost() || !link.hasRoom()) {
+                throw new AssertionError("a notice would have to wait: " + link.backlog());
+            }
+            link.postClosed(memories[side]);
+        });
+    }
+
     boolean closedByPeer(int side) {
-        return counters[side].isClosed(1 - side);
+        return memories[side].isClosedBy(1 - side);
     }
 
     /**
@@ -165,10 +180,10 @@ final class LinkPair {
             advance(0, counterOf[batch], batch);
             shown = check(ends, counterOf, batch, shown);
             if (pick.nextInt(10) == 0) {
-                links[0].drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
+                links[0].flush(Deadline.in(Guard.minute()), Link.NO_CHECK);
             }
         }
-        links[0].drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
+        links[0].flush(Deadline.in(Guard.minute()), Link.NO_CHECK);
         for (int i = 0; i < 100_000 && shown < batches; i++) {
             links[1].tryProgress();
             shown = check(ends, counterOf, batches, shown);

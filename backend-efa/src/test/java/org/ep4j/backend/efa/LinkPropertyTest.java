@@ -11,6 +11,7 @@ import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.transport.Deadline;
+import org.ep4j.transport.posted.PostedBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -52,7 +53,7 @@ final class LinkPropertyTest {
             pair.write(0, 8L * i, 8L * i, 8);
         }
         pair.advance(0, 0, 1);
-        pair.link(0).drain(Deadline.in(TIMEOUT), Link.NO_CHECK);
+        pair.link(0).flush(Deadline.in(TIMEOUT), Link.NO_CHECK);
         for (int i = 0; i < 1000; i++) {
             pair.link(1).tryProgress();
         }
@@ -64,7 +65,7 @@ final class LinkPropertyTest {
     void aMessageHasRoomBesideAWriteThatIsInFlightAndNoOtherWriteHas() {
         NicProfile profile = new NicProfile(new FlowLimits(0, 1, 1, ""), 8, 8, 32, Keys.WHOLE);
         LinkPair pair = new LinkPair(1, new LinkPair.Shape(1, 64, true, Keys.WHOLE, profile, Duration.ofMillis(50)));
-        EfaBuffer buffer = pair.buffer(0);
+        PostedBuffer<EfaMemory> buffer = pair.buffer(0);
         pair.fabric().stick();
         buffer.put(1, 0, 0, 64);
         buffer.putMessage(1, 64, 64, 64);

@@ -13,6 +13,7 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.Deadline;
+import org.ep4j.transport.posted.PostedBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -49,7 +50,7 @@ final class LinkTest {
         long[] values = {1, 0xffff_ffffL, 0x1_0000_0000L, Long.MAX_VALUE};
         for (long value : values) {
             pair.advance(0, 63, value);
-            pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
+            pair.link(0).flush(Deadline.in(LONG), Link.NO_CHECK);
             progress(pair, 1);
             assertThat(pair.seen(1, 63)).isEqualTo(value);
         }
@@ -59,10 +60,10 @@ final class LinkTest {
     void theSameValueAgainSendsNothing() {
         LinkPair pair = pair();
         pair.advance(0, 1, 9);
-        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
+        pair.link(0).flush(Deadline.in(LONG), Link.NO_CHECK);
         long landed = pair.fabric().landed();
         pair.advance(0, 1, 9);
-        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
+        pair.link(0).flush(Deadline.in(LONG), Link.NO_CHECK);
         assertThat(pair.fabric().landed()).isEqualTo(landed);
     }
 
@@ -83,11 +84,11 @@ final class LinkTest {
     }
 
     @Test
-    void aDrainEndsAtItsDeadline() {
+    void aFlushEndsAtItsDeadline() {
         LinkPair pair = pair();
         pair.fabric().stick();
         pair.write(0, 0, 0, 64);
-        assertThatThrownBy(() -> pair.link(0).drain(Deadline.in(Duration.ofMillis(20)), Link.NO_CHECK))
+        assertThatThrownBy(() -> pair.link(0).flush(Deadline.in(Duration.ofMillis(20)), Link.NO_CHECK))
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContainingAll("the end of all writes", "1 writes under way");
     }
@@ -103,14 +104,14 @@ final class LinkTest {
         Runnable check = () -> {
             throw leftOut;
         };
-        assertThatThrownBy(() -> pair.link(0).drain(Deadline.in(LONG), check)).isSameAs(leftOut);
+        assertThatThrownBy(() -> pair.link(0).flush(Deadline.in(LONG), check)).isSameAs(leftOut);
         assertThatThrownBy(() -> {
                     for (long value = 1; true; value++) {
                         pair.advance(0, 0, value, check);
                     }
                 })
                 .isSameAs(leftOut);
-        assertThatThrownBy(() -> pair.link(0).drain(Deadline.in(Duration.ofMillis(20)), Link.NO_CHECK))
+        assertThatThrownBy(() -> pair.link(0).flush(Deadline.in(Duration.ofMillis(20)), Link.NO_CHECK))
                 .as("another call")
                 .isInstanceOf(EpTimeoutException.class);
     }
@@ -131,7 +132,7 @@ final class LinkTest {
                 .isSameAs(waits);
         pair.fabric().pump(1, pair.link(1)::tryProgress);
         pair.advance(0, 0, Records.COUNT + 1);
-        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
+        pair.link(0).flush(Deadline.in(LONG), Link.NO_CHECK);
         progress(pair, 1);
         assertThat(pair.seen(1, 0)).isEqualTo(Records.COUNT + 1);
     }
@@ -174,7 +175,7 @@ final class LinkTest {
     @Test
     void aBufferThatClosesEndsALinkWhosePeerTakesNothing() {
         LinkPair pair = pair();
-        EfaBuffer buffer = pair.buffer(0);
+        PostedBuffer<EfaMemory> buffer = pair.buffer(0);
         pair.fabric().stick();
         buffer.put(1, 0, 0, 64);
         buffer.close();
@@ -187,7 +188,7 @@ final class LinkTest {
     @Test
     void aBufferThatClosesKeepsALinkThatAnotherThreadUses() throws Exception {
         LinkPair pair = new LinkPair(7, LinkPair.Shape.of(2));
-        EfaBuffer buffer = pair.buffer(0);
+        PostedBuffer<EfaMemory> buffer = pair.buffer(0);
         AtomicBoolean done = new AtomicBoolean();
         CountDownLatch begun = new CountDownLatch(1);
         CompletableFuture<Void> other = CompletableFuture.runAsync(() -> {
@@ -208,7 +209,7 @@ final class LinkTest {
     @Test
     void aBufferThatClosesKeepsALinkOnWhichNothingIsInFlight() {
         LinkPair pair = pair();
-        EfaBuffer buffer = pair.buffer(0);
+        PostedBuffer<EfaMemory> buffer = pair.buffer(0);
         buffer.put(1, 0, 0, 64);
         buffer.close();
         pair.write(0, 0, 0, 8);
@@ -217,33 +218,33 @@ final class LinkTest {
     }
 
     @Test
-    void aDrainWaitsForOtherThreadsNoLongerThanItsDeadline() {
+    void aFlushWaitsForOtherThreadsNoLongerThanItsDeadline() {
         LinkPair pair = pair();
         Link link = pair.link(0);
         link.hold(() -> assertThatThrownBy(() -> CompletableFuture.runAsync(
-                                () -> link.drain(Deadline.in(Duration.ofMillis(5)), Link.NO_CHECK))
+                                () -> link.flush(Deadline.in(Duration.ofMillis(5)), Link.NO_CHECK))
                         .join())
                 .hasCauseInstanceOf(EpTimeoutException.class)
                 .hasMessageContaining("the connection to rank 1 stayed busy until the deadline: another thread"));
-        link.drain(Deadline.in(LONG), Link.NO_CHECK);
+        link.flush(Deadline.in(LONG), Link.NO_CHECK);
     }
 
     @Test
     void nothingIsWrittenForABufferThatThePeerHasClosed() {
         LinkPair pair = pair();
-        EfaBuffer buffer = pair.buffer(0);
+        PostedBuffer<EfaMemory> buffer = pair.buffer(0);
         buffer.put(1, 0, 0, 64);
         buffer.signal(1, 0, 1);
         buffer.flush(1, Deadline.in(LONG).nanoTime());
         long landed = pair.fabric().landed();
-        pair.link(1).farewell(0, Deadline.in(LONG));
+        pair.close(1);
         progress(pair, 0);
         buffer.put(1, 0, 0, 64);
         buffer.signal(1, 0, 2);
         buffer.flush(1, Deadline.in(LONG).nanoTime());
         progress(pair, 1);
         assertThat(pair.seen(1, 0)).isEqualTo(1);
-        assertThat(pair.fabric().landed()).as("but the farewell").isEqualTo(landed + 1);
+        assertThat(pair.fabric().landed()).as("but the notice").isEqualTo(landed + 1);
     }
 
     /** As by a thread that got no processor until its deadline. */
@@ -253,7 +254,7 @@ final class LinkTest {
         pair.fabric().pump(0, () -> {});
         pair.write(0, 0, 0, 64);
         progress(pair, 1);
-        pair.link(0).drain(Deadline.in(Duration.ZERO), Link.NO_CHECK);
+        pair.link(0).flush(Deadline.in(Duration.ZERO), Link.NO_CHECK);
     }
 
     @Test
@@ -275,7 +276,7 @@ final class LinkTest {
                         "fake0 to fake0",
                         "error 101 (fake)",
                         "provider error 7 (fake cable is cut)");
-        assertThatThrownBy(() -> pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK))
+        assertThatThrownBy(() -> pair.link(0).flush(Deadline.in(LONG), Link.NO_CHECK))
                 .isInstanceOf(EpPeerLostException.class);
         assertThat(pair.link(0).traffic().lanes()).noneMatch(lane -> lane.alive());
     }
@@ -317,7 +318,7 @@ final class LinkTest {
         LinkPair pair = pair();
         pair.write(0, 0, 0, 64);
         pair.advance(0, 2, 1);
-        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
+        pair.link(0).flush(Deadline.in(LONG), Link.NO_CHECK);
         pair.link(1).peerGone("it has left the group");
         assertThat(pair.seen(1, 2)).isEqualTo(1);
         assertThatThrownBy(() -> pair.advance(1, 0, 1))
@@ -337,13 +338,13 @@ final class LinkTest {
     }
 
     @Test
-    void aFarewellComesAfterWhatWasWritten() {
+    void theNoticeOfAClosedBufferComesAfterWhatWasWritten() {
         LinkPair pair = pair();
         pair.write(0, 0, 0, 64);
         pair.advance(0, 2, 1);
         assertThat(pair.closedByPeer(1)).isFalse();
-        pair.link(0).farewell(0, Deadline.in(LONG));
-        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
+        pair.close(0);
+        pair.link(0).flush(Deadline.in(LONG), Link.NO_CHECK);
         progress(pair, 1);
         assertThat(pair.closedByPeer(1)).isTrue();
         assertThat(pair.seen(1, 2)).isEqualTo(1);
@@ -364,7 +365,7 @@ final class LinkTest {
         LinkPair pair = pair();
         pair.fabric().inject(1, Immediate.of(Immediate.DATA, 0));
         pair.advance(0, 0, 1);
-        pair.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
+        pair.link(0).flush(Deadline.in(LONG), Link.NO_CHECK);
         progress(pair, 1);
         assertThat(pair.link(1).isLost()).isTrue();
         assertThat(pair.seen(1, 0)).isZero();
@@ -374,10 +375,10 @@ final class LinkTest {
     void whatComesTwiceIsRefused() {
         LinkPair writes = pair();
         writes.write(0, 0, 0, 64);
-        writes.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
+        writes.link(0).flush(Deadline.in(LONG), Link.NO_CHECK);
         writes.fabric().inject(1, Immediate.of(Immediate.DATA, 0));
         writes.advance(0, 0, 1);
-        writes.link(0).drain(Deadline.in(LONG), Link.NO_CHECK);
+        writes.link(0).flush(Deadline.in(LONG), Link.NO_CHECK);
         progress(writes, 1);
         assertThat(writes.seen(1, 0)).isZero();
         assertThatThrownBy(() -> writes.write(1, 0, 0, 8))

@@ -106,16 +106,16 @@ final class ProvidersTest {
     void whatTheLoaderSaysBecomesAReasonAndARemedy() {
         UnsatisfiedLinkError absent =
                 new UnsatisfiedLinkError("libfabric.so.1: cannot open shared object file: No such file or directory");
-        assertThat(FabricLibrary.missing(absent, true)).satisfies(missing -> {
+        assertThat(FabricLibrary.JNI.missing(absent, true)).satisfies(missing -> {
             assertThat(missing).hasMessageContaining("libfabric.so.1");
             assertThat(missing.remedy()).contains("libfabric1", "/opt/amazon/efa");
         });
         UnsatisfiedLinkError older = new UnsatisfiedLinkError("/lib/libc.so.6: version GLIBC_2.99 not found");
-        assertThat(FabricLibrary.missing(older, true).remedy()).contains("libfabric-dev");
+        assertThat(FabricLibrary.JNI.missing(older, true).remedy()).contains("libfabric-dev");
         UnsatisfiedLinkError nowhere = new UnsatisfiedLinkError("no jniEp4jLibfabric in java.library.path");
-        assertThat(FabricLibrary.missing(nowhere, false)).hasMessageContaining("built without its JNI library");
+        assertThat(FabricLibrary.JNI.missing(nowhere, false)).hasMessageContaining("built without its JNI library");
         UncheckedIOException gone = new UncheckedIOException(new NoSuchFileException("/cache/libjniEp4jLibfabric.so"));
-        assertThat(FabricLibrary.missing(gone, true)).satisfies(missing -> {
+        assertThat(FabricLibrary.JNI.missing(gone, true)).satisfies(missing -> {
             assertThat(missing).hasMessageContaining("/cache/libjniEp4jLibfabric.so");
             assertThat(missing.remedy()).contains("org.bytedeco.javacpp.cachedir");
         });

@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
 import java.util.Map;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpMismatchException;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.LongRange;
 import org.ep4j.testing.Property;
 import org.ep4j.transport.memory.WordMemory;
+import org.ep4j.transport.posted.PostedMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -43,9 +46,9 @@ final class RecordsTest {
         for (int i = 0; i < count; i++) {
             values[i] = 7L * i;
         }
-        Region region = new Region(0, 100_000, List.of(new Keys(virtual, chunk, values)));
-        byte[] sent = BufferRecord.CODEC.encode(new BufferRecord(0, region));
-        Keys keys = BufferRecord.CODEC.decode(sent).data().keys().get(0);
+        Region region = new Region(0, List.of(new Keys(virtual, chunk, values)));
+        byte[] sent = EfaMemory.Key.CODEC.encode(new EfaMemory.Key(0, region));
+        Keys keys = EfaMemory.Key.CODEC.decode(sent).data().keys().get(0);
         assertThat(keys.at(offset)).isEqualTo(7 * (offset / chunk));
         assertThat(keys.left(offset)).isPositive().isLessThanOrEqualTo(chunk);
         assertThat(keys.left(offset) + offset).isEqualTo((offset / chunk + 1) * chunk);
@@ -77,7 +80,7 @@ final class RecordsTest {
 
     @Test
     void whatRanksTellSurvivesTheWay() {
-        Region region = new Region(77, 4096, List.of(new Keys(true, 1024, new long[] {1, 2, 3, -4})));
+        Region region = new Region(77, List.of(new Keys(true, 1024, new long[] {1, 2, 3, -4})));
         PeerEndpoints peer = new PeerEndpoints(
                 "tcp;ofi_rxm", List.of(new PeerEndpoints.End("eth0", 2, new byte[] {1, 2, 3})), region);
         byte[] sent = PeerEndpoints.ByPeer.CODEC.encode(new PeerEndpoints.ByPeer(Map.of(5, peer)));
@@ -90,23 +93,32 @@ final class RecordsTest {
             assertThat(end.name()).containsExactly(1, 2, 3);
         });
         assertThat(read.records().keys().get(0).at(3072)).isEqualTo(-4);
-        BufferRecord buffer = BufferRecord.CODEC.decode(BufferRecord.CODEC.encode(new BufferRecord(9, region)));
+        EfaMemory.Key buffer = EfaMemory.Key.CODEC.decode(EfaMemory.Key.CODEC.encode(new EfaMemory.Key(9, region)));
         assertThat(buffer.number()).isEqualTo(9);
-        assertThat(buffer.data().bytes()).isEqualTo(4096);
-        assertThatThrownBy(() -> PeerEndpoints.ByPeer.CODEC.decode(new byte[] {0, 0, 0, 2, 0, 0, 0, 1}))
+        assertThat(buffer.data().address()).isEqualTo(77);
+        assertThatThrownBy(() -> PeerEndpoints.ByPeer.CODEC.decode(new byte[] {0, 0, 0, 3, 0, 0, 0, 1}))
                 .isInstanceOf(EpMismatchException.class)
                 .hasMessageContaining("its endpoints")
                 .hasMessageContaining("same ep4j version");
     }
 
+    private static EfaMemory memory(int number) {
+        return new EfaMemory(
+                DeviceMemory.of(4096, 4096, Device.HOST),
+                2,
+                new PostedMemory.Registrations(),
+                Region.ABSENT,
+                new EfaMemory.Key(number, Region.ABSENT));
+    }
+
     @Test
     void numbersOfBuffersAreNotGivenTwice() {
         Buffers buffers = new Buffers();
-        Counters first = new Counters(2);
-        Counters second = new Counters(2);
-        int number = buffers.add(first);
+        EfaMemory first = buffers.add(RecordsTest::memory);
+        int number = first.number();
         buffers.remove(number);
-        assertThat(buffers.add(second)).isNotEqualTo(number);
+        EfaMemory second = buffers.add(RecordsTest::memory);
+        assertThat(second.number()).isNotEqualTo(number);
         buffers.from(1).advance(number, 0, 5);
         buffers.from(1).advance(number + 1, 0, 6);
         buffers.from(1).advance(99, 0, 7);

@@ -18,7 +18,7 @@ import org.ep4j.spi.SpiVersion;
 import org.ep4j.transport.Collective;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.MappedBackend;
-import org.ep4j.transport.memory.LoadFailure;
+import org.ep4j.transport.memory.NativeMethods;
 
 /**
  * Shared memory between the ranks of one machine, as backend {@value #ID}. It needs 64-bit Linux, a folder that all these
@@ -101,7 +101,7 @@ public final class HostShmProvider implements EpBackendProvider {
             return Libc.load();
         } catch (LinkageError e) {
             throw new EpUnavailableException(
-                    "the C library lacks a call: " + LoadFailure.reason(e) + "; " + ShmProbe.LIBC_REMEDY, e);
+                    "the C library lacks a call: " + NativeMethods.reason(e) + "; " + ShmProbe.LIBC_REMEDY, e);
         }
     }
 }

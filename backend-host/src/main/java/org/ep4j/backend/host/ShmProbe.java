@@ -14,7 +14,6 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.transport.memory.FileSystemStatus;
 import org.ep4j.transport.memory.JniLibraryProblem;
-import org.ep4j.transport.memory.LoadFailure;
 import org.ep4j.transport.memory.NativeMethods;
 
 /**
@@ -127,7 +126,7 @@ final class ShmProbe {
             report.identity(ShmFacts.USER, Integer.toString(user));
             report.check(Check.pass(LIBC, "C library bound, user id " + user));
         } catch (LinkageError e) {
-            report.check(Check.fail(LIBC, "the C library lacks a call: " + LoadFailure.reason(e), LIBC_REMEDY));
+            report.check(Check.fail(LIBC, "the C library lacks a call: " + NativeMethods.reason(e), LIBC_REMEDY));
         }
     }
 

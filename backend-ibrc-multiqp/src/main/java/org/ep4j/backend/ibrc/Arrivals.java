@@ -5,7 +5,6 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.LongUnaryOperator;
-import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.HostPosted;
 
 /**
@@ -24,7 +23,6 @@ final class Arrivals {
     private final boolean known;
     private final LongSupplier news;
     private final BooleanSupplier fencesPassed;
-    private final Runnable checkAlive;
     private final long[] found = new long[HostPosted.COUNTERS];
     private final AtomicLongArray shown = new AtomicLongArray(HostPosted.COUNTERS);
     private long changed;
@@ -33,21 +31,16 @@ final class Arrivals {
      * Over the words of one source.
      *
      * @param counters of all sources
-     * @param link to the source
+     * @param source its index
+     * @param memory words of the link to the source
      * @param atomics true when the NIC counts, so that nobody here knows which words are new
      */
-    static Arrivals of(Buffers.Counted counters, Link link, boolean atomics) {
-        int source = link.peer().index();
+    static Arrivals of(Buffers.Counted counters, int source, LinkMemory memory, boolean atomics) {
         return new Arrivals(
                 counters.words()::getLongAcquire,
                 (long) source * LinkMemory.COUNTERS,
                 atomics ? Optional.empty() : Optional.of(() -> counters.takeNews(source)),
-                link.memory()::fencesPassed,
-                () -> {
-                    if (link.isLost()) {
-                        throw link.lostNow();
-                    }
-                });
+                memory::fencesPassed);
     }
 
     /**
@@ -57,38 +50,17 @@ final class Arrivals {
      * @param start offset of the first
      * @param news takes which words have advanced, as bits that are set after the words; without it any may have
      * @param fencesPassed see {@link LinkMemory#fencesPassed}
-     * @param checkAlive throws when the source is lost
      */
-    Arrivals(
-            LongUnaryOperator words,
-            long start,
-            Optional<LongSupplier> news,
-            BooleanSupplier fencesPassed,
-            Runnable checkAlive) {
+    Arrivals(LongUnaryOperator words, long start, Optional<LongSupplier> news, BooleanSupplier fencesPassed) {
         this.words = words;
         this.start = start;
         this.known = news.isPresent();
         this.news = news.orElse(() -> ALL);
         this.fencesPassed = fencesPassed;
-        this.checkAlive = checkAlive;
     }
 
-    /**
-     * The value of a counter.
-     *
-     * @throws org.ep4j.EpPeerLostException when the source is lost and there is nothing new
-     */
-    long seen(int counter) {
-        if (!showNew(counter)) {
-            try {
-                checkAlive.run();
-            } catch (EpPeerLostException e) {
-                // What came last may have come after the look at the word.
-                if (!showNew(counter)) {
-                    throw e;
-                }
-            }
-        }
+    /** The value of a counter, as far as it has been shown. */
+    long shown(int counter) {
         return shown.get(counter);
     }
 

@@ -185,7 +185,7 @@ final class Connector {
                     new Lane(lane, lane % pairing.rails(), ends, port.device().flow(), settings);
         }
         long[] all = queues.values().stream().mapToLong(Long::longValue).toArray();
-        return new Connected(List.of(lanes), pairing.rails(), new VerbsWire(queuePairs, all));
+        return new Connected(List.of(lanes), new VerbsWire(queuePairs, all));
     }
 
     private static int remotePort(List<PortExchange.Port> ports, String name, String peer) {
@@ -232,10 +232,9 @@ final class Connector {
      * Connected queue pairs.
      *
      * @param lanes all of them
-     * @param rails pairs of ports
      * @param wire the verbs below them
      */
-    record Connected(List<Lane> lanes, int rails, Wire wire) {
+    record Connected(List<Lane> lanes, Wire wire) {
         Connected {
             lanes = List.copyOf(lanes);
         }

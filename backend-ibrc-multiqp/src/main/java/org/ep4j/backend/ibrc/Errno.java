@@ -66,9 +66,8 @@ final class Errno {
 
     /** {@code error 22 (Invalid argument)}. */
     static String text(int error) {
-        NativeRecord out = new NativeRecord(128);
-        int length = Verbs.errorText(error, out.address(), out.size());
-        return "error " + error + " (" + out.text(Math.min(length, out.size() - 1)) + ")";
+        String name = NativeRecord.read(128, (out, capacity) -> Verbs.errorText(error, out, capacity));
+        return "error " + error + " (" + name + ")";
     }
 
     private static Optional<LockedMemory> locked() {

@@ -76,8 +76,7 @@ final class Failover {
         for (Lane lane : rail.lanes()) {
             lane.seal();
             for (long n = lane.inFlight().retired(); n < lane.inFlight().posted(); n++) {
-                lane.inFlight().read(n, request);
-                Region counted = request.counted;
+                Region counted = lane.inFlight().get(n).counted;
                 if (counted != null && !toRead.contains(counted)) {
                     toRead.add(counted);
                 }
@@ -120,11 +119,11 @@ final class Failover {
     private long firstMissing(Lane lane) {
         long found = lane.inFlight().retired();
         for (long n = found; n < lane.inFlight().posted(); n++) {
-            lane.inFlight().read(n, request);
-            Region counted = request.counted;
+            SendQueue.Request posted = lane.inFlight().get(n);
+            Region counted = posted.counted;
             if (counted != null) {
-                int offset = (int) (request.word - memory.remoteOf(counted));
-                if (words.get(toRead.indexOf(counted))[offset / Long.BYTES] >= request.after) {
+                int offset = (int) (posted.word - memory.remoteOf(counted));
+                if (words.get(toRead.indexOf(counted))[offset / Long.BYTES] >= posted.after) {
                     found = n + 1;
                 }
             }
@@ -140,11 +139,11 @@ final class Failover {
                 return;
             }
             if (replayNext < lane.inFlight().posted()) {
-                lane.inFlight().read(replayNext++, request);
-                // Whoever wanted to read does it again by itself.
-                if (request.opcode != SendQueue.READ) {
-                    via.countReplay();
-                    queue.append(via, request);
+                SendQueue.Request again = lane.inFlight().get(replayNext++);
+                // A failover that was reading reads again.
+                if (again.opcode != SendQueue.READ) {
+                    via.traffic().replay();
+                    queue.append(via, again);
                 }
             } else {
                 replayLane++;

@@ -1,6 +1,5 @@
 package org.ep4j.backend.ibrc;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -26,7 +25,8 @@ import org.ep4j.topology.NicReach;
 import org.ep4j.topology.NicReach.PortObstacle;
 import org.ep4j.topology.model.Localities;
 import org.ep4j.topology.model.Topology;
-import org.ep4j.transport.memory.LockedMemory;
+import org.ep4j.transport.memory.JniLibrary;
+import org.ep4j.transport.posted.PostedChecks;
 
 /**
  * Looks whether this rank can use reliable connections. It opens and closes devices, and makes a protection domain on
@@ -54,9 +54,6 @@ final class IbrcProbe {
     static final String ATOMICS = "EP-IBR-007";
     static final String MEMORY = "EP-IBR-008";
     static final String RETRIES = "EP-IBR-009";
-
-    /** Below this a group of a few ranks with small shapes does not fit; login shells give 8 MiB. */
-    private static final long LITTLE = 256L << 20;
 
     private static final String LOADED = "libibverbs.so.1 is loaded";
 
@@ -94,36 +91,23 @@ final class IbrcProbe {
         return probe.report.build();
     }
 
-    /** What is sent lies in memory of the host, of a GPU too. */
-    static Check device(Device device) {
-        return switch (device.type()) {
-            case "host" -> Check.pass(DEVICE, "device host");
-            case "cuda", "hip" -> Check.pass(DEVICE, device + ": proxy threads post for the GPU");
-            default ->
-                Check.notApplicable(
-                        DEVICE,
-                        "device " + device + " is neither the host nor a GPU for which host memory can be pinned",
-                        "set ep.device to host, cuda or hip");
-        };
-    }
-
     private void run(Device device, EpConfig config) {
-        Check kind = device(device);
+        Check kind = PostedChecks.device(DEVICE, device);
         report.check(kind);
         if (kind.status() != Check.Status.PASS) {
-            notRun(LIBRARY, DEVICES, NIC, DIRECT, GID, ATOMICS, MEMORY, RETRIES);
+            PostedChecks.notRun(report, LIBRARY, DEVICES, NIC, DIRECT, GID, ATOMICS, MEMORY, RETRIES);
             return;
         }
         try {
-            VerbsLibrary.load();
-        } catch (VerbsLibrary.Missing e) {
+            VerbsLibrary.JNI.load();
+        } catch (JniLibrary.Missing e) {
             if (absent(config)) {
                 return;
             }
             report.check(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
-            notRun(DEVICES, NIC, DIRECT, GID, ATOMICS);
-            report.check(memory());
-            notRun(RETRIES);
+            PostedChecks.notRun(report, DEVICES, NIC, DIRECT, GID, ATOMICS);
+            report.check(PostedChecks.lockedMemory(MEMORY));
+            PostedChecks.notRun(report, RETRIES);
             return;
         }
         List<String> names = VerbsLibrary.devices();
@@ -137,9 +121,9 @@ final class IbrcProbe {
                     "libibverbs sees no device",
                     "install the driver of the NIC and its provider (apt-get install ibverbs-providers), and give"
                             + " containers /dev/infiniband (docker run --device=/dev/infiniband)"));
-            notRun(NIC, DIRECT, GID, ATOMICS);
-            report.check(memory());
-            notRun(RETRIES);
+            PostedChecks.notRun(report, NIC, DIRECT, GID, ATOMICS);
+            report.check(PostedChecks.lockedMemory(MEMORY));
+            PostedChecks.notRun(report, RETRIES);
             return;
         }
         report.check(Check.pass(LIBRARY, LOADED));
@@ -148,9 +132,9 @@ final class IbrcProbe {
                 found.stream().filter(one -> one.problem().isEmpty()).toList();
         report.check(devices(found, usable));
         List<NicPath> ports = lookAtPorts(device, config, usable);
-        report.check(memory());
+        report.check(PostedChecks.lockedMemory(MEMORY));
         if (ports.isEmpty()) {
-            notRun(RETRIES);
+            PostedChecks.notRun(report, RETRIES);
         } else {
             report.check(Retries.check(ports, config));
         }
@@ -194,17 +178,17 @@ final class IbrcProbe {
         List<String> silent = withoutGid(allowed, opened);
         if (nics.isEmpty() && !silent.isEmpty()) {
             report.check(Check.pass(NIC, String.join(", ", silent) + (silent.size() == 1 ? " is up" : " are up")));
-            notRun(DIRECT);
+            PostedChecks.notRun(report, DIRECT);
             report.check(PortGids.of(topology.nics(), silent, EpKeys.NIC_GID_INDEX.get(config))
                     .check());
-            notRun(ATOMICS);
+            PostedChecks.notRun(report, ATOMICS);
             return List.of();
         }
         if (nics.isEmpty()) {
             report.check(IbrcOffer.nics(device, all, opened)
                     .map(some -> IbrcOffer.forbidden(some, choice))
                     .orElseGet(() -> IbrcOffer.noNic(all)));
-            notRun(DIRECT, GID, ATOMICS);
+            PostedChecks.notRun(report, DIRECT, GID, ATOMICS);
             return List.of();
         }
         List<String> names = nics.get().names();
@@ -262,25 +246,5 @@ final class IbrcProbe {
                                 + ", so counters advance with immediate data on all ranks",
                         "leave " + IbrcKeys.COUNTERS.name()
                                 + " at its default, or exclude these devices with ep.nic.exclude");
-    }
-
-    private static Check memory() {
-        try {
-            LockedMemory limit = LockedMemory.ofThisProcess();
-            return limit.below(LITTLE)
-                    ? Check.warn(
-                            MEMORY,
-                            limit.toString(),
-                            "ulimit -l unlimited; in containers --ulimit memlock=-1; for services LimitMEMLOCK=infinity")
-                    : Check.pass(MEMORY, limit.toString());
-        } catch (IOException e) {
-            return Check.notRun(MEMORY, String.valueOf(e.getMessage()));
-        }
-    }
-
-    private void notRun(String... codes) {
-        for (String code : codes) {
-            report.check(Check.notRun(code, "a check before it failed"));
-        }
     }
 }

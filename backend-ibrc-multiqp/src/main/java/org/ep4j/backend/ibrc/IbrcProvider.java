@@ -11,6 +11,7 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
+import org.ep4j.transport.posted.PostedBackend;
 
 /**
  * InfiniBand and RoCE through libibverbs, as backend {@value #ID}: reliable connections over one or more ports and several
@@ -64,6 +65,6 @@ public final class IbrcProvider implements EpBackendProvider {
      */
     @Override
     public EpBackend open(OpenContext context) {
-        return new Opening(context).run();
+        return PostedBackend.open(ID, context, peers -> new IbrcEndpoint(context, peers));
     }
 }

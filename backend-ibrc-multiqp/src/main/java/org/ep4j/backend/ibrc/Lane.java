@@ -1,12 +1,11 @@
 package org.ep4j.backend.ibrc;
 
-import java.util.concurrent.atomic.AtomicLong;
-import org.ep4j.EpTraffic;
 import org.ep4j.transport.NicFlow;
+import org.ep4j.transport.posted.LaneTraffic;
 
 /**
  * One queue pair to a peer as its link sees it: what is in flight on it, and what it has carried. For the thread that
- * holds the lock of the link; any thread may call {@link #alive} and {@link #carried}.
+ * holds the lock of the link; any thread may call {@link #alive} and read {@link #traffic}.
  */
 final class Lane {
     /** Requests that a queue pair holds and that are kept free. */
@@ -26,11 +25,7 @@ final class Lane {
     private int receivesPosted;
     private int receivesDone;
     private int receivesUsed;
-    // What it has carried.
-    private final AtomicLong bytes = new AtomicLong();
-    private final AtomicLong writes = new AtomicLong();
-    private final AtomicLong adds = new AtomicLong();
-    private final AtomicLong replays = new AtomicLong();
+    private final LaneTraffic traffic;
 
     /**
      * Both ends of a queue pair.
@@ -69,6 +64,7 @@ final class Lane {
         this.inFlight = new SendQueue.InFlight(ends.depth(), nic);
         this.credits = ends.depth() - SPARE;
         this.signalInterval = settings.signalInterval(ends.depth());
+        this.traffic = new LaneTraffic(index, ends.name());
     }
 
     int index() {
@@ -87,15 +83,9 @@ final class Lane {
         return inFlight;
     }
 
-    /** What it has carried, for callers. */
-    EpTraffic.Lane carried() {
-        return EpTraffic.Lane.builder(index(), ends().name())
-                .alive(alive())
-                .bytes(bytes.get())
-                .writes(writes.get())
-                .signals(adds.get())
-                .replays(replays.get())
-                .build();
+    /** What it has carried. */
+    LaneTraffic traffic() {
+        return traffic;
     }
 
     /** The NIC of this rank's port. */
@@ -106,26 +96,11 @@ final class Lane {
     /** Counts a request as carried. */
     void count(SendQueue.Request request) {
         if (request.writes()) {
-            add(writes, 1);
-            add(bytes, request.length);
+            traffic.write(request.length);
         }
         if (request.counted != null) {
-            countAdd();
+            traffic.signal();
         }
-    }
-
-    /** Counts that a request, which may be a write, advances a word of the peer. */
-    void countAdd() {
-        add(adds, 1);
-    }
-
-    void countReplay() {
-        add(replays, 1);
-    }
-
-    /** There is one writer at a time, so this needs no atomic operation of the processor. */
-    private static void add(AtomicLong to, long amount) {
-        to.setRelease(to.getPlain() + amount);
     }
 
     boolean alive() {

@@ -107,6 +107,6 @@ final class Lanes {
 
     /** What they have carried so far, for callers. */
     List<EpTraffic.Lane> carried() {
-        return Arrays.stream(all).map(Lane::carried).toList();
+        return Arrays.stream(all).map(lane -> lane.traffic().read(lane.alive())).toList();
     }
 }

@@ -1,36 +1,26 @@
 package org.ep4j.backend.ibrc;
 
-import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
-import org.ep4j.EpPeerLostException;
-import org.ep4j.EpTimeoutException;
 import org.ep4j.EpTraffic;
-import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NicFlow;
-import org.ep4j.transport.Pause;
+import org.ep4j.transport.posted.PostedConnection;
+import org.ep4j.transport.posted.PostedPeer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Everything between this rank and one peer: lanes over one or more pairs of ports (rails), counted writes over them, and
- * the failover of a rail. Safe for use from several threads, which wait for each other.
+ * Counted writes between this rank and one peer on lanes over one or more pairs of ports (rails), and the failover of a rail.
  *
  * <p>Small writes and all counters travel on one lane, the home lane, where RC keeps them in order. Larger writes are spread
  * over all lanes; then every lane passes a fence before the counter advances, see {@link Words}. Home lanes of different
  * peers lie on different ports.
  */
-final class Link {
-    /** For calls that only their deadline ends. */
-    static final Runnable NO_CHECK = () -> {};
-
+final class Link extends PostedConnection<IbrcMemory> {
     private static final String NO_PORT = "no other port is left";
 
     private static final String HOME_ROOM = "room on the queue pair for small writes and counter updates";
@@ -38,14 +28,6 @@ final class Link {
     /** Polls for the reason of a refusal, which is there already: the queue pair failed by it. */
     private static final int ASKS = 64;
 
-    /** Polls for all that is there: of 64 completions each, more than queue pairs of the default depth hold. */
-    private static final int TAKES = 1 << 12;
-
-    /** What an idle network needs for a small write. */
-    private static final long MOMENT_NANOS = 100_000;
-
-    private final ReentrantLock lock = new ReentrantLock();
-    private final LinkPeer peer;
     private final LinkMemory memory;
     private final LinkSettings settings;
     private final boolean atomics;
@@ -55,8 +37,6 @@ final class Link {
     private final SendQueue queue;
     private final Completions completions = new Completions(64);
     private final List<Failover> failovers = new ArrayList<>();
-    private final LinkPoller poller = new LinkPoller();
-    private final Queue<String> remarks = new ConcurrentLinkedQueue<>();
     private final SendQueue.Request request = new SendQueue.Request();
     private long homeBytes;
     private boolean spread;
@@ -68,134 +48,96 @@ final class Link {
     private final AtomicInteger failed = new AtomicInteger();
     // The last rail took no request; a completion that has not been looked at may say why.
     private @Nullable Rail refused;
-    private volatile LinkPeer.@Nullable Loss lost;
-    /** Of the call that has the lock. */
-    private Runnable check = NO_CHECK;
 
     /**
      * A connected link.
      *
-     * @param peer who is at the other end
      * @param memory words of the connection, here and there
      * @param atomics false when the receiver counts immediates
      * @param lanes all of them; lane {@code i} is on rail {@code i % rails}
-     * @param rails pairs of ports
+     * @param rails number of pairs of ports
      */
     Link(
-            LinkPeer peer,
+            PostedPeer peer,
             LinkMemory memory,
             LinkSettings settings,
             boolean atomics,
-            List<Lane> lanes,
+            Lanes lanes,
             int rails,
             Wire wire) {
-        this.peer = peer;
+        super(peer, settings.timeout());
         this.memory = memory;
         this.settings = settings;
         this.atomics = atomics;
-        this.lanes = new Lanes(lanes, peer.start(), settings);
+        this.lanes = lanes;
         this.wire = wire;
         this.rails = new Rail[rails];
         for (int r = 0; r < rails; r++) {
-            this.rails[r] = new Rail(r, this.lanes.all(), peer.failure());
+            this.rails[r] = new Rail(r, lanes.all(), peer().failure());
         }
-        this.queue =
-                new SendQueue(peer.index(), this.lanes.all(), wire, (lane, why) -> fail(lane.rail(), lane, why, false));
-        for (Lane lane : lanes) {
+        this.queue = new SendQueue(peer.index(), lanes.all(), wire, (lane, why) -> fail(lane.rail(), lane, why, false));
+        for (Lane lane : lanes.all()) {
             if (lane.ends().receives() > 0) {
                 lane.receivesPosted(lane.ends().receives());
             }
         }
-        lanes.stream().map(Lane::nic).distinct().forEach(nic -> nic.add(this::progressForOthers));
+        Arrays.stream(lanes.all()).map(Lane::nic).distinct().forEach(nic -> nic.add(this::progressForOthers));
     }
 
-    /**
-     * Posts a write. The ranges have been checked.
-     *
-     * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#putMessage}
-     * @param ending what ends a wait for room, see {@link org.ep4j.spi.HostPosted#setWaitCheck}
-     */
-    void write(Region region, long target, long source, long bytes, boolean message, Runnable ending) {
-        write(region, target, source, bytes, message, settings.timeout(), ending);
+    @Override
+    protected void post(IbrcMemory buffer, long target, long source, long bytes, boolean message) {
+        post(buffer.data(), target, source, bytes, message);
     }
 
-    /** Posts a write, and waits no longer than {@code longest} for room. */
-    void write(
-            Region region, long target, long source, long bytes, boolean message, Duration longest, Runnable ending) {
-        lock.lock();
-        try {
-            check = ending;
-            checkAlive();
-            poller.beginCall(longest);
-            long to = region.remoteAddress(peer.index()) + target;
-            long from = region.address() + source;
-            boolean small = homeBytes + bytes <= settings.stripe();
-            long done = 0;
-            while (done < bytes) {
-                Lane lane = laneFor(small, bytes - done, message);
-                int piece = piece(lane, small, bytes - done);
-                request.write(region, to + done, region, from + done, piece);
-                request.message = message;
-                request.hasRoom = true;
-                queue.append(lane, request);
-                done += piece;
-                if (!small) {
-                    lanes.took(piece);
-                }
+    private void post(Region region, long target, long source, long bytes, boolean message) {
+        long to = region.remoteAddress(peer().index()) + target;
+        long from = region.address() + source;
+        boolean small = homeBytes + bytes <= settings.stripe();
+        long done = 0;
+        while (done < bytes) {
+            Lane lane = laneFor(small, bytes - done, message);
+            int piece = piece(lane, small, bytes - done);
+            request.write(region, to + done, region, from + done, piece);
+            request.message = message;
+            request.hasRoom = true;
+            queue.append(lane, request);
+            done += piece;
+            if (!small) {
+                lanes.took(piece);
             }
-            homeBytes += small ? bytes : 0;
-        } finally {
-            check = NO_CHECK;
-            lock.unlock();
         }
+        homeBytes += small ? bytes : 0;
     }
 
-    /**
-     * Advances a counter after everything that was written before.
-     *
-     * @param buffer the peer's number of the buffer, for immediates
-     * @param sent values so far, by counter; gets the new one
-     * @param ending as in {@link #write(Region, long, long, long, boolean, Runnable)}
-     */
-    void advance(Region counters, int buffer, int counter, long[] sent, long value, Runnable ending) {
-        lock.lock();
-        try {
-            check = ending;
-            checkAlive();
-            poller.beginCall(settings.timeout());
-            if (value < sent[counter]) {
-                throw new IllegalArgumentException("counter " + counter + " for " + peer.label() + " is at "
-                        + sent[counter] + " and cannot go back to " + value);
-            }
-            boolean large = spread;
-            if (large) {
-                fence();
-            }
-            // One fence can be told of with a counter.
-            tellFences(atomics || value == sent[counter] ? fences : fences - 1);
-            long word = memory.remoteOf(counters) + 8L * counter;
-            if (atomics && value > sent[counter]) {
-                Lane home = homeWithRoom();
-                long delta = value - sent[counter];
-                sent[counter] = value;
-                queue.append(home, add(counters, word, delta, value));
-            } else if (!atomics) {
-                count(counters, word, buffer, counter, sent, value);
-            }
-            homeBytes = 0;
-            post(large);
-        } finally {
-            check = NO_CHECK;
-            lock.unlock();
+    /** Copies the word that is 1 to this rank's word on the peer. */
+    @Override
+    protected void postClosed(IbrcMemory buffer) {
+        post(buffer.counters(), buffer.closed(memory.self()), buffer.one(), Long.BYTES, true);
+    }
+
+    @Override
+    protected void postSignal(IbrcMemory buffer, int counter, long[] sent, long value) {
+        boolean large = spread;
+        if (large) {
+            fence();
         }
-    }
-
-    /** Posts what waits. Looks at completions only where many requests are under way, or something is wrong. */
-    private void post(boolean large) {
+        // A counter can announce one fence.
+        tellFences(atomics || value == sent[counter] ? fences : fences - 1);
+        Region counters = buffer.counters();
+        long word = memory.remoteOf(counters) + 8L * counter;
+        if (atomics && value > sent[counter]) {
+            Lane home = homeWithRoom();
+            long delta = value - sent[counter];
+            sent[counter] = value;
+            queue.append(home, add(counters, word, delta, value));
+        } else if (!atomics) {
+            count(counters, word, buffer.number(peer().index()), counter, sent, value);
+        }
+        homeBytes = 0;
         queue.flush();
         Lane home = lanes.home();
         if (large || home == null || home.isBusy() || refused != null || !ready()) {
-            progress(1);
+            progress();
         }
     }
 
@@ -272,120 +214,19 @@ final class Link {
         }
     }
 
-    /**
-     * Waits until everything that was posted has arrived, and for other threads that use the link.
-     *
-     * @param ending as in {@link #write(Region, long, long, long, boolean, Runnable)}
-     */
-    void drain(Deadline deadline, Runnable ending) {
-        if (!deadline.tryLock(lock)) {
-            throw new EpTimeoutException(
-                    "the connection to " + peer.label()
-                            + " stayed busy until the deadline: another thread holds it and waits for posted writes",
-                    peer.failure().toBuilder().phase("the end of all writes").build());
-        }
-        try {
-            check = ending;
-            checkAlive();
-            poller.beginCall(deadline);
-            queue.flush();
-            await("the end of all writes", () -> ready() && lanes.pending() == 0);
-        } finally {
-            check = NO_CHECK;
-            lock.unlock();
-        }
+    @Override
+    protected int inFlight() {
+        return lanes.pending() + failovers.size();
     }
 
-    /** Whether nothing is in flight. Lets what other threads have posted arrive for a moment, in which they post nothing more. */
-    boolean isIdle() {
-        checkAlive();
-        if (!lock.tryLock()) {
-            return false;
-        }
-        try {
-            checkAlive();
-            long end = System.nanoTime() + MOMENT_NANOS;
-            do {
-                progress(1);
-                checkAlive();
-            } while (lanes.pending() > 0 && System.nanoTime() - end < 0);
-            return ready() && lanes.pending() == 0;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /**
-     * Lets all arrive that was posted, by other threads too, then posts something and lets it arrive. Other threads post nothing meanwhile.
-     *
-     * @param quiet ends this if nothing has arrived for so long, or another thread has used the link
-     * @return whether all has arrived
-     */
-    boolean drainThen(Duration quiet, Runnable post) {
-        if (!Deadline.in(quiet).tryLock(lock)) {
-            return false;
-        }
-        try {
-            checkAlive();
-            if (!drainWhileMoving(quiet)) {
-                return false;
-            }
-            post.run();
-            queue.flush();
-            return drainWhileMoving(quiet);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /**
-     * Lets all arrive that was posted, then posts something and lets it arrive. Gives up rails on which nothing arrives for some time, and the link if that does
-     * not help: nothing reads the source of a write any more.
-     */
-    void drainOrEnd(Duration quiet, Runnable post, String why) {
-        hold(() -> {
-            runCommands();
-            if (lost == null && !drainWhileMoving(quiet)) {
-                giveUpStuck(why);
-            }
-            if (lost == null && drainWhileMoving(quiet)) {
-                post.run();
-                queue.flush();
-            }
-            if (lost == null && !drainWhileMoving(quiet)) {
-                lose(why, peer.failure());
-            }
-        });
-    }
-
-    private void giveUpStuck(String why) {
+    /** Gives up rails, where there are others. */
+    @Override
+    protected void giveUp(String why) {
         for (Rail rail : rails) {
             if (rail.alive() && Rail.alive(rails) > 1 && rail.pending() > 0) {
                 fail(rail.index(), rail.lane(0), why, true);
             }
         }
-    }
-
-    private boolean drainWhileMoving(Duration quiet) {
-        int before = -1;
-        long end = 0;
-        boolean late = false;
-        for (int tries = 0; !ready() || lanes.pending() > 0; tries++) {
-            if (lanes.pending() != before) {
-                before = lanes.pending();
-                end = Deadline.in(quiet).nanoTime();
-                late = false;
-            } else if (late) {
-                return false;
-            } else {
-                // A thread that got no processor meanwhile looks once more.
-                late = end - System.nanoTime() <= 0;
-            }
-            progress(1);
-            checkAlive();
-            Pause.after(tries);
-        }
-        return true;
     }
 
     private boolean ready() {
@@ -456,112 +297,19 @@ final class Link {
         return ready() && home != null && home.hasRoom();
     }
 
-    private void await(String what, BooleanSupplier condition) {
-        checkAlive();
-        for (int tries = 0; !condition.getAsBoolean(); tries++) {
-            progress(1);
-            checkAlive();
-            if (condition.getAsBoolean()) {
-                return;
-            }
-            if (poller.isCallOver()) {
-                throw new EpTimeoutException(
-                        peer.label() + " accepted no data before the deadline: this rank waited for " + what + ", with "
-                                + lanes.pending() + " requests under way" + state()
-                                + "; check that the process of that rank runs, or raise ep.timeout",
-                        peer.failure().toBuilder()
-                                .phase(what)
-                                .seen(lanes.pending())
-                                .build());
-            }
-            if (Pause.isTimeToCheck(tries)) {
-                check.run();
-            }
-            Pause.after(tries);
-        }
+    @Override
+    protected Backlog backlog() {
+        int pending = lanes.pending();
+        String state = ready() ? "" : ", " + failovers.get(failovers.size() - 1);
+        return new Backlog(pending + " requests under way" + state, 0, pending);
     }
 
-    private String state() {
-        return failovers.isEmpty() ? "" : ", " + failovers.get(failovers.size() - 1);
-    }
-
-    /** Takes in what has arrived, so that no immediate of it comes later, unless another thread uses the link. Returns whether it was free. */
-    boolean trySettle() {
-        if (!lock.tryLock()) {
-            return false;
-        }
-        try {
-            takeIn();
-            return true;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Keeps everybody else from it while a call runs. */
-    void hold(Runnable call) {
-        lock.lock();
-        try {
-            call.run();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** There may be as many completions as the queue pairs hold, and no end of them where a peer goes on writing. */
-    private void takeIn() {
-        for (int i = 0; i < TAKES && lost == null; i++) {
-            if (takeSome(1) == 0) {
-                return;
-            }
-        }
-    }
-
-    /** Nothing is posted or polled any more, and nothing of the peer arrives. A thread that waits here for the peer ends. */
-    void end(String why) {
-        poller.submit(() -> lose(why, peer.failure()));
-        hold(this::runCommands);
-    }
-
-    /** Progress for a link that waits for room on a NIC, where no thread is at this one, not even the calling one. */
-    private void progressForOthers() {
-        if (!lock.isHeldByCurrentThread()) {
-            tryProgress();
-        }
-    }
-
-    /** Progress, where no other thread is at it. */
-    boolean tryProgress() {
-        return tryProgress(1);
-    }
-
-    /** Number of progress passes so far, by any thread; a pass may poll several times. */
-    long passes() {
-        return poller.passes();
-    }
-
-    /** As {@link #tryProgress()}; polls the completion queues up to {@code polls} times, until something is there. */
-    boolean tryProgress(int polls) {
-        if (!lock.tryLock()) {
-            return false;
-        }
-        try {
-            return lost == null && progress(polls);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Posts what waits, takes in what has ended, and goes on with failovers. True when anything happened. */
-    private boolean progress(int polls) {
-        poller.countPass();
-        runCommands();
-        if (lost != null) {
-            return true;
-        }
+    /** Posts what waits, takes in what has ended, and goes on with failovers. */
+    @Override
+    protected boolean poll(int polls) {
         queue.flush();
         int count = takeSome(polls);
-        if (lost != null) {
+        if (isLost()) {
             return true;
         }
         if (refused != null) {
@@ -574,7 +322,7 @@ final class Link {
             tellPeer();
         }
         // The newest first: an older one may have put its requests on the lanes of a newer one.
-        while (!failovers.isEmpty() && lost == null) {
+        while (!failovers.isEmpty() && !isLost()) {
             Failover newest = failovers.get(failovers.size() - 1);
             if (!newest.step()) {
                 break;
@@ -588,6 +336,11 @@ final class Link {
         return moved;
     }
 
+    @Override
+    protected boolean takeCompletions() {
+        return takeSome(1) > 0;
+    }
+
     /** Without completions nothing can go on, and the thread that finds out may be one that nobody listens to. */
     private int takeSome(int polls) {
         try {
@@ -597,7 +350,7 @@ final class Link {
             }
             return count;
         } catch (EpException e) {
-            lose(String.valueOf(e.getMessage()), peer.failure());
+            lose(String.valueOf(e.getMessage()), peer().failure());
             return 0;
         }
     }
@@ -626,7 +379,7 @@ final class Link {
     }
 
     private EpFailure failure(Lane lane, int status) {
-        return peer.failure(lane.ends().nic(), status, wire.status(status));
+        return peer().failure(lane.ends().nic(), status, wire.status(status));
     }
 
     private void postReceives(Lane lane) {
@@ -667,18 +420,18 @@ final class Link {
     private void fail(Lane lane, int status, int index) {
         boolean cause = status != Completions.FLUSHED;
         String why = completions.text(index, wire.status(status));
-        fail(lane.rail(), lane, why, cause, cause ? failure(lane, status) : peer.failure());
+        fail(lane.rail(), lane, why, cause, cause ? failure(lane, status) : peer().failure());
     }
 
     private void fail(int index, Lane lane, String why, boolean status) {
-        fail(index, lane, why, status, peer.failure());
+        fail(index, lane, why, status, peer().failure());
     }
 
     /** A rail does not work any more; what was on it goes to the others. */
     private void fail(int index, Lane lane, String why, boolean status, EpFailure failure) {
         Rail rail = rails[index];
         rail.told(lane, why, status, failure);
-        if (!rail.alive() || lost != null) {
+        if (!rail.alive() || isLost()) {
             return;
         }
         rail.stop(wire);
@@ -688,7 +441,7 @@ final class Link {
         } else if (lanes.home() == null) {
             refused = rail;
         } else {
-            remarks.add(peer.label() + ": " + rail.lane(0).ends().name() + " is given up, and " + Rail.alive(rails)
+            warn(peer().label() + ": " + rail.lane(0).ends().name() + " is given up, and " + Rail.alive(rails)
                     + " other pairs of ports take over its traffic; check the ports of the failed pair; this pair is used again when"
                     + " the group is joined again" + rail.causes());
             failovers.forEach(Failover::readAgain);
@@ -698,7 +451,7 @@ final class Link {
 
     /** The call that was refused is one of many that may be under way, so nothing is polled inside of it. */
     private void loseRefused(Rail rail) {
-        for (int i = 0; i < ASKS && lost == null && !rail.hasStatus(); i++) {
+        for (int i = 0; i < ASKS && !isLost() && !rail.hasStatus(); i++) {
             takeSome(1);
         }
         lose(NO_PORT, rail.failure());
@@ -706,8 +459,7 @@ final class Link {
 
     /** A port of this rank went down: its rails are given up where there are others. Does not wait. */
     void portDown(int port, String why) {
-        poller.submit(() -> giveUpPort(port, why));
-        tryProgress();
+        submit(() -> giveUpPort(port, why));
     }
 
     private void giveUpPort(int port, String why) {
@@ -718,67 +470,30 @@ final class Link {
             if (Rail.alive(rails) > 1) {
                 fail(rail.index(), rail.lane(0), why, true);
             } else {
-                remarks.add(peer.label() + ": " + rail.lane(0).ends().name()
+                warn(peer().label() + ": " + rail.lane(0).ends().name()
                         + " is down, and no other pair of ports is left: writes in flight wait for this pair, and fail when the retries of the NIC end; "
                         + why);
             }
         }
     }
 
-    /** The peer is gone. Does not wait. */
-    void peerGone(String why) {
-        poller.submit(() -> {
-            // What it sent before is worth having. What fails here is a consequence.
-            takeIn();
-            lose(why, peer.failure());
-            lost = peer.loss(why, peer.failure());
-        });
-        tryProgress();
-    }
-
-    private void runCommands() {
-        if (poller.hasCommands()) {
-            poller.runCommands(() -> lost == null);
-        }
-    }
-
-    private void lose(String why, EpFailure failure) {
-        if (lost != null) {
-            return;
-        }
+    @Override
+    protected void stop() {
         for (Rail rail : rails) {
             rail.stop(wire);
         }
         for (Lane lane : lanes.all()) {
             lane.inFlight().abandon();
         }
-        lost = peer.loss(why, failure);
     }
 
-    private void checkAlive() {
-        if (lost != null) {
-            throw lostNow();
-        }
-    }
-
-    /** What to throw where the peer is lost. */
-    EpPeerLostException lostNow() {
-        LinkPeer.@Nullable Loss loss = lost;
-        StringBuilder text = new StringBuilder(loss == null ? peer.label() + " cannot be reached" : loss.text());
+    @Override
+    protected String lossAdvice() {
+        StringBuilder causes = new StringBuilder();
         for (Rail rail : rails) {
-            text.append(rail.causes());
+            causes.append(rail.causes());
         }
-        return new EpPeerLostException(
-                text + "; see the log of that rank and the state of these ports, or continue without that rank",
-                loss == null ? peer.failure() : loss.failure());
-    }
-
-    boolean isLost() {
-        return lost != null;
-    }
-
-    LinkPeer peer() {
-        return peer;
+        return causes + "; see the log of that rank and the state of these ports";
     }
 
     /** The words of the connection, for readers of the peer's counters. */
@@ -786,14 +501,8 @@ final class Link {
         return memory;
     }
 
-    /** What people should know of the link, once; null where there is nothing new. */
-    @Nullable
-    String remark() {
-        return remarks.poll();
-    }
-
-    /** What its lanes have carried so far, and how many rails were given up. Waits for nobody. */
-    EpTraffic traffic() {
-        return EpTraffic.of(IbrcProvider.ID, peer.rank(), failed.get(), lanes.carried());
+    @Override
+    public EpTraffic traffic() {
+        return EpTraffic.of(IbrcProvider.ID, peer().rank(), failed.get(), lanes.carried());
     }
 }

@@ -80,6 +80,11 @@ final class LinkMemory {
         return words;
     }
 
+    /** This rank's index. */
+    int self() {
+        return self;
+    }
+
     Region control() {
         return control;
     }

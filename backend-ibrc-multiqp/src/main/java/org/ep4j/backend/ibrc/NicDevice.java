@@ -28,7 +28,7 @@ final class NicDevice implements AutoCloseable {
      * @param limits of what this rank has in flight on it
      */
     static NicDevice open(String name, FlowLimits limits) {
-        NativeRecord text = VerbsLibrary.text(name);
+        NativeRecord text = NativeRecord.of(name);
         long context;
         try {
             context = Errno.check(Verbs.open(text.address()), "ibv_open_device of " + name);

@@ -72,11 +72,4 @@ record Pairing(List<String> mine, List<String> theirs, int lanes, List<String> a
     int rails() {
         return mine.size();
     }
-
-    /** True when the backend connects two ranks of a plan. */
-    static boolean connects(GroupPlan plan, int rank, int peer) {
-        return rank != peer
-                && (plan.backend(rank, peer).equals(IbrcProvider.ID)
-                        || plan.backend(peer, rank).equals(IbrcProvider.ID));
-    }
 }

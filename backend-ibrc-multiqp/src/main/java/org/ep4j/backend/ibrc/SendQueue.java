@@ -125,7 +125,7 @@ final class SendQueue {
         }
         batch.count(index, code);
         lane.inFlight().count(to, word, code, result);
-        lane.countAdd();
+        lane.traffic().signal();
         return true;
     }
 
@@ -255,6 +255,23 @@ final class SendQueue {
             return this;
         }
 
+        /** Becomes a copy of another one, which has no room on the NIC to give on. */
+        private void copy(Request other) {
+            opcode = other.opcode;
+            remote = other.remote;
+            local = other.local;
+            length = other.length;
+            message = other.message;
+            hasRoom = false;
+            source = other.source;
+            target = other.target;
+            counted = other.counted;
+            word = other.word;
+            add = other.add;
+            after = other.after;
+            immediate = other.immediate;
+        }
+
         /** True when it writes bytes of a caller. */
         boolean writes() {
             return length > 0 && (opcode == WRITE || opcode == IMMEDIATE);
@@ -264,19 +281,7 @@ final class SendQueue {
     /** Requests of one lane that were appended and are not reported complete: enough to post them again. A ring. */
     static final class InFlight {
         private final NicFlow nic;
-        private final int mask;
-        private final byte[] opcode;
-        private final long[] remote;
-        private final long[] local;
-        private final int[] length;
-        private final boolean[] message;
-        private final long[] add;
-        private final long[] after;
-        private final int[] immediate;
-        private final long[] word;
-        private final @Nullable Region[] source;
-        private final @Nullable Region[] target;
-        private final @Nullable Region[] counted;
+        private final Request[] ring;
         private long posted;
         private long retired;
         private boolean abandoned;
@@ -289,20 +294,8 @@ final class SendQueue {
          */
         InFlight(int depth, NicFlow nic) {
             this.nic = nic;
-            int size = Integer.highestOneBit(Math.max(2, depth - 1)) << 1;
-            this.mask = size - 1;
-            this.opcode = new byte[size];
-            this.remote = new long[size];
-            this.local = new long[size];
-            this.length = new int[size];
-            this.message = new boolean[size];
-            this.add = new long[size];
-            this.after = new long[size];
-            this.immediate = new int[size];
-            this.word = new long[size];
-            this.source = new Region[size];
-            this.target = new Region[size];
-            this.counted = new Region[size];
+            this.ring = new Request[Integer.highestOneBit(Math.max(2, depth - 1)) << 1];
+            Arrays.setAll(ring, slot -> new Request());
         }
 
         /** Number of the next request. */
@@ -320,79 +313,54 @@ final class SendQueue {
             return (int) (posted - retired);
         }
 
+        /** The request of a number, as long as it is in flight. */
+        Request get(long number) {
+            return ring[(int) number & (ring.length - 1)];
+        }
+
         /**
          * Notes a request; returns its number. A write that has no room on the NIC yet, such as one that is repeated,
          * goes beyond the limits.
          */
         long append(Request request) {
-            int slot = (int) posted & mask;
-            opcode[slot] = (byte) request.opcode;
-            remote[slot] = request.remote;
-            local[slot] = request.local;
-            length[slot] = request.length;
-            message[slot] = request.message;
-            add[slot] = request.add;
-            after[slot] = request.after;
-            immediate[slot] = request.immediate;
             if (request.writes() && !request.hasRoom) {
                 nic.takeAnyway(request.length, request.message);
             }
-            word[slot] = request.word;
-            source[slot] = request.source;
-            target[slot] = request.target;
-            counted[slot] = request.counted;
+            get(posted).copy(request);
             return posted++;
         }
 
         /** The newest request, a write, now also makes the peer add to a word. */
         private void count(Region to, long toWord, int code, long result) {
-            int slot = (int) (posted - 1) & mask;
-            opcode[slot] = IMMEDIATE;
-            counted[slot] = to;
-            word[slot] = toWord;
-            immediate[slot] = code;
-            after[slot] = result;
-        }
-
-        void read(long number, Request into) {
-            int slot = (int) number & mask;
-            into.opcode = opcode[slot];
-            into.remote = remote[slot];
-            into.local = local[slot];
-            into.length = length[slot];
-            into.message = message[slot];
-            into.hasRoom = false;
-            into.add = add[slot];
-            into.after = after[slot];
-            into.immediate = immediate[slot];
-            into.word = word[slot];
-            into.source = source[slot];
-            into.target = target[slot];
-            into.counted = counted[slot];
+            Request newest = get(posted - 1);
+            newest.opcode = IMMEDIATE;
+            newest.counted = to;
+            newest.word = toWord;
+            newest.immediate = code;
+            newest.after = result;
         }
 
         /** Everything before {@code number} is done. */
         void retire(long number) {
-            while (retired < number) {
-                int slot = (int) retired & mask;
-                giveRoom(slot);
-                source[slot] = null;
-                target[slot] = null;
-                counted[slot] = null;
-                retired++;
+            for (; retired < number; retired++) {
+                Request done = get(retired);
+                giveRoom(done);
+                done.source = null;
+                done.target = null;
+                done.counted = null;
             }
         }
 
-        private void giveRoom(int slot) {
-            if (!abandoned && (opcode[slot] == WRITE || opcode[slot] == IMMEDIATE)) {
-                nic.give(length[slot], message[slot]);
+        private void giveRoom(Request done) {
+            if (!abandoned && (done.opcode == WRITE || done.opcode == IMMEDIATE)) {
+                nic.give(done.length, done.message);
             }
         }
 
         /** Nothing of it is in flight any more: other links get its room on the NIC. */
         void abandon() {
             for (long number = retired; number < posted; number++) {
-                giveRoom((int) number & mask);
+                giveRoom(get(number));
             }
             abandoned = true;
         }

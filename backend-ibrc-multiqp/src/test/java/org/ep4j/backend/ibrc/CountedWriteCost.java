@@ -3,13 +3,18 @@ package org.ep4j.backend.ibrc;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.EpFailure;
 import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.transport.NicFlow;
 import org.ep4j.transport.memory.DeviceAllocation;
 import org.ep4j.transport.memory.HostDevice;
 import org.ep4j.transport.memory.HostMemory;
+import org.ep4j.transport.posted.PostedBuffer;
+import org.ep4j.transport.posted.PostedMemory;
+import org.ep4j.transport.posted.PostedPeer;
 
 /**
  * What a counted write costs in Java, from the call to the post and from the completion to the reader: two links in one
@@ -21,29 +26,26 @@ final class CountedWriteCost {
     private static final int TRIPS = 200_000;
     private static final int DEPTH = 128;
 
-    private final Side[] sides = new Side[2];
-    private final long[][] sent = new long[2][1];
-    private int buffer;
+    private static final List<Integer> KEYS = List.of(0);
 
-    /** What one side has. */
-    private record Side(Link link, Arrivals arrivals, Region data, Region counters) {}
+    private final PostedBuffer<?>[] buffers = new PostedBuffer<?>[2];
+    private long sent;
 
     private CountedWriteCost(HostDevice device) {
         Words words = new Words(1, 1);
         LinkMemory.Layout layout = new LinkMemory.Layout(2, words.bytes());
         DeviceAllocation[] control = {device.allocate(layout.bytes()), device.allocate(layout.bytes())};
-        DeviceAllocation[] counters = {
-            device.allocate(2L * LinkMemory.COUNTERS), device.allocate(2L * LinkMemory.COUNTERS)
-        };
+        DeviceAllocation[] counters = {device.allocate(IbrcMemory.bytes(2)), device.allocate(IbrcMemory.bytes(2))};
         DeviceAllocation[] data = {device.allocate(4096), device.allocate(4096)};
         LinkSettings settings = new LinkSettings(1 << 16, 32, Duration.ofSeconds(30));
         DirectWire[] wires = {new DirectWire(), new DirectWire()};
+        IbrcMemory[] memories = new IbrcMemory[2];
         for (int side = 0; side < 2; side++) {
             wires[side].peer = wires[1 - side];
             Buffers.Counted counted =
                     new Buffers.Counted(HostMemory.of(counters[side].memory()), new AtomicLongArray(2));
-            Buffers buffers = new Buffers();
-            buffer = buffers.add(counted);
+            Buffers numbers = new Buffers();
+            int number = numbers.add(counted);
             LinkMemory memory = new LinkMemory(
                     words,
                     layout,
@@ -51,23 +53,45 @@ final class CountedWriteCost {
                     HostMemory.of(control[side].memory()),
                     side,
                     1 - side,
-                    buffers);
+                    numbers);
             Lane.Ends ends = new Lane.Ends(0, 0, 0, DEPTH, DEPTH, 64, 1 << 20, "port", "port");
             Link link = new Link(
-                    new LinkPeer(
+                    new PostedPeer(
                             1 - side,
                             1 - side,
                             "rank " + (1 - side),
-                            EpFailure.builder("host-posted writes", 1 - side).build(),
-                            0),
+                            EpFailure.builder("host-posted writes", 1 - side).build()),
                     memory,
                     settings,
                     false,
-                    List.of(new Lane(0, 0, ends, new NicFlow(FlowLimits.NONE), settings)),
+                    new Lanes(List.of(new Lane(0, 0, ends, new NicFlow(FlowLimits.NONE), settings)), 0, settings),
                     1,
                     wires[side]);
-            sides[side] = new Side(link, Arrivals.of(counted, link, false), region(data, side), region(counters, side));
+            memories[side] = new IbrcMemory(
+                    ExposedMemory.of(data[side].memory()),
+                    2,
+                    new PostedMemory.Registrations(),
+                    counted,
+                    new IbrcMemory.LocalKeys(KEYS, KEYS),
+                    new IbrcMemory.Key(number, remote(data[side]), remote(counters[side])),
+                    false,
+                    List.of(link));
+            buffers[side] = new PostedBuffer<>(
+                    IbrcProvider.ID,
+                    "b",
+                    side,
+                    memories[side],
+                    Map.of(1 - side, link),
+                    new PostedBuffer.LastRead(),
+                    closed -> {});
         }
+        for (IbrcMemory memory : memories) {
+            memory.keys(List.of(memories[0].key(), memories[1].key()));
+        }
+    }
+
+    private static Region.Remote remote(DeviceAllocation memory) {
+        return new Region.Remote(memory.memory().address(), KEYS);
     }
 
     private static Region region(DeviceAllocation[] memory, int side) {
@@ -90,13 +114,11 @@ final class CountedWriteCost {
     }
 
     private void send(int side) {
-        Side from = sides[side];
-        Side to = sides[1 - side];
-        long value = sent[side][0] + 1;
-        from.link().write(from.data(), 0, 0, 8, false, Link.NO_CHECK);
-        from.link().advance(from.counters(), buffer, 0, sent[side], value, Link.NO_CHECK);
-        while (to.arrivals().seen(0) < value) {
-            to.link().tryProgress();
+        sent++;
+        buffers[side].put(1 - side, 0, 0, 8);
+        buffers[side].signal(1 - side, 0, sent);
+        while (buffers[1 - side].counter(0, side) < sent) {
+            // The call polls.
         }
     }
 

@@ -12,18 +12,22 @@ import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpFailure;
 import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NicFlow;
 import org.ep4j.transport.memory.DeviceAllocation;
 import org.ep4j.transport.memory.HostDevice;
 import org.ep4j.transport.memory.HostMemory;
-import org.ep4j.transport.memory.Resources;
+import org.ep4j.transport.posted.PostedBuffer;
+import org.ep4j.transport.posted.PostedMemory;
+import org.ep4j.transport.posted.PostedPeer;
 
 /** Two links over a fake fabric, that send each other random writes and check every byte. For one thread. */
 final class LinkPair implements AutoCloseable {
     private static final int DEPTH = 16;
     private static final int SLOTS = 3;
+    private static final List<Integer> KEYS = List.of(0);
     private static final int SLOT = 4096;
     private static final int SENT = 7;
     private static final int CHECKED = 8;
@@ -35,37 +39,31 @@ final class LinkPair implements AutoCloseable {
     private final Random random;
     private final FakeFabric fabric;
     private final int rails;
-    private final boolean atomics;
     private double messages;
     private final Side[] sides = new Side[2];
     private final List<NicFlow> flows = new ArrayList<>();
-    private int buffer;
 
     /** What one side has. */
     private static final class Side {
         final HostMemory data;
-        final Region dataRegion;
-        final Region counterRegion;
         final Link link;
-        final long[] sent = new long[64];
-        final Buffers.Counted counted;
-        final Arrivals arrivals;
+        final IbrcMemory memory;
+        final PostedBuffer<IbrcMemory> buffer;
         long sentRounds;
         long checkedRounds;
 
-        Side(
-                HostMemory data,
-                Region dataRegion,
-                Region counterRegion,
-                Link link,
-                Buffers.Counted counted,
-                Arrivals arrivals) {
+        Side(HostMemory data, int side, Link link, IbrcMemory memory) {
             this.data = data;
-            this.dataRegion = dataRegion;
-            this.counterRegion = counterRegion;
             this.link = link;
-            this.counted = counted;
-            this.arrivals = arrivals;
+            this.memory = memory;
+            this.buffer = new PostedBuffer<>(
+                    IbrcProvider.ID,
+                    "b",
+                    side,
+                    memory,
+                    Map.of(1 - side, link),
+                    new PostedBuffer.LastRead(),
+                    closed -> {});
         }
     }
 
@@ -81,21 +79,20 @@ final class LinkPair implements AutoCloseable {
     LinkPair(Random random, int rails, int lanes, boolean atomics, LinkSettings settings, FlowLimits limits) {
         this.random = random;
         this.rails = rails;
-        this.atomics = atomics;
         int receives = atomics ? 0 : DEPTH;
         this.fabric = new FakeFabric(random, lanes, rails, DEPTH, receives);
         Words words = new Words(lanes, rails);
         LinkMemory.Layout layout = new LinkMemory.Layout(2, words.bytes());
         long[] control = {allocate(layout.bytes()), allocate(layout.bytes())};
-        long[] counters = {allocate(2L * LinkMemory.COUNTERS), allocate(2L * LinkMemory.COUNTERS)};
+        long[] counters = {allocate(IbrcMemory.bytes(2)), allocate(IbrcMemory.bytes(2))};
         long[] data = {allocate(2L * SLOTS * SLOT), allocate(2L * SLOTS * SLOT)};
         for (int side = 0; side < 2; side++) {
             HostMemory local = FakeFabric.memory(control[side], layout.bytes());
             local.putLong(layout.one(), 1);
-            HostMemory ownCounters = FakeFabric.memory(counters[side], 2L * LinkMemory.COUNTERS);
+            HostMemory ownCounters = FakeFabric.memory(counters[side], IbrcMemory.bytes(2));
             Buffers.Counted counted = new Buffers.Counted(ownCounters, new AtomicLongArray(2));
             Buffers buffers = new Buffers();
-            this.buffer = buffers.add(counted);
+            int number = buffers.add(counted);
             Region controlRegion = region(control, side);
             LinkMemory memory = new LinkMemory(words, layout, controlRegion, local, side, 1 - side, buffers);
             List<NicFlow> nics = new ArrayList<>();
@@ -117,21 +114,29 @@ final class LinkPair implements AutoCloseable {
                         "port-" + lane % rails);
                 all[lane] = new Lane(lane, lane % rails, ends, nics.get(lane % rails), settings);
             }
-            LinkPeer peer = new LinkPeer(
+            PostedPeer peer = new PostedPeer(
                     1 - side,
                     1 - side,
                     "rank " + (1 - side),
-                    EpFailure.builder("host-posted writes", 1 - side).build(),
-                    random.nextInt(lanes));
-            Link link = new Link(peer, memory, settings, atomics, List.of(all), rails, fabric.wire(side));
+                    EpFailure.builder("host-posted writes", 1 - side).build());
+            Lanes ofSide = new Lanes(List.of(all), random.nextInt(lanes), settings);
+            Link link = new Link(peer, memory, settings, atomics, ofSide, rails, fabric.wire(side));
             fabric.join(side, link);
-            sides[side] = new Side(
-                    FakeFabric.memory(data[side], 2L * SLOTS * SLOT),
-                    region(data, side),
-                    region(counters, side),
-                    link,
+            long bytes = 2L * SLOTS * SLOT;
+            IbrcMemory registered = new IbrcMemory(
+                    ExposedMemory.of(DeviceMemory.of(data[side], bytes, Device.HOST)),
+                    2,
+                    new PostedMemory.Registrations(),
                     counted,
-                    Arrivals.of(counted, link, atomics));
+                    new IbrcMemory.LocalKeys(KEYS, KEYS),
+                    new IbrcMemory.Key(
+                            number, new Region.Remote(data[side], KEYS), new Region.Remote(counters[side], KEYS)),
+                    atomics,
+                    List.of(link));
+            sides[side] = new Side(FakeFabric.memory(data[side], bytes), side, link, registered);
+        }
+        for (Side side : sides) {
+            side.memory.keys(List.of(sides[0].memory.key(), sides[1].memory.key()));
         }
     }
 
@@ -175,35 +180,17 @@ final class LinkPair implements AutoCloseable {
     }
 
     void write(int side, int bytes) {
-        sides[side].link.write(sides[side].dataRegion, 0, 0, bytes, false, Link.NO_CHECK);
+        sides[side].link.put(sides[side].memory, 0, 0, bytes, false, Link.NO_CHECK);
     }
 
-    /** A buffer in the memory of a side, which the peer closes with {@code handshake}. */
-    IbrcBuffer buffer(int side, CloseHandshake handshake) {
-        return buffer(side, handshake, new Resources(), new ClosedCounters());
+    /** The buffer of a side. */
+    PostedBuffer<IbrcMemory> buffer(int side) {
+        return sides[side].buffer;
     }
 
-    /** A buffer whose counters are given back by {@code words}, or kept by {@code closed}. */
-    IbrcBuffer buffer(int side, CloseHandshake handshake, Resources words, ClosedCounters closed) {
-        Side own = sides[side];
-        return new IbrcBuffer(
-                "b",
-                side,
-                side,
-                DeviceMemory.of(own.dataRegion.address(), 2L * SLOTS * SLOT, Device.HOST),
-                new Exposure.Exposed(
-                        own.dataRegion,
-                        own.counterRegion,
-                        own.counted,
-                        handshake,
-                        List.of(buffer, buffer),
-                        new Resources(),
-                        words),
-                Map.of(1 - side, own.link),
-                new LinkPoller.Budget(),
-                atomics,
-                closed,
-                buffer -> {});
+    /** The memory of the buffer of a side. */
+    IbrcMemory memory(int side) {
+        return sides[side].memory;
     }
 
     void breakRail(int rail) {
@@ -215,14 +202,13 @@ final class LinkPair implements AutoCloseable {
     }
 
     void advance(int side, int counter, long value) {
-        Side own = sides[side];
-        own.link.advance(own.counterRegion, buffer, counter, own.sent, value, Link.NO_CHECK);
+        sides[side].buffer.signal(1 - side, counter, value);
     }
 
     private long seen(int side, int counter) {
         Side own = sides[side];
         own.link.tryProgress();
-        return own.arrivals.seen(counter);
+        return own.buffer.counter(counter, 1 - side);
     }
 
     long awaitSeen(int side, int counter, long value) {
@@ -262,13 +248,13 @@ final class LinkPair implements AutoCloseable {
         for (int i = 0; i < 200_000 && failovers() < 2 * toBreak; i++) {
             // A rail that carries nothing is not seen to be broken.
             if (i % 50 == 0) {
-                sides[0].link.write(sides[0].dataRegion, 0, 0, 4L * 1024, false, Link.NO_CHECK);
-                sides[1].link.write(sides[1].dataRegion, 0, 0, 4L * 1024, false, Link.NO_CHECK);
+                write(0, 4 * 1024);
+                write(1, 4 * 1024);
             }
             fabric.step();
         }
-        sides[0].link.drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
-        sides[1].link.drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
+        sides[0].link.flush(Deadline.in(Guard.minute()), Link.NO_CHECK);
+        sides[1].link.flush(Deadline.in(Guard.minute()), Link.NO_CHECK);
     }
 
     private boolean done(int side, long rounds) {
@@ -319,8 +305,8 @@ final class LinkPair implements AutoCloseable {
         int done = 0;
         while (done < total) {
             int bytes = Math.min(total - done, 1 + random.nextInt(1500));
-            own.link.write(
-                    own.dataRegion, target + done, source + done, bytes, random.nextDouble() < messages, Link.NO_CHECK);
+            own.link.put(
+                    own.memory, target + done, source + done, bytes, random.nextDouble() < messages, Link.NO_CHECK);
             done += bytes;
         }
         advance(side, BEFORE, round);

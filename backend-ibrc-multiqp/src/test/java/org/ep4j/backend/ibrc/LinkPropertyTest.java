@@ -12,7 +12,7 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
-import org.ep4j.transport.memory.WordMemory;
+import org.ep4j.transport.posted.PostedBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -55,11 +55,8 @@ final class LinkPropertyTest {
     @Test
     void aMessageHasRoomBesideAWriteThatIsInFlightAndNoOtherWriteHas() {
         LinkSettings settings = new LinkSettings(128, 4, Duration.ofMillis(50));
-        WordMemory memory = WordMemory.allocate(CloseHandshake.bytes(2));
-        CloseHandshake handshake = new CloseHandshake(memory.words(), 2);
-        handshake.prepare();
         try (LinkPair pair = new LinkPair(new Random(1), 1, 1, true, settings, new FlowLimits(0, 1, 1, ""))) {
-            IbrcBuffer buffer = pair.buffer(0, handshake);
+            PostedBuffer<IbrcMemory> buffer = pair.buffer(0);
             pair.stallWhile(() -> true);
             buffer.put(1, 0, 0, 64);
             buffer.putMessage(1, 64, 64, 64);

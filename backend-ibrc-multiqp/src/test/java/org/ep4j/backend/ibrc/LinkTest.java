@@ -16,19 +16,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReference;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpTraffic;
 import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NicFlow;
 import org.ep4j.transport.memory.DeviceAllocation;
 import org.ep4j.transport.memory.HostDevice;
 import org.ep4j.transport.memory.HostMemory;
-import org.ep4j.transport.memory.Resources;
+import org.ep4j.transport.posted.PostedMemory;
+import org.ep4j.transport.posted.PostedPeer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -37,6 +41,7 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 class LinkTest {
     private static final int RAILS = 3;
+    private static final List<Integer> KEYS = List.of(0);
     private static final int COUNTER = 3;
     private static final int LATER_RAIL = 2;
 
@@ -48,13 +53,12 @@ class LinkTest {
     private final Words words = new Words(RAILS, RAILS);
     private final LinkMemory.Layout layout = new LinkMemory.Layout(2, words.bytes());
     private final long[] control = {allocate(layout.bytes()), allocate(layout.bytes())};
-    private final long[] counters = {allocate(2L * LinkMemory.COUNTERS), allocate(2L * LinkMemory.COUNTERS)};
+    private final long[] counters = {allocate(IbrcMemory.bytes(2)), allocate(IbrcMemory.bytes(2))};
     private final long[] data = {allocate(4096), allocate(4096)};
     private final ScriptedWire wire = new ScriptedWire();
-    private final Region dataRegion = region(data, true);
-    private final Region gpuRegion = region(data, false);
-    private final Region counterRegion = region(counters, true);
     private final Link link = link();
+    private final IbrcMemory memory = memory("host");
+    private final IbrcMemory gpuMemory = memory("cuda:0");
 
     private long allocate(long bytes) {
         DeviceAllocation allocation = device.allocate(bytes);
@@ -62,8 +66,23 @@ class LinkTest {
         return allocation.memory().address();
     }
 
-    private static Region region(long[] addresses, boolean onHost) {
-        return new Region(addresses[0], onHost, new int[1], addresses, new int[2][1]);
+    private IbrcMemory memory(String device) {
+        HostMemory own = FakeFabric.memory(counters[0], IbrcMemory.bytes(2));
+        IbrcMemory made = new IbrcMemory(
+                ExposedMemory.of(DeviceMemory.of(data[0], 4096, Device.parse(device))),
+                2,
+                new PostedMemory.Registrations(),
+                new Buffers.Counted(own, new AtomicLongArray(2)),
+                new IbrcMemory.LocalKeys(KEYS, KEYS),
+                key(0),
+                true,
+                List.of(link));
+        made.keys(List.of(IbrcMemory.Key.CODEC.encode(key(0)), IbrcMemory.Key.CODEC.encode(key(1))));
+        return made;
+    }
+
+    private IbrcMemory.Key key(int rank) {
+        return new IbrcMemory.Key(0, new Region.Remote(data[rank], KEYS), new Region.Remote(counters[rank], KEYS));
     }
 
     private Link link() {
@@ -76,9 +95,16 @@ class LinkTest {
         }
         HostMemory local = FakeFabric.memory(control[0], layout.bytes());
         local.putLong(layout.one(), 1);
-        LinkMemory memory = new LinkMemory(
-                words, layout, region(control, true), local, 0, 1, (buffer, source, counter, delta) -> {});
-        return new Link(new LinkPeer(1, 1, "rank 1", failure(), 0), memory, settings, true, lanes, RAILS, wire);
+        Region region = new Region(control[0], true, new int[1], control, new int[2][1]);
+        LinkMemory shared = new LinkMemory(words, layout, region, local, 0, 1, (buffer, source, counter, delta) -> {});
+        return new Link(
+                new PostedPeer(1, 1, "rank 1", failure()),
+                shared,
+                settings,
+                true,
+                new Lanes(lanes, 0, settings),
+                RAILS,
+                wire);
     }
 
     private static EpFailure failure() {
@@ -86,49 +112,29 @@ class LinkTest {
     }
 
     @Test
-    void aDrainWaitsForOtherThreadsNoLongerThanItsDeadline() {
-        link.hold(() -> assertThatThrownBy(() -> CompletableFuture.runAsync(
-                                () -> link.drain(Deadline.in(Duration.ofMillis(5)), Link.NO_CHECK))
-                        .join())
-                .hasCauseInstanceOf(EpTimeoutException.class)
-                .hasMessageContaining("the connection to rank 1 stayed busy until the deadline: another thread"));
-        link.drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
-    }
-
-    @Test
     void waitsForTheLockThenFlushesUntilTheSameDeadline() {
-        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
+        link.put(memory, 0, 2048, 8, false, Link.NO_CHECK);
         AtomicReference<Deadline> deadline = new AtomicReference<>(Deadline.in(Guard.minute()));
         AtomicInteger polls = new AtomicInteger();
         wire.onPoll = () -> {
             polls.incrementAndGet();
             Guard.until("the deadline has passed", () -> deadline.get().passed());
         };
-        FutureTask<Boolean> drain = new FutureTask<>(() -> {
+        FutureTask<Boolean> flush = new FutureTask<>(() -> {
             deadline.set(Deadline.in(Guard.minute().dividedBy(30)));
-            link.drain(deadline.get(), Link.NO_CHECK);
+            link.flush(deadline.get(), Link.NO_CHECK);
             return true;
         });
-        Thread draining = new Thread(drain);
+        Thread flushing = new Thread(flush);
         link.hold(() -> {
-            draining.start();
-            Guard.until("the other thread waits for the lock", () -> draining.getState() == Thread.State.TIMED_WAITING);
+            flushing.start();
+            Guard.until("the other thread waits for the lock", () -> flushing.getState() == Thread.State.TIMED_WAITING);
         });
-        assertThatThrownBy(() -> drain.get(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+        assertThatThrownBy(() -> flush.get(Guard.minute().toSeconds(), TimeUnit.SECONDS))
                 .isInstanceOf(ExecutionException.class)
                 .hasCauseInstanceOf(EpTimeoutException.class)
                 .hasMessageContaining("rank 1 accepted no data before the deadline");
         assertThat(polls).as("until the deadline, and once more").hasValue(2);
-    }
-
-    @Test
-    void aDrainWhoseDeadlineHasPassedPollsWithoutWaiting() {
-        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
-        AtomicInteger polls = new AtomicInteger();
-        wire.onPoll = polls::incrementAndGet;
-        assertThatThrownBy(() -> link.drain(Deadline.at(System.nanoTime()), Link.NO_CHECK))
-                .isInstanceOf(EpTimeoutException.class);
-        assertThat(polls).hasValue(2);
     }
 
     @Test
@@ -240,26 +246,26 @@ class LinkTest {
     /** The processor copies what travels inline, and reads no memory of GPUs. */
     @Test
     void nothingOfAGpuTravelsInline() {
-        link.write(dataRegion, 0, 2048, 16, false, Link.NO_CHECK);
-        link.write(gpuRegion, 0, 2048, 16, false, Link.NO_CHECK);
-        link.write(dataRegion, 0, 2048, 17, false, Link.NO_CHECK);
-        link.advance(counterRegion, 0, COUNTER, new long[64], 1, Link.NO_CHECK);
+        link.put(memory, 0, 2048, 16, false, Link.NO_CHECK);
+        link.put(gpuMemory, 0, 2048, 16, false, Link.NO_CHECK);
+        link.put(memory, 0, 2048, 17, false, Link.NO_CHECK);
+        link.signal(memory, COUNTER, 1, Link.NO_CHECK);
         assertThat(wire.inline).containsExactly(true, false, false);
     }
 
     @Test
     void aRailThatFailsWhileWordsAreReadForAnotherChangesNothingOfWhatIsReadForThat() {
-        long[] sent = new long[64];
-        link.advance(counterRegion, 0, COUNTER, sent, 1, Link.NO_CHECK);
-        link.write(dataRegion, 0, 2048, 1024, false, Link.NO_CHECK);
-        link.advance(counterRegion, 0, COUNTER, sent, 2, Link.NO_CHECK);
+        link.signal(memory, COUNTER, 1, Link.NO_CHECK);
+        link.put(memory, 0, 2048, 1024, false, Link.NO_CHECK);
+        link.signal(memory, COUNTER, 2, Link.NO_CHECK);
         wire.fail(0);
-        link.drain(Deadline.in(Guard.minute()), Link.NO_CHECK);
+        link.flush(Deadline.in(Guard.minute()), Link.NO_CHECK);
         assertThat(link.traffic().failovers()).isEqualTo(2);
         assertThat(link.traffic().lanes()).extracting(EpTraffic.Lane::alive).containsExactly(false, true, false);
-        assertThat(link.remark()).contains("rank 1", "port-0 is given up", "2 other pairs", "status 12 (made up)");
-        assertThat(link.remark()).contains("port-2 is given up", "1 other pairs");
-        assertThat(link.remark()).isNull();
+        assertThat(link.nextWarning().orElseThrow())
+                .contains("rank 1", "port-0 is given up", "2 other pairs", "status 12 (made up)");
+        assertThat(link.nextWarning().orElseThrow()).contains("port-2 is given up", "1 other pairs");
+        assertThat(link.nextWarning()).isEmpty();
         long there = FakeFabric.memory(counters[1], 2L * LinkMemory.COUNTERS).getLong(8L * COUNTER);
         assertThat(there).isEqualTo(2);
     }
@@ -270,16 +276,17 @@ class LinkTest {
         link.portDown(0, "the cable is out");
         assertThat(link.isLost()).isFalse();
         assertThat(link.traffic().lanes()).extracting(EpTraffic.Lane::alive).containsExactly(false, false, true);
-        assertThat(link.remark()).contains("port-0 is given up", "2 other pairs");
-        assertThat(link.remark()).contains("port-1 is given up", "1 other pairs");
-        assertThat(link.remark()).contains("port-2 is down, and no other pair of ports is left", "the cable is out");
+        assertThat(link.nextWarning().orElseThrow()).contains("port-0 is given up", "2 other pairs");
+        assertThat(link.nextWarning().orElseThrow()).contains("port-1 is given up", "1 other pairs");
+        assertThat(link.nextWarning().orElseThrow())
+                .contains("port-2 is down, and no other pair of ports is left", "the cable is out");
     }
 
     @Test
     void aLinkWithoutCompletionsIsLostForWhoeverUsesIt() {
         wire.broken = true;
         assertThat(link.tryProgress()).isTrue();
-        assertThatThrownBy(() -> link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK))
+        assertThatThrownBy(() -> link.put(memory, 0, 2048, 8, false, Link.NO_CHECK))
                 .isInstanceOf(EpPeerLostException.class)
                 .hasMessageContaining("ibv_poll_cq failed: error 5");
     }
@@ -288,7 +295,7 @@ class LinkTest {
     @Test
     void theCompletionSaysWhyALaneRefusesAndNotTheRefusal() {
         wire.refusing = true;
-        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
+        link.put(memory, 0, 2048, 8, false, Link.NO_CHECK);
         for (int i = 0; i < 100 && !link.isLost(); i++) {
             link.tryProgress();
         }
@@ -361,23 +368,6 @@ class LinkTest {
     }
 
     @Test
-    void aBackgroundThreadLeavesALinkToThreadsThatPollIt() {
-        AtomicInteger polls = new AtomicInteger();
-        wire.onPoll = polls::incrementAndGet;
-        LinkPoller.Background background = new LinkPoller.Background(link);
-        for (int round = 1; round <= 3; round++) {
-            link.tryProgress();
-            int others = polls.get();
-            assertThat(background.poll()).isFalse();
-            assertThat(polls).hasValue(others);
-            background.poll();
-            assertThat(polls).hasValue(others + 1);
-            background.poll();
-            assertThat(polls).hasValue(others + 2);
-        }
-    }
-
-    @Test
     void trafficIsToldWhileAThreadWaitsForThePeer() throws InterruptedException {
         CountDownLatch polls = new CountDownLatch(1);
         CountDownLatch told = new CountDownLatch(1);
@@ -405,29 +395,13 @@ class LinkTest {
         }
     }
 
-    /** A rank that the others have left out need not wait until its deadline for a peer that takes nothing. */
-    @Test
-    void aCheckEndsTheWaitsOfItsOwnCallsAlone() {
-        EpPeerLostException leftOut = new EpPeerLostException(
-                "this rank is left out", EpFailure.builder("post", 0).build());
-        Runnable check = () -> {
-            throw leftOut;
-        };
-        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
-        assertThatThrownBy(() -> link.drain(Deadline.in(Duration.ofMinutes(5)), check))
-                .isSameAs(leftOut);
-        assertThatThrownBy(() -> link.drain(Deadline.in(Duration.ofMillis(20)), Link.NO_CHECK))
-                .as("another call")
-                .isInstanceOf(EpTimeoutException.class);
-    }
-
     @Test
     void aLinkThatIsEndedStopsItsQueuePairsAndWhoeverWaits() {
         CountDownLatch polls = new CountDownLatch(1);
         wire.onPoll = polls::countDown;
-        link.write(dataRegion, 0, 2048, 8, false, Link.NO_CHECK);
+        link.put(memory, 0, 2048, 8, false, Link.NO_CHECK);
         CompletableFuture<Void> waiting =
-                CompletableFuture.runAsync(() -> link.drain(Deadline.in(Duration.ofMinutes(5)), Link.NO_CHECK));
+                CompletableFuture.runAsync(() -> link.flush(Deadline.in(Duration.ofMinutes(5)), Link.NO_CHECK));
         awaitQuietly(polls);
         link.end("this rank has left it out");
         assertThat(wire.stopped).containsExactlyInAnyOrder(0, 1, 2);
@@ -436,22 +410,6 @@ class LinkTest {
                 .withThrowableOfType(ExecutionException.class)
                 .withCauseInstanceOf(EpPeerLostException.class)
                 .withMessageContaining("this rank has left it out");
-    }
-
-    @Test
-    void nothingIsFreedUnderAThreadThatRunsOn() throws InterruptedException {
-        CountDownLatch end = new CountDownLatch(1);
-        Thread running = new Thread(() -> awaitQuietly(end));
-        running.start();
-        AtomicInteger freed = new AtomicInteger();
-        Resources resources = new Resources();
-        resources.add(freed::incrementAndGet);
-        ProgressThreads.release(List.of(running), resources);
-        assertThat(freed).hasValue(0);
-        end.countDown();
-        running.join();
-        ProgressThreads.release(List.of(running), resources);
-        assertThat(freed).hasValue(1);
     }
 
     @Test

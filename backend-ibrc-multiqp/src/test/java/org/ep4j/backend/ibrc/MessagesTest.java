@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.util.Optional;
+import org.ep4j.transport.memory.JniLibrary;
 import org.ep4j.transport.memory.LockedMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -48,16 +49,16 @@ final class MessagesTest {
     void aLibraryThatIsThereAndDoesNotLoadIsNotSaidToBeMissing() {
         UnsatisfiedLinkError noexec = new UnsatisfiedLinkError(
                 "/c/libjniEp4jVerbs.so: failed to map segment from shared object: Operation not permitted");
-        VerbsLibrary.Missing there = VerbsLibrary.missing(noexec, true);
+        JniLibrary.Missing there = VerbsLibrary.JNI.missing(noexec, true);
         assertThat(there).hasMessageContaining("failed to map segment");
         assertThat(there.remedy()).contains("org.bytedeco.javacpp.cachedir", "noexec");
-        assertThat(VerbsLibrary.missing(noexec, false)).hasMessageContaining("built without its JNI library");
+        assertThat(VerbsLibrary.JNI.missing(noexec, false)).hasMessageContaining("built without its JNI library");
 
-        VerbsLibrary.Missing old =
-                VerbsLibrary.missing(new UnsatisfiedLinkError("version `GLIBC_2.38' not found"), true);
+        JniLibrary.Missing old =
+                VerbsLibrary.JNI.missing(new UnsatisfiedLinkError("version `GLIBC_2.38' not found"), true);
         assertThat(old.remedy()).contains("build ep4j on this machine");
-        VerbsLibrary.Missing none =
-                VerbsLibrary.missing(new UnsatisfiedLinkError("libibverbs.so.1: cannot open shared object file"), true);
+        JniLibrary.Missing none = VerbsLibrary.JNI.missing(
+                new UnsatisfiedLinkError("libibverbs.so.1: cannot open shared object file"), true);
         assertThat(none.remedy()).isEqualTo(VerbsLibrary.INSTALL);
     }
 }

@@ -40,16 +40,17 @@ final class RecordsTest {
         PortExchange.QueuePairs pairs = new PortExchange.QueuePairs(memory, Map.of(3, ends, 700, List.of()));
         byte[] sent = PortExchange.QueuePairs.CODEC.encode(pairs);
         assertThat(PortExchange.QueuePairs.CODEC.decode(sent)).isEqualTo(pairs);
-        BufferRecord buffer = new BufferRecord(address, 63, memory, memory);
-        assertThat(BufferRecord.CODEC.decode(BufferRecord.CODEC.encode(buffer))).isEqualTo(buffer);
+        IbrcMemory.Key buffer = new IbrcMemory.Key(63, memory, memory);
+        assertThat(IbrcMemory.Key.CODEC.decode(IbrcMemory.Key.CODEC.encode(buffer)))
+                .isEqualTo(buffer);
     }
 
     @Property
     void whatIsNotARecordIsRefused(@ForAll byte[] bytes, @ForAll @IntRange(min = 1, max = 40) int cut) {
-        byte[] whole = BufferRecord.CODEC.encode(
-                new BufferRecord(4096, 1, new Region.Remote(1, List.of(7)), new Region.Remote(2, List.of(8))));
+        byte[] whole = IbrcMemory.Key.CODEC.encode(
+                new IbrcMemory.Key(1, new Region.Remote(1, List.of(7)), new Region.Remote(2, List.of(8))));
         byte[] part = Arrays.copyOf(whole, Math.max(0, whole.length - cut));
-        assertThatThrownBy(() -> BufferRecord.CODEC.decode(part))
+        assertThatThrownBy(() -> IbrcMemory.Key.CODEC.decode(part))
                 .isInstanceOf(EpMismatchException.class)
                 .hasMessageContaining("same ep4j version");
         if (bytes.length < 4 || bytes[3] != 2) {

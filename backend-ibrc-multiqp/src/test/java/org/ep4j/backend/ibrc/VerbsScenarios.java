@@ -20,6 +20,7 @@ import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteExchange;
 import org.ep4j.tck.writes.WriteScenarios;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.posted.PostedBackend;
 
 /**
  * Two ranks on real verbs, between ports that are joined in pairs: {@code rxe0} with {@code rxe1}, {@code rxe2} with {@code
@@ -134,7 +135,8 @@ final class VerbsScenarios {
         WriteScenarios.heldReceiver(
                 ranks,
                 new HeldReceiver(
-                        (backend, meanwhile) -> ((IbrcBackend) backend).link(0).hold(meanwhile),
+                        (backend, meanwhile) ->
+                                ((PostedBackend<?>) backend).connection(0).hold(meanwhile),
                         30 * depth,
                         1,
                         depth,

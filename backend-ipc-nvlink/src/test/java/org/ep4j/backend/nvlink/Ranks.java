@@ -128,7 +128,7 @@ record Ranks(Topology topology, VisibleGpus gpus, ProcessFacts process, FileTree
         Locality locality = topology.gpus().stream()
                 .filter(gpu -> gpu.address().equals(Optional.of(mine)))
                 .findFirst()
-                .map(gpu -> Localities.of(topology, gpu))
+                .map(gpu -> Localities.of(topology, gpu, -1))
                 .orElse(Locality.UNKNOWN);
         return RankProfile.builder(rank, host, device)
                 .pid(100 + rank)

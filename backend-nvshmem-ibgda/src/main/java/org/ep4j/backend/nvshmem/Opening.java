@@ -1,9 +1,5 @@
 package org.ep4j.backend.nvshmem;
 
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -21,6 +17,7 @@ import org.ep4j.EpPath;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.KernelDialect;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.AllocatesMemory.Purpose;
@@ -127,14 +124,7 @@ final class Opening {
     }
 
     private static String resource(String name) {
-        try (InputStream in = Opening.class.getResourceAsStream(name)) {
-            if (in == null) {
-                throw new IllegalStateException(name + " is missing from the backend's jar");
-            }
-            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UncheckedIOException(name + " cannot be read from the backend's jar", e);
-        }
+        return KernelDialect.text(name, Opening.class.getResourceAsStream(name));
     }
 
     private void initialise(Deadline deadline) {

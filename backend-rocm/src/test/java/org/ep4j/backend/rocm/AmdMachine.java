@@ -185,7 +185,7 @@ record AmdMachine(
     }
 
     Topology topology() {
-        return LinuxTopology.read("test", files());
+        return LinuxTopology.read("test", files(), Map.of());
     }
 
     ProbeReport probe(int ordinal) {
@@ -208,7 +208,7 @@ record AmdMachine(
         Locality locality = topology.gpus().stream()
                 .filter(gpu -> gpu.address().equals(Optional.of(address(visible.get(ordinal)))))
                 .findFirst()
-                .map(gpu -> Localities.of(topology, gpu))
+                .map(gpu -> Localities.of(topology, gpu, -1))
                 .orElse(Locality.UNKNOWN);
         BackendProfile known = BackendProfile.of(report);
         return RankProfile.builder(rank, host, device)

@@ -1,11 +1,7 @@
 package org.ep4j.cli.gpu;
 
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,6 +15,7 @@ import org.ep4j.gpu.GpuKernel;
 import org.ep4j.gpu.GpuKernels;
 import org.ep4j.gpu.GpuStream;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.KernelDialect;
 import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.transport.memory.DeviceAllocation;
 
@@ -191,18 +188,8 @@ final class Ceiling implements AutoCloseable {
                 + "\n#define EP_PUSH_PIECE " + shape.pushPiece()
                 + "\n#define EP_PULL_WARPS " + shape.pullWarps()
                 + "\n#define EP_PULL_PIECE " + shape.pullPiece()
-                + "\n#line 1 \"ceiling.cu\"\n" + text();
-    }
-
-    private static String text() {
-        try (InputStream in = Ceiling.class.getResourceAsStream("ceiling.cu")) {
-            if (in == null) {
-                throw new IllegalStateException("ceiling.cu is missing from the jar of ep");
-            }
-            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+                + "\n#line 1 \"ceiling.cu\"\n"
+                + KernelDialect.text("ceiling.cu", Ceiling.class.getResourceAsStream("ceiling.cu"));
     }
 
     @Override

@@ -177,10 +177,7 @@ final class GpuInputs implements AutoCloseable {
 
     /** The rank of each selection of a token. */
     private static IntStream targets(Workload workload, int source, int token) {
-        return IntStream.range(0, workload.topK())
-                .map(k -> workload.expert(source, token, k))
-                .filter(expert -> expert >= 0)
-                .map(workload::rankOf);
+        return workload.selections(source, token).map(workload::rankOf);
     }
 
     @Override

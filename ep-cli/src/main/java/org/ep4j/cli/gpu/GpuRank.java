@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.ServiceLoader;
 import java.util.function.Consumer;
 import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
@@ -25,8 +24,8 @@ import org.ep4j.gpu.GpuStream;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.Check;
-import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.Subjects;
 
 /** One rank of a measurement on GPUs, from joining to its last message. */
 public final class GpuRank {
@@ -51,31 +50,13 @@ public final class GpuRank {
         this.parent = parent;
     }
 
-    /** Joins with the environment of this process. */
-    public void run() {
-        EpConfig config = config(Integer.parseInt(System.getenv().getOrDefault("LOCAL_RANK", "0")));
-        run(Bootstrap.fromEnvironment(config), config);
-    }
-
-    /** Joins the other ranks of this process. */
-    public void run(Bootstrap bootstrap) {
-        run(bootstrap, config(bootstrap.rank()));
-    }
-
-    /** Joins with a bootstrap of its own, as the {@code localRank}-th process of its host. */
+    /** Joins as the {@code localRank}-th process of its host, or the one of this rank in this process; measures and reports. */
     public void run(Bootstrap bootstrap, int localRank) {
-        run(bootstrap, config(localRank));
-    }
-
-    private EpConfig config(int localRank) {
-        return spec.work()
+        EpConfig config = spec.work()
                 .settings(localRank)
                 .set(EpKeys.GPU_SMS.name(), spec.sms())
                 .set(EpKeys.LOW_LATENCY_SMS.name(), spec.lowLatencySms())
                 .build();
-    }
-
-    private void run(Bootstrap bootstrap, EpConfig config) {
         try (EpGroup group = EpGroup.join(bootstrap, config)) {
             EpDevice device = group.device();
             if (!(device instanceof EngineGpu gpu)) {
@@ -142,19 +123,13 @@ public final class GpuRank {
 
     /** What the probe says of it, since devices have no names otherwise. */
     private static String name(EngineGpu gpu) {
-        for (DeviceProvider provider : ServiceLoader.load(DeviceProvider.class)) {
-            if (provider.type().equals(gpu.id().type())) {
-                List<Check> checks = provider.probe(
-                                ProbeRequest.of(gpu.id(), EpConfig.builder().build(), MEETING))
-                        .checks();
-                return checks.stream()
-                        .map(Check::detail)
-                        .filter(d -> d.startsWith(gpu.id() + " is "))
-                        .findFirst()
-                        .orElse(gpu.id().toString());
-            }
-        }
-        return gpu.id().toString();
+        ProbeRequest request = ProbeRequest.of(gpu.id(), EpConfig.builder().build(), MEETING);
+        return Subjects.device(gpu.id().type()).stream()
+                .flatMap(provider -> provider.probe(request).checks().stream())
+                .map(Check::detail)
+                .filter(detail -> detail.startsWith(gpu.id() + " is "))
+                .findFirst()
+                .orElse(gpu.id().toString());
     }
 
     private void measure(EpBuffer buffer, EngineGpu gpu, Ceiling ceiling, GpuMeter meter, GpuStream stream) {

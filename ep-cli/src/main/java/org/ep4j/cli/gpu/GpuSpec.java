@@ -6,7 +6,6 @@ import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.rank.WorkSpec.Wire;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What the ranks of one measurement on GPUs do; the same text for all of them.
@@ -58,14 +57,5 @@ public record GpuSpec(
                         false))
                 .distinct()
                 .toList();
-    }
-
-    /** As text for a command line. */
-    public String encode() {
-        return JsonMapper.shared().writeValueAsString(this);
-    }
-
-    public static GpuSpec decode(String text) {
-        return JsonMapper.shared().readValue(text, GpuSpec.class);
     }
 }

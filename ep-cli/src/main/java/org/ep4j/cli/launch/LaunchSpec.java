@@ -2,23 +2,18 @@ package org.ep4j.cli.launch;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 import org.ep4j.EpArgumentException;
-import org.ep4j.config.EpKeys;
 
 /**
  * What to start.
  *
  * @param ranks number of processes
  * @param command program and arguments, the same for every rank
- * @param environment variables on top of this process's own
  * @param masterPort port of the rendezvous; 0 for a free one
  * @param grace time between asking a rank to end and killing it
  * @param input what ranks read from standard input
  */
-public record LaunchSpec(
-        int ranks, List<String> command, Map<String, String> environment, int masterPort, Duration grace, Input input) {
+public record LaunchSpec(int ranks, List<String> command, int masterPort, Duration grace, Input input) {
     /** Most ranks that are started on one machine. */
     public static final int MAX_RANKS = 1024;
 
@@ -30,10 +25,8 @@ public record LaunchSpec(
         OPEN_UNTIL_DEATH
     }
 
-    /** Copies the collections and checks the numbers. */
+    /** Checks the numbers. */
     public LaunchSpec {
-        command = List.copyOf(command);
-        environment = Map.copyOf(environment);
         if (ranks < 1 || ranks > MAX_RANKS) {
             throw new EpArgumentException(
                     "ranks", ranks, "in [1, " + MAX_RANKS + "]", "start as many ranks as the machine can run");
@@ -44,20 +37,5 @@ public record LaunchSpec(
         if (masterPort < 0 || masterPort > 65535) {
             throw new EpArgumentException("masterPort", masterPort, "in [0, 65535]", "0 selects a free port");
         }
-    }
-
-    /** The variables of one rank: torchrun's, on top of {@link #environment()}. */
-    Map<String, String> variables(int rank, int port, String secret) {
-        Map<String, String> all = new TreeMap<>(environment);
-        all.put("RANK", Integer.toString(rank));
-        all.put("LOCAL_RANK", Integer.toString(rank));
-        all.put("WORLD_SIZE", Integer.toString(ranks));
-        all.put("LOCAL_WORLD_SIZE", Integer.toString(ranks));
-        all.put("MASTER_ADDR", "127.0.0.1");
-        // A setting of the machine for jobs of several hosts would refuse loopback.
-        all.put(EpKeys.BOOTSTRAP_INTERFACE.environmentName(), "");
-        all.put("MASTER_PORT", Integer.toString(port));
-        all.putIfAbsent("EP_BOOTSTRAP_SECRET", secret);
-        return all;
     }
 }

@@ -8,9 +8,7 @@ import java.net.BindException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
-import java.security.SecureRandom;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -22,6 +20,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpKeys;
+import org.ep4j.tck.crew.ProcessCrew;
 
 /**
  * Ranks that run as processes of this machine. They live and end together: when one fails, or this process is asked to
@@ -30,8 +30,8 @@ import org.ep4j.EpUnavailableException;
 public final class LocalRanks implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(LocalRanks.class.getName());
 
+    private static final String SECRET = EpKeys.BOOTSTRAP_SECRET.environmentName();
     private static final int FIRST_PORT = 20_000;
-
     private static final int LAST_PORT = 32_000;
     private static final int PORT_TRIES = 100;
 
@@ -40,7 +40,43 @@ public final class LocalRanks implements AutoCloseable {
 
     private static final long PAUSE_MILLIS = 10;
 
-    private record Exit(int rank, int code) {}
+    /** Where a rank printed a line. */
+    public enum Stream {
+        /** Standard output. */
+        OUT,
+        /** Standard error. */
+        ERR
+    }
+
+    /** Takes what ranks print, line by line. Called from several threads at once. */
+    @FunctionalInterface
+    public interface Output {
+        /** One line, without its end. */
+        void line(int rank, Stream stream, String text);
+    }
+
+    /**
+     * How a rank, or the whole job, ended.
+     *
+     * @param rank of a job the first rank that failed, or -1 when none did
+     * @param code its exit code, 128 + signal where a signal ended it; 0 when it did not fail
+     */
+    public record Exit(int rank, int code) {
+        private static final Exit OK = new Exit(-1, 0);
+
+        /** True when no rank failed. */
+        public boolean ok() {
+            return code == 0;
+        }
+
+        /** For people: {@code rank 2 ended with exit code 7}. */
+        public String describe() {
+            return "rank " + rank
+                    + (code > 128 && code < 160
+                            ? " was killed by signal " + (code - 128)
+                            : " ended with exit code " + code);
+        }
+    }
 
     private final LaunchSpec spec;
     private final List<Process> processes = new ArrayList<>();
@@ -58,12 +94,12 @@ public final class LocalRanks implements AutoCloseable {
      *
      * @throws EpUnavailableException when the command cannot be started; none is left running then
      */
-    public static LocalRanks start(LaunchSpec spec, RankOutput output) {
+    public static LocalRanks start(LaunchSpec spec, Output output) {
         LocalRanks ranks = new LocalRanks(spec);
         Runtime.getRuntime().addShutdownHook(ranks.hook);
         try {
             int port = spec.masterPort() == 0 ? freePort() : spec.masterPort();
-            String secret = System.getenv().getOrDefault("EP_BOOTSTRAP_SECRET", randomSecret());
+            String secret = System.getenv().getOrDefault(SECRET, ProcessCrew.randomSecret());
             for (int rank = 0; rank < spec.ranks(); rank++) {
                 ranks.startOne(rank, port, secret, output);
             }
@@ -77,9 +113,10 @@ public final class LocalRanks implements AutoCloseable {
         }
     }
 
-    private void startOne(int rank, int port, String secret, RankOutput output) throws IOException {
+    private void startOne(int rank, int port, String secret, Output output) throws IOException {
         ProcessBuilder builder = new ProcessBuilder(spec.command());
-        builder.environment().putAll(spec.variables(rank, port, secret));
+        builder.environment().putAll(ProcessCrew.environment(rank, spec.ranks(), port));
+        builder.environment().put(SECRET, secret);
         boolean inheritInput = spec.input() == LaunchSpec.Input.FIRST_RANK && rank == 0;
         if (inheritInput) {
             builder.redirectInput(ProcessBuilder.Redirect.INHERIT);
@@ -91,12 +128,12 @@ public final class LocalRanks implements AutoCloseable {
         if (spec.input() == LaunchSpec.Input.FIRST_RANK && rank != 0) {
             process.getOutputStream().close();
         }
-        pump(rank, RankOutput.Stream.OUT, process.getInputStream(), output);
-        pump(rank, RankOutput.Stream.ERR, process.getErrorStream(), output);
+        pump(rank, Stream.OUT, process.getInputStream(), output);
+        pump(rank, Stream.ERR, process.getErrorStream(), output);
         endings.add(process.onExit().thenAccept(p -> exits.add(new Exit(rank, p.exitValue()))));
     }
 
-    private void pump(int rank, RankOutput.Stream stream, InputStream source, RankOutput output) {
+    private void pump(int rank, Stream stream, InputStream source, Output output) {
         Thread thread = new Thread(
                 () -> {
                     try (var reader = new BufferedReader(new InputStreamReader(source, StandardCharsets.UTF_8))) {
@@ -115,13 +152,13 @@ public final class LocalRanks implements AutoCloseable {
     }
 
     /** Waits for all ranks; when one fails, ends the others. */
-    public RankExit await() {
-        RankExit result = RankExit.OK;
+    public Exit await() {
+        Exit result = Exit.OK;
         try {
             for (int left = spec.ranks(); left > 0; left--) {
                 Exit exit = exits.take();
-                if (exit.code() != 0 && result.ok()) {
-                    result = new RankExit(exit.rank(), exit.code());
+                if (!exit.ok() && result.ok()) {
+                    result = exit;
                     end();
                 }
             }
@@ -196,12 +233,6 @@ public final class LocalRanks implements AutoCloseable {
             // The JVM is going down; the hook does what it is there for.
             LOG.log(System.Logger.Level.DEBUG, "closed during shutdown", e);
         }
-    }
-
-    private static String randomSecret() {
-        byte[] secret = new byte[32];
-        new SecureRandom().nextBytes(secret);
-        return HexFormat.of().formatHex(secret);
     }
 
     /**

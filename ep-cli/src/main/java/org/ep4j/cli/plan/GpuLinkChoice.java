@@ -2,6 +2,7 @@ package org.ep4j.cli.plan;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.plan.offer.GpuPaths;
@@ -16,6 +17,30 @@ import org.ep4j.topology.model.LinkBandwidths;
 
 /** Puts GPU links into a description that leaves them out, or takes them away, and says so. */
 final class GpuLinkChoice {
+    /**
+     * GPUs that are built only into boards that join all of them, by NVLink (HGX and DGX) or xGMI (OAM), by their PCI device ids
+     * (pci.ids). Many descriptions of machines leave GPU links out.
+     */
+    private static final Map<Integer, String> ALWAYS_JOINED = Map.of(
+            0x20b0, "sm_80", // A100 SXM4 40GB
+            0x20b2, "sm_80", // A100 SXM4 80GB
+            0x2324, "sm_90", // H800 SXM5
+            0x2329, "sm_90", // H20
+            0x2330, "sm_90", // H100 SXM5 80GB
+            0x2335, "sm_90", // H200 SXM 141GB
+            0x2901, "sm_100", // B200
+            0x2941, "sm_100", // GB200
+            0x3182, "sm_103", // B300 SXM6
+            0x31c2, "sm_103"); // GB300
+
+    private static final Set<Integer> ALWAYS_JOINED_AMD = Set.of(
+            0x74a1, // MI300X
+            0x74a2, // MI308X
+            0x74a5, // MI325X
+            0x74a9, // MI300X HF
+            0x75a0, // MI350X
+            0x75a3); // MI355X
+
     private final GpuLinks choice;
     private final Set<String> assumptions;
 
@@ -31,9 +56,8 @@ final class GpuLinkChoice {
      * @param linked whether the description shows links of any of them
      */
     Locality apply(Gpu gpu, List<Gpu> gpus, Locality locality, boolean linked) {
-        Locality described = locality.toBuilder()
-                .architecture(KnownGpuLinks.architecture(gpu))
-                .build();
+        Locality described =
+                locality.toBuilder().architecture(architecture(gpu)).build();
         return switch (choice) {
             case FILE -> described;
             case NONE -> {
@@ -54,7 +78,7 @@ final class GpuLinkChoice {
                 if (!silent || linked || gpus.size() < 2) {
                     yield described;
                 }
-                if (!gpus.stream().allMatch(KnownGpuLinks::joined)) {
+                if (!gpus.stream().allMatch(GpuLinkChoice::alwaysJoined)) {
                     assumptions.add("the description shows no GPU links, and "
                             + (gpu.id().device() < 0
                                     ? "does not name the GPU model"
@@ -99,5 +123,22 @@ final class GpuLinkChoice {
                         : GpuPeer.of(peer.gpu(), new Distance(PathType.SYS, 0, 0), LinkType.PCI)
                                 .partOf(peer.card()))
                 .toList();
+    }
+
+    /** True when every such GPU of a host reaches every other by NVLink or xGMI. */
+    private static boolean alwaysJoined(Gpu gpu) {
+        int device = gpu.id().device();
+        return switch (gpu.vendor()) {
+            case NVIDIA -> ALWAYS_JOINED.containsKey(device);
+            case AMD -> ALWAYS_JOINED_AMD.contains(device);
+            default -> false;
+        };
+    }
+
+    /** Its architecture, where the description has none. */
+    private static String architecture(Gpu gpu) {
+        return gpu.architecture().isEmpty() && gpu.vendor() == GpuVendor.NVIDIA
+                ? ALWAYS_JOINED.getOrDefault(gpu.id().device(), "")
+                : gpu.architecture();
     }
 }

@@ -15,7 +15,7 @@ import java.util.TreeSet;
 import java.util.stream.IntStream;
 import org.ep4j.EpPath;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.gpu.FarNics;
+import org.ep4j.plan.FarNics;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.GroupPlan.PairGroup;
 import org.ep4j.plan.PortPairing;

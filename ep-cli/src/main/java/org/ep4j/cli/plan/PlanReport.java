@@ -2,8 +2,7 @@ package org.ep4j.cli.plan;
 
 import java.util.List;
 import java.util.Map;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
+import org.ep4j.tck.Json;
 
 /**
  * A plan with what it takes and gives, as it stands in the JSON.
@@ -173,20 +172,11 @@ public record PlanReport(
     public record Load(String resource, int alike, double bytes, double gigabytesPerSecond, double micros) {}
 
     public String json() {
-        return json(this);
+        return Json.of(this);
     }
 
     /** As JSON that has nothing but the variables, for settings that allow no plan. */
     public static String json(List<EnvironmentVariable> variables) {
-        return json(new VariablesAlone(FORMAT, variables));
-    }
-
-    private record VariablesAlone(int format, List<EnvironmentVariable> variables) {}
-
-    private static String json(Object value) {
-        return JsonMapper.builder()
-                .enable(SerializationFeature.INDENT_OUTPUT)
-                .build()
-                .writeValueAsString(value);
+        return Json.of(Json.fields("format", FORMAT, "variables", variables));
     }
 }

@@ -1,6 +1,5 @@
 package org.ep4j.cli.plan;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.EpConfig;
@@ -36,26 +35,18 @@ public final class PlanSettings {
             EpKeys.NIC_TRAFFIC_CLASS);
 
     private final EpConfig config;
-    private final List<ConfigKey<?>> keys = PlannedBackend.keys(PlannedBackend.all());
+    private final List<ConfigKey<?>> keys = PlannedBackend.allKeys();
 
     private PlanSettings(EpConfig config) {
         this.config = config;
     }
 
     /**
-     * Reads them.
+     * Reads them, so that they can be explained before {@link #check} refuses some.
      *
      * @param given settings that options of the command give, by name
-     * @throws org.ep4j.EpConfigException when a name is unknown or a value cannot be read
      */
     public static PlanSettings of(Map<String, String> given) {
-        PlanSettings settings = unchecked(given);
-        settings.check();
-        return settings;
-    }
-
-    /** As {@link #of}, for one who wants to explain before {@link #check} refuses. */
-    public static PlanSettings unchecked(Map<String, String> given) {
         EpConfig.Builder builder = EpConfig.builder();
         given.forEach(builder::set);
         return new PlanSettings(builder.build());
@@ -96,9 +87,7 @@ public final class PlanSettings {
 
     /** Those that count and were not given as options, for people. */
     public List<String> ofProcess() {
-        List<ConfigKey<?>> used = new ArrayList<>(USED);
-        PlannedBackend.all().forEach(backend -> used.addAll(backend.keys()));
-        return Settings.resolveAll(config, used).stream()
+        return Settings.resolveAll(config, PlannedBackend.withKeys(USED, PlannedBackend.all())).stream()
                 .filter(setting -> setting.origin() == Origin.ENVIRONMENT || setting.origin() == Origin.SYSTEM_PROPERTY)
                 .map(PlanSettings::text)
                 .toList();

@@ -37,9 +37,14 @@ public record PlannedBackend(
         return List.copyOf(found);
     }
 
-    /** Settings of ep4j and of backends. */
-    static List<ConfigKey<?>> keys(List<PlannedBackend> backends) {
-        List<ConfigKey<?>> all = new ArrayList<>(EpKeys.all());
+    /** Settings of ep4j, then those of each backend that is installed. */
+    public static List<ConfigKey<?>> allKeys() {
+        return withKeys(EpKeys.all(), all());
+    }
+
+    /** Settings and, after them, those of backends. */
+    static List<ConfigKey<?>> withKeys(List<ConfigKey<?>> first, List<PlannedBackend> backends) {
+        List<ConfigKey<?>> all = new ArrayList<>(first);
         backends.forEach(backend -> all.addAll(backend.keys()));
         return all;
     }

@@ -35,15 +35,6 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
     /** GPUs of one NVL72 rack, the largest domain of NVLink that is sold. */
     private static final int LARGEST_DOMAIN = 72;
 
-    /** Makes them without settings. */
-    public static SimulatedRanks of(Topology topology, List<PlannedBackend> backends, SimulationOptions options) {
-        return of(
-                topology,
-                backends,
-                options,
-                EpConfig.builder(Map.of(), Map.of()).build());
-    }
-
     /**
      * Makes them.
      *
@@ -78,7 +69,7 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
             this.choice = BackendChoice.from(config);
             // As a rank does before it joins: a message names the variable that was set.
             NicChoice.from(config);
-            this.settings = RankSettings.of(config, PlannedBackend.keys(backends));
+            this.settings = RankSettings.of(config, PlannedBackend.withKeys(EpKeys.all(), backends));
         }
 
         SimulatedRanks make() {

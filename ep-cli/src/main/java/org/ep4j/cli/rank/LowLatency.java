@@ -2,6 +2,7 @@ package org.ep4j.cli.rank;
 
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
@@ -177,15 +178,12 @@ final class LowLatency implements RankWork.Exchange {
 
     /** An exact combine brings one row for each selection to the token's rank. */
     private Volume selections(Workload workload) {
-        int own = 0;
-        int all = 0;
-        for (int token = 0; token < workload.tokens(context.rank()); token++) {
-            for (int k = 0; k < workload.topK(); k++) {
-                int expert = workload.expert(context.rank(), token, k);
-                all += expert < 0 ? 0 : 1;
-                own += expert >= 0 && workload.rankOf(expert) == context.rank() ? 1 : 0;
-            }
-        }
-        return new Volume(all, own, context.spec().rowBytes());
+        int rank = context.rank();
+        int[] owners = IntStream.range(0, workload.tokens(rank))
+                .flatMap(token -> workload.selections(rank, token))
+                .map(workload::rankOf)
+                .toArray();
+        long own = IntStream.of(owners).filter(owner -> owner == rank).count();
+        return new Volume(owners.length, (int) own, context.spec().rowBytes());
     }
 }

@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.ep4j.EpTraffic;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -186,20 +187,10 @@ public sealed interface RankMessage {
         if (!line.startsWith(MARK) || blank < 0) {
             return Optional.empty();
         }
-        Map<String, Class<? extends RankMessage>> types = Map.of(
-                "Joined", Joined.class,
-                "Progress", Progress.class,
-                "Samples", Samples.class,
-                "OnGpu", OnGpu.class,
-                "GpuSamples", GpuSamples.class,
-                "Path", Path.class,
-                "Writes", Writes.class,
-                "Validated", Validated.class,
-                "Sent", Sent.class,
-                "Failed", Failed.class);
-        Class<? extends RankMessage> type = types.get(line.substring(MARK.length(), blank));
-        return type == null
-                ? Optional.empty()
-                : Optional.of(JsonMapper.shared().readValue(line.substring(blank + 1), type));
+        String name = line.substring(MARK.length(), blank);
+        return Stream.of(RankMessage.class.getPermittedSubclasses())
+                .filter(type -> type.getSimpleName().equals(name))
+                .map(type -> (RankMessage) JsonMapper.shared().readValue(line.substring(blank + 1), type))
+                .findFirst();
     }
 }

@@ -5,7 +5,6 @@ import java.util.function.Consumer;
 import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.EpBuffer;
-import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
@@ -49,20 +48,9 @@ public final class RankWork {
         this.parent = parent;
     }
 
-    /** Joins with the environment of this process, runs every part and reports; differences from the reference, too. */
-    public void run() {
-        EpConfig config = spec.settings(Integer.parseInt(System.getenv().getOrDefault("LOCAL_RANK", "0")))
-                .build();
-        run(Bootstrap.fromEnvironment(config), config);
-    }
-
-    /** Joins with a bootstrap of its own, as the {@code localRank}-th process of its host; runs every part and reports. */
+    /** Joins as the {@code localRank}-th process of its host, runs every part and reports; differences from the reference, too. */
     public void run(Bootstrap bootstrap, int localRank) {
-        run(bootstrap, spec.settings(localRank).build());
-    }
-
-    private void run(Bootstrap bootstrap, EpConfig config) {
-        try (EpGroup group = EpGroup.join(bootstrap, config)) {
+        try (EpGroup group = EpGroup.join(bootstrap, spec.settings(localRank).build())) {
             run(group);
         }
     }

@@ -35,14 +35,16 @@ final class RowSteps {
     /** Number of ranks that each token of this rank goes to. */
     private int[] ranksOfTokens() {
         return IntStream.range(0, workload.tokens(rank))
-                .map(token -> (int)
-                        selections(rank, token).map(workload::rankOf).distinct().count())
+                .map(token -> (int) workload.selections(rank, token)
+                        .map(workload::rankOf)
+                        .distinct()
+                        .count())
                 .toArray();
     }
 
     private int[] otherRanksOfTokens() {
         return IntStream.range(0, workload.tokens(rank))
-                .map(token -> (int) selections(rank, token)
+                .map(token -> (int) workload.selections(rank, token)
                         .map(workload::rankOf)
                         .filter(owner -> owner != rank)
                         .distinct()
@@ -53,18 +55,12 @@ final class RowSteps {
     /** Number of experts that each token of this rank goes to. */
     private int[] expertsOfTokens() {
         return IntStream.range(0, workload.tokens(rank))
-                .map(token -> (int) selections(rank, token).count())
+                .map(token -> (int) workload.selections(rank, token).count())
                 .toArray();
     }
 
-    private IntStream selections(int source, int token) {
-        return IntStream.range(0, workload.topK())
-                .map(k -> workload.expert(source, token, k))
-                .filter(expert -> expert >= 0);
-    }
-
     private int expertsOfRow(int row) {
-        return (int) selections(received.sourceRank()[row], received.sourceToken()[row])
+        return (int) workload.selections(received.sourceRank()[row], received.sourceToken()[row])
                 .filter(expert -> workload.rankOf(expert) == rank)
                 .count();
     }

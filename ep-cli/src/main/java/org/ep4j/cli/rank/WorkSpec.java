@@ -5,11 +5,10 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.crew.RankDevice;
+import org.ep4j.tck.crew.Job;
 import org.ep4j.tck.oracle.Routing;
 import org.ep4j.tck.oracle.Workload;
 import org.ep4j.tck.oracle.Workloads;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What the rank processes of one demo or bench do; the same text for all of them.
@@ -98,10 +97,19 @@ public record WorkSpec(
                 .build();
     }
 
+    /**
+     * The device that a command names, else the one that the settings of this process name.
+     *
+     * @param named empty where the command names none
+     */
+    public static String device(String named, EpConfig config) {
+        return named.isEmpty() ? EpKeys.DEVICE.get(config) : named;
+    }
+
     /** Settings of the {@code localRank}-th process of its host. */
     public EpConfig.Builder settings(int localRank) {
-        EpConfig.Builder settings = EpConfig.builder()
-                .set(EpKeys.DEVICE.name(), RankDevice.of(OwnDevice.of(device, EpConfig.load()), localRank));
+        EpConfig.Builder settings =
+                EpConfig.builder().set(EpKeys.DEVICE.name(), Job.deviceOf(device(device, EpConfig.load()), localRank));
         if (!backend.isEmpty()) {
             settings.set(EpKeys.BACKEND_REQUIRE.name(), backend);
         }
@@ -116,14 +124,5 @@ public record WorkSpec(
     /** Bytes of a BF16 row. */
     long rowBytes() {
         return 2L * hidden;
-    }
-
-    /** As text for a command line. */
-    public String encode() {
-        return JsonMapper.shared().writeValueAsString(this);
-    }
-
-    public static WorkSpec decode(String text) {
-        return JsonMapper.shared().readValue(text, WorkSpec.class);
     }
 }

@@ -1,7 +1,6 @@
 package org.ep4j.cli.rank;
 
 import java.util.List;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What the rank processes of a measurement of counted writes do; the same text for all of them.
@@ -49,14 +48,5 @@ public record WriteSpec(
     /** Round trips before any of this size counts. */
     int warmUpPings(int size) {
         return (warmUpWrites(size) + 9) / 10;
-    }
-
-    /** As text for a command line. */
-    public String encode() {
-        return JsonMapper.shared().writeValueAsString(this);
-    }
-
-    public static WriteSpec decode(String text) {
-        return JsonMapper.shared().readValue(text, WriteSpec.class);
     }
 }

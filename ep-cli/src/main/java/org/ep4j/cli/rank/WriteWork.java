@@ -3,7 +3,6 @@ package org.ep4j.cli.rank;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.ServiceLoader;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
@@ -22,6 +21,7 @@ import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.tck.Subjects;
 import org.ep4j.transport.memory.HostDevice;
 import org.ep4j.transport.memory.HostMemory;
 
@@ -41,28 +41,13 @@ public final class WriteWork {
         this.parent = parent;
     }
 
-    /** Joins with the environment of this process, measures and reports. */
-    public void run() {
-        EpConfig config = config();
-        try (Bootstrap bootstrap = Bootstrap.fromEnvironment(config)) {
-            run(bootstrap, config);
-        }
-    }
-
     /** Measures and reports in a group that is there; the caller closes it. */
     public void run(Bootstrap bootstrap) {
-        run(bootstrap, config());
-    }
-
-    private EpConfig config() {
         EpConfig.Builder builder = EpConfig.builder();
         if (!spec.backend().isEmpty()) {
             builder.set(EpKeys.BACKEND_REQUIRE.name(), spec.backend());
         }
-        return builder.build();
-    }
-
-    private void run(Bootstrap bootstrap, EpConfig config) {
+        EpConfig config = builder.build();
         GroupPlan plan;
         List<Integer> all = IntStream.range(0, bootstrap.size()).boxed().toList();
         try (EpGroup group = EpGroup.join(bootstrap.subgroup("writes/plan", all), config)) {
@@ -103,10 +88,7 @@ public final class WriteWork {
     }
 
     private static EpBackendProvider provider(String id) {
-        return ServiceLoader.load(EpBackendProvider.class, EpGroup.class.getClassLoader()).stream()
-                .map(ServiceLoader.Provider::get)
-                .filter(provider -> provider.id().equals(id))
-                .findFirst()
+        return Subjects.backend(id)
                 .orElseThrow(() -> new EpUnavailableException("backend " + id + " of the plan is not installed here"));
     }
 

@@ -1,9 +1,6 @@
 package org.ep4j.cli.report;
 
 import com.fasterxml.jackson.annotation.JsonUnwrapped;
-import java.nio.file.Path;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -93,28 +90,6 @@ public record BenchReport(
                 figures,
                 sent,
                 advantage(figures));
-    }
-
-    /** Where and how something is measured, now. */
-    public static Environment environment(
-            HostFacts host,
-            String version,
-            List<String> backends,
-            List<String> commandLine,
-            List<String> rankJvmOptions,
-            String device) {
-        return new Environment(
-                Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
-                version,
-                commandLine,
-                backends,
-                device,
-                host,
-                rankJvmOptions);
-    }
-
-    public void write(Path file) {
-        TextFile.writeJson(file, this);
     }
 
     private static int tokens(WorkSpec spec, Mode mode) {

@@ -68,7 +68,7 @@ public record GpuReport(
     }
 
     /**
-     * What {@link #write} wrote.
+     * What {@link TextFile#writeJson} wrote of one.
      *
      * @throws EpArgumentException when the file holds something else
      */
@@ -86,9 +86,5 @@ public record GpuReport(
                     "a file that ./ep bench --json wrote on GPUs (" + e.getOriginalMessage() + ")",
                     "name such a file");
         }
-    }
-
-    public void write(Path file) {
-        TextFile.writeJson(file, this);
     }
 }

@@ -1,6 +1,8 @@
 package org.ep4j.cli.report;
 
+import java.io.Console;
 import java.io.PrintWriter;
+import java.lang.reflect.Method;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
@@ -26,7 +28,24 @@ public interface ProgressView extends AutoCloseable {
 
     /** The view that fits where output goes. */
     static ProgressView of(String task, PrintWriter lines) {
-        return Terminal.present() ? new Bar(task) : new Lines(task, lines);
+        return onTerminal() ? new Bar(task) : new Lines(task, lines);
+    }
+
+    /** True when input and output are a terminal. */
+    @SuppressWarnings("SystemConsoleNull") // null before JDK 22, isTerminal() since then: both are asked
+    private static boolean onTerminal() {
+        Console console = System.console();
+        if (console == null) {
+            return false;
+        }
+        try {
+            Method isTerminal = Console.class.getMethod("isTerminal");
+            return Boolean.TRUE.equals(isTerminal.invoke(console));
+        } catch (NoSuchMethodException e) {
+            return true;
+        } catch (ReflectiveOperationException e) {
+            return false;
+        }
     }
 
     /** A bar on the terminal. */

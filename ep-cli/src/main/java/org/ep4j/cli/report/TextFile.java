@@ -7,8 +7,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import org.ep4j.EpUnavailableException;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
+import org.ep4j.tck.Json;
 
 /** Text that a command writes to a file that the user named. */
 public final class TextFile {
@@ -16,12 +15,7 @@ public final class TextFile {
 
     /** Writes {@code value} as JSON for people, too; see {@link #write}. */
     public static void writeJson(Path file, Object value) {
-        write(
-                file,
-                JsonMapper.builder()
-                        .enable(SerializationFeature.INDENT_OUTPUT)
-                        .build()
-                        .writeValueAsString(value));
+        write(file, Json.of(value));
     }
 
     /**

@@ -9,6 +9,7 @@ import java.util.List;
 import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.RankMessage.Writes;
 import org.ep4j.cli.rank.WriteSpec;
+import org.ep4j.tck.Json;
 
 /**
  * What a measurement of counted writes found.
@@ -87,8 +88,6 @@ public record WriteReport(
 
     /** Writes it as JSON, with where and how it was measured. */
     public void write(Path file, BenchReport.Environment environment) {
-        TextFile.writeJson(file, new Document(FORMAT, environment, this));
+        TextFile.writeJson(file, Json.fields("format", FORMAT, "environment", environment, "writes", this));
     }
-
-    private record Document(int format, BenchReport.Environment environment, WriteReport writes) {}
 }

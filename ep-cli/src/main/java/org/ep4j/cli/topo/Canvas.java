@@ -26,16 +26,6 @@ final class Canvas {
         double centreY() {
             return y + height / 2;
         }
-
-        /** True when they share an area. */
-        boolean overlaps(Rect other) {
-            return x < other.right() && other.x < right() && y < other.bottom() && other.y < bottom();
-        }
-
-        /** True when nothing of the other lies outside. */
-        boolean contains(Rect other) {
-            return x <= other.x && y <= other.y && other.right() <= right() && other.bottom() <= bottom();
-        }
     }
 
     /**

@@ -43,11 +43,7 @@ public final class MachineDrawing {
         return svg.finish();
     }
 
-    static Canvas paint(Topology topology) {
-        return paint(topology, Nearest.of(topology));
-    }
-
-    private static Canvas paint(Topology topology, Map<Gpu, Nearest> nearest) {
+    static Canvas paint(Topology topology, Map<Gpu, Nearest> nearest) {
         Canvas canvas = new Canvas();
         double x = MARGIN;
         for (Host host : topology.hosts()) {

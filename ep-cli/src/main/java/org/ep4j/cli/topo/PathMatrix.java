@@ -1,6 +1,7 @@
 package org.ep4j.cli.topo;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -9,10 +10,16 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.ep4j.cli.report.TextTable;
 import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.PathType;
 import org.ep4j.topology.model.Gpu;
+import org.ep4j.topology.model.GpuSwitch;
+import org.ep4j.topology.model.Link;
 import org.ep4j.topology.model.Nic;
 import org.ep4j.topology.model.Part;
 import org.ep4j.topology.model.Topology;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Path types between GPUs, and between GPUs and NICs, in the manner of {@code nvidia-smi topo -m}; of many GPUs, how many pairs have
@@ -28,13 +35,11 @@ public final class PathMatrix {
     private final Topology topology;
     private final List<Gpu> gpus;
     private final List<Nic> nics;
-    private final PairLabel label;
 
     private PathMatrix(Topology topology) {
         this.topology = topology;
         gpus = topology.gpus();
         nics = topology.nics().stream().filter(Nic::compute).toList();
-        label = new PairLabel(topology);
     }
 
     /** Both matrices with their legend; empty for a machine without GPUs. */
@@ -60,7 +65,7 @@ public final class PathMatrix {
             Map<Part, Distance> reach = topology.distances(from);
             List<String> cells = new ArrayList<>(List.of(name(from)));
             for (Gpu to : gpus) {
-                String cell = from.equals(to) ? "X" : label.of(from, to, reach.get(to));
+                String cell = from.equals(to) ? "X" : label(from, to, reach.get(to));
                 cells.add(cell);
                 if (!from.equals(to)) {
                     kinds.merge(cell, 1L, Long::sum);
@@ -149,11 +154,74 @@ public final class PathMatrix {
 
     private static String legend(Set<String> used) {
         StringBuilder text = new StringBuilder();
-        PairLabel.meanings().forEach((name, meaning) -> {
-            if (used.stream().anyMatch(cell -> PairLabel.stands(name, cell))) {
+        meanings().forEach((name, meaning) -> {
+            if (used.stream().anyMatch(cell -> stands(name, cell))) {
                 text.append(String.format("%-5s %s%n", name, meaning));
             }
         });
         return text.toString();
+    }
+
+    /**
+     * The way between two GPUs, as {@code nvidia-smi topo -m} and {@code rocm-smi --showtopo} print it: a path type, or the
+     * kind and number of their links; {@code -} where no way is known.
+     */
+    private String label(Gpu from, Gpu to, @Nullable Distance distance) {
+        if (distance == null) {
+            return "-";
+        }
+        if (distance.type() != PathType.NVL) {
+            return distance.type().toString();
+        }
+        if (from.vendor() == GpuVendor.AMD || links(from, to, LinkType.XGMI) > 0) {
+            return "XGMI";
+        }
+        int direct = links(from, to, LinkType.NVLINK);
+        int switched = direct > 0 ? direct : throughSwitch(from, to);
+        return switched > 0 ? "NV" + switched : "NV";
+    }
+
+    private int throughSwitch(Gpu from, Gpu to) {
+        int most = 0;
+        for (Part bar : topology.neighbours(from)) {
+            if (bar instanceof GpuSwitch) {
+                most = Math.max(most, Math.min(links(from, bar, LinkType.NVLINK), links(to, bar, LinkType.NVLINK)));
+            }
+        }
+        return most;
+    }
+
+    private int links(Part a, Part b, LinkType type) {
+        List<Link> links = topology.links(a, b);
+        return links.stream()
+                .filter(link -> link.type() == type)
+                .mapToInt(Link::count)
+                .sum();
+    }
+
+    /** True when {@code cell} is explained by the legend's {@code name}. */
+    private static boolean stands(String name, String cell) {
+        return name.equals("X")
+                || cell.equals(name)
+                || (name.equals("NVn") && cell.startsWith("NV") && !cell.equals("NVB"));
+    }
+
+    /** Every name with its meaning, nearest first. */
+    private static Map<String, String> meanings() {
+        Map<String, String> all = new LinkedHashMap<>();
+        all.put("X", "itself");
+        all.put("NVn", "n NVLinks, directly or through NVSwitch");
+        all.put("XGMI", "AMD's GPU links");
+        all.put("NVB", "two NVLinks or xGMI links, through another GPU");
+        all.put("C2C", "a coherent chip link between GPU and processor");
+        all.put("PIX", "at most one PCIe switch");
+        all.put("PXB", "several PCIe switches");
+        all.put("P2C", "the GPU's chip link to its processor, then PCIe");
+        all.put("PHB", "a PCIe host bridge");
+        all.put("NODE", "host bridges of one NUMA node");
+        all.put("SYS", "the link between NUMA nodes");
+        all.put("-", "no path, or not known");
+        all.put("*", "nearest NICs of the GPU");
+        return all;
     }
 }

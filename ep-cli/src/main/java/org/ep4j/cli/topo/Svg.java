@@ -1,7 +1,8 @@
 package org.ep4j.cli.topo;
 
+import static org.ep4j.cli.topo.PartText.number;
+
 import java.util.List;
-import java.util.Locale;
 import org.ep4j.cli.topo.Canvas.Box;
 import org.ep4j.cli.topo.Canvas.BoxKind;
 import org.ep4j.cli.topo.Canvas.LegendEntry;
@@ -168,10 +169,5 @@ final class Svg {
                         : '?')
                 .collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
                 .toString();
-    }
-
-    private static String number(double value) {
-        String shown = String.format(Locale.ROOT, "%.1f", value);
-        return shown.endsWith(".0") ? shown.substring(0, shown.length() - 2) : shown;
     }
 }

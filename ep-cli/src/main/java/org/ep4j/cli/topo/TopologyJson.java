@@ -1,14 +1,15 @@
 package org.ep4j.cli.topo;
 
-import java.nio.charset.StandardCharsets;
+import static org.ep4j.tck.Json.fields;
+
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
+import org.ep4j.tck.Json;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.GpuSwitch;
@@ -22,9 +23,6 @@ import org.ep4j.topology.model.PciAddress;
 import org.ep4j.topology.model.PciId;
 import org.ep4j.topology.model.PciSwitch;
 import org.ep4j.topology.model.Topology;
-import tools.jackson.databind.ObjectMapper;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * The whole model as JSON. Names of fields are stable; {@code format} grows by one when one of them changes its meaning.
@@ -34,14 +32,8 @@ import tools.jackson.databind.json.JsonMapper;
  */
 public final class TopologyJson {
     private static final int FORMAT = 1;
-    private static final ObjectMapper JSON =
-            JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
 
     private TopologyJson() {}
-
-    record LinkEntry(String a, String b, String type, double gigabytesPerSecond, int count) {}
-
-    record DistanceEntry(String from, String to, String type, double gigabytesPerSecond, int hops) {}
 
     public static String of(Topology topology) {
         Map<Gpu, Nearest> nearest = Nearest.of(topology);
@@ -59,16 +51,7 @@ public final class TopologyJson {
                 "distances", distances(topology),
                 "assumptions", topology.assumptions(),
                 "warnings", warnings(topology));
-        // As bytes it takes a third of the memory.
-        return new String(JSON.writeValueAsBytes(document), StandardCharsets.UTF_8) + System.lineSeparator();
-    }
-
-    private static Map<String, Object> fields(Object... namesAndValues) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        for (int i = 0; i < namesAndValues.length; i += 2) {
-            fields.put((String) namesAndValues[i], namesAndValues[i + 1]);
-        }
-        return fields;
+        return Json.of(document) + System.lineSeparator();
     }
 
     private static <T, R> List<R> each(List<T> all, Function<T, R> entry) {
@@ -138,10 +121,10 @@ public final class TopologyJson {
                 "gids", port.gids());
     }
 
-    private static List<LinkEntry> links(Topology topology) {
+    private static List<Map<String, Object>> links(Topology topology) {
         Map<Part, Integer> places = new HashMap<>();
         topology.parts().forEach(part -> places.put(part, places.size()));
-        List<LinkEntry> all = new ArrayList<>();
+        List<Map<String, Object>> all = new ArrayList<>();
         for (Part a : topology.parts()) {
             int place = places.getOrDefault(a, 0);
             topology.neighbours(a).stream()
@@ -152,8 +135,13 @@ public final class TopologyJson {
         return all;
     }
 
-    private static LinkEntry link(Part a, Part b, Link link) {
-        return new LinkEntry(id(a), id(b), link.type().toString(), link.gigabytesPerSecond(), link.count());
+    private static Map<String, Object> link(Part a, Part b, Link link) {
+        return fields(
+                "a", id(a),
+                "b", id(b),
+                "type", link.type().toString(),
+                "gigabytesPerSecond", link.gigabytesPerSecond(),
+                "count", link.count());
     }
 
     private static List<String> warnings(Topology topology) {
@@ -165,8 +153,8 @@ public final class TopologyJson {
         return warnings;
     }
 
-    private static List<DistanceEntry> distances(Topology topology) {
-        List<DistanceEntry> all = new ArrayList<>();
+    private static List<Map<String, Object>> distances(Topology topology) {
+        List<Map<String, Object>> all = new ArrayList<>();
         if (topology.gpus().size() > PathMatrix.MOST_PAIRED) {
             return all;
         }
@@ -177,12 +165,12 @@ public final class TopologyJson {
             for (Part to : ends) {
                 Distance distance = reach.get(to);
                 if (distance != null && !to.equals(from)) {
-                    all.add(new DistanceEntry(
-                            id(from),
-                            id(to),
-                            distance.type().toString(),
-                            distance.gigabytesPerSecond(),
-                            distance.hops()));
+                    all.add(fields(
+                            "from", id(from),
+                            "to", id(to),
+                            "type", distance.type().toString(),
+                            "gigabytesPerSecond", distance.gigabytesPerSecond(),
+                            "hops", distance.hops()));
                 }
             }
         }

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.ep4j.cli.doctor.Examined.Verdict;
 import org.ep4j.cli.doctor.Probe.Outcome;
 import org.ep4j.cli.doctor.Probe.Outcome.NotApplicable;
 import org.ep4j.cli.doctor.Probe.Outcome.Unusable;

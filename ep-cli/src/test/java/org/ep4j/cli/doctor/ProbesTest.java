@@ -11,6 +11,7 @@ import java.util.ServiceLoader;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
+import org.ep4j.cli.doctor.Examined.Verdict;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackend;

@@ -2,19 +2,48 @@ package org.ep4j.cli.fifo;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.proxy.Command;
-import org.ep4j.engine.proxy.CommandProducer;
+import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.transport.memory.WordMemory;
 
 /** Threads of this process in the place of a GPU. */
 final class HostProducers implements Producers {
     private static final long LONGEST_NANOS = 20_000_000_000L;
 
+    /** Puts commands into a ring that nothing was put into. */
+    private static final class Producer {
+        private final CommandRing ring;
+        private final AtomicLong head = new AtomicLong();
+        private volatile long tail;
+
+        Producer(CommandRing ring) {
+            this.ring = ring;
+        }
+
+        /** Puts the words of {@link Command}; false where the ring is full. */
+        boolean offer(long word0, long word1) {
+            while (true) {
+                long index = head.get();
+                if (index - tail >= ring.commands()) {
+                    tail = ring.tail();
+                    if (index - tail >= ring.commands()) {
+                        return false;
+                    }
+                }
+                if (head.compareAndSet(index, index + 1)) {
+                    ring.put(index, word0, word1);
+                    return true;
+                }
+            }
+        }
+    }
+
     private final Room room;
     private final int each;
-    private List<CommandProducer> rings = List.of();
+    private List<Producer> rings = List.of();
     private long pings;
 
     HostProducers(int rings, int commands, int each) {
@@ -41,9 +70,9 @@ final class HostProducers implements Producers {
     @Override
     public void clear() {
         room.clear();
-        List<CommandProducer> all = new ArrayList<>();
+        List<Producer> all = new ArrayList<>();
         for (int i = 0; i < room.rings(); i++) {
-            all.add(new CommandProducer(room.ring(i)));
+            all.add(new Producer(room.ring(i)));
         }
         rings = all;
     }
@@ -72,7 +101,7 @@ final class HostProducers implements Producers {
     }
 
     @SuppressWarnings("ThreadPriorityCheck") // there may be fewer processors than threads
-    private static void put(CommandProducer ring, long word0, long word1) {
+    private static void put(Producer ring, long word0, long word1) {
         if (ring.offer(word0, word1)) {
             return;
         }
@@ -113,7 +142,7 @@ final class HostProducers implements Producers {
     @SuppressWarnings("ThreadPriorityCheck") // there may be fewer processors than threads
     public long[] ping(int count) {
         long[] samples = new long[count];
-        long word1 = Command.advanceWord1(0, Pattern.PING_COUNTER);
+        long word1 = Pattern.advanceWord1(0, Pattern.PING_COUNTER);
         for (int i = 0; i < count; i++) {
             pings++;
             long start = System.nanoTime();

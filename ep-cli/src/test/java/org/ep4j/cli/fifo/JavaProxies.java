@@ -3,10 +3,10 @@ package org.ep4j.cli.fifo;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.ep4j.EpException;
-import org.ep4j.engine.proxy.ArrivalPump;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
@@ -22,6 +22,7 @@ final class JavaProxies implements Takers.Running, CommandSink {
     private final HostMemory memory;
     private final long[] sums;
     private final ProxyThreads threads;
+    private final AtomicReference<Throwable> failure = new AtomicReference<>();
 
     JavaProxies(Room room, int count, int rings) {
         this.memory = room.memory();
@@ -32,9 +33,8 @@ final class JavaProxies implements Takers.Running, CommandSink {
                 count,
                 all,
                 this,
-                ArrivalPump.NONE,
-                (ring, peer, failure) -> {},
-                Optional.empty(),
+                thread -> false,
+                (ring, peer, thrown) -> failure.compareAndSet(null, thrown),
                 Duration.ofNanos(50_000));
         threads.wake();
     }
@@ -56,7 +56,7 @@ final class JavaProxies implements Takers.Running, CommandSink {
     @Override
     public long close() {
         ProxyThreads.Ended ended = threads.close(DEADLINE);
-        threads.failure().ifPresent(e -> {
+        Optional.ofNullable(failure.get()).ifPresent(e -> {
             throw new EpException("a proxy thread has failed: " + e, e);
         });
         if (!ended.running().isEmpty()) {

@@ -7,20 +7,34 @@ final class Pattern {
     /** Counter of a command that is answered, not added. */
     static final int PING_COUNTER = 63;
 
+    private static final long UNIT = 16;
+
     private Pattern() {}
+
+    private static long writeWord0(long target, long bytes) {
+        return ((target / UNIT) << 28) | (bytes / UNIT);
+    }
+
+    private static long writeWord1(int peer, long source) {
+        return ((long) Command.WRITE << 60) | ((long) peer << 44) | (source / UNIT);
+    }
+
+    static long advanceWord1(int peer, int counter) {
+        return (long) Command.ADVANCE << 60 | (long) peer << 44 | counter;
+    }
 
     private static boolean advances(long number) {
         return number % 8 == 7;
     }
 
     static long word0(long number) {
-        return advances(number) ? number : Command.writeWord0(target(number), bytes(number));
+        return advances(number) ? number : writeWord0(target(number), bytes(number));
     }
 
     static long word1(long number) {
         return advances(number)
-                ? Command.advanceWord1(peer(number), counter(number))
-                : Command.writeWord1(peer(number), source(number));
+                ? advanceWord1(peer(number), counter(number))
+                : writeWord1(peer(number), source(number));
     }
 
     private static int peer(long number) {
@@ -32,15 +46,15 @@ final class Pattern {
     }
 
     private static long target(long number) {
-        return (number & 0xfffffff) * Command.UNIT;
+        return (number & 0xfffffff) * UNIT;
     }
 
     private static long source(long number) {
-        return (number & 0xffffff) * Command.UNIT;
+        return (number & 0xffffff) * UNIT;
     }
 
     private static long bytes(long number) {
-        return (1 + (number & 1023)) * Command.UNIT;
+        return (1 + (number & 1023)) * UNIT;
     }
 
     static long ofWrite(int peer, long target, long source, long bytes) {

@@ -133,8 +133,8 @@ final class CeilingTest {
             Arena arena,
             int rowBytes) {
         long rows = input.address() - facts.symmetricMemory().get(group.rank()).address();
-        int[] rank = arena.readInts(places.rank());
-        int[] row = arena.readInts(places.row());
+        int[] rank = arena.device().ints(places.rank());
+        int[] row = arena.device().ints(places.row());
         byte[] sent = arena.readRaw(x);
         int checked = 0;
         for (int i = 0; i < rank.length; i++) {
@@ -161,7 +161,7 @@ final class CeilingTest {
     /** All rows of a token are the same, so the sum is that of so many equal numbers. */
     private static void checkSums(
             EpGroup group, Tensor x, GpuInputs.Places places, Tensor out, Arena arena, int hidden) {
-        int[] rank = arena.readInts(places.rank());
+        int[] rank = arena.device().ints(places.rank());
         ByteBuffer sent = ByteBuffer.wrap(arena.readRaw(x)).order(ByteOrder.nativeOrder());
         ByteBuffer sums = ByteBuffer.wrap(arena.readRaw(out)).order(ByteOrder.nativeOrder());
         for (int token = 0; token < TOKENS; token++) {

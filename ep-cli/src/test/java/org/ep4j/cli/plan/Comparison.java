@@ -59,7 +59,7 @@ record Comparison(
         int gpus = Math.min(ranks, hardware.gpus());
         SimulationOptions options =
                 new SimulationOptions(ranks / gpus, gpus, hardware.domainHosts(), GpuLinks.FILE, "");
-        SimulatedRanks simulated = SimulatedRanks.of(MachineSketch.of(hardware), backends, options);
+        SimulatedRanks simulated = Machines.ranks(MachineSketch.of(hardware), backends, options);
         List<String> require = series.require().isEmpty()
                 ? List.of()
                 : List.of(series.require().split(",", -1));
@@ -91,7 +91,8 @@ record Comparison(
         if (series.topGroups() > 0 && hosts > series.topGroups()) {
             exchange = exchange.grouped(hosts, series.topGroups());
         }
-        Forecast forecast = Forecast.of(plan, exchange, ExpertPlacement.block(experts, ranks), operation);
+        Forecast forecast = Forecast.ofBoth(plan, exchange, ExpertPlacement.block(experts, ranks))
+                .get(operation);
         double predicted = switch (series.unit()) {
             case MICROS -> forecast.micros();
             case LOGICAL -> forecast.logicalGigabytesPerSecond();

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 /** What is said of environment variables. */
 @Tag("verify")
 final class EnvironmentStudyTest {
-    private static final List<ConfigKey<?>> KEYS = PlannedBackend.keys(PlannedBackend.all());
+    private static final List<ConfigKey<?>> KEYS = PlannedBackend.allKeys();
     private static final String SECRET = "correct horse";
 
     private static List<EnvironmentVariable> study(Map<String, String> environment, String... given) {
@@ -151,7 +151,8 @@ final class EnvironmentStudyTest {
     void theTableNamesSettingsThatThereAreAndVariablesThatNobodyReads() {
         Pattern setting = Pattern.compile("ep\\.[a-z][a-z0-9.-]*[a-z0-9]");
         List<String> settings = KEYS.stream().map(ConfigKey::name).toList();
-        for (KnownVariables.Entry entry : KnownVariables.read().entries()) {
+        for (EnvironmentStudy.KnownVariables.Entry entry :
+                EnvironmentStudy.KnownVariables.read().entries()) {
             assertThat(entry.effect()).isIn(Effect.NONE, Effect.READ_OTHERWISE);
             assertThat(entry.meaning()).isNotBlank();
             assertThat(setting.matcher(entry.meaning()).results().map(found -> found.group()))

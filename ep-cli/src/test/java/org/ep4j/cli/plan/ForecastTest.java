@@ -45,7 +45,7 @@ final class ForecastTest {
 
     private static GroupPlan plan(Topology machine, int hosts) {
         return Planner.plan(
-                SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts))
+                Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts))
                         .profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
                 PlanOptions.AUTO);
@@ -56,7 +56,8 @@ final class ForecastTest {
     }
 
     private static Forecast forecast(GroupPlan plan, Exchange exchange, Operation operation) {
-        return Forecast.of(plan, exchange, ExpertPlacement.block(EXPERTS, plan.ranks()), operation);
+        return Forecast.ofBoth(plan, exchange, ExpertPlacement.block(EXPERTS, plan.ranks()))
+                .get(operation);
     }
 
     @ParameterizedTest
@@ -173,7 +174,7 @@ final class ForecastTest {
 
     private static GroupPlan plan(Topology machine, GpuLinks links, BackendChoice choice) {
         return Planner.plan(
-                SimulatedRanks.of(machine, BACKENDS, new SimulationOptions(1, 0, 0, links, ""))
+                Machines.ranks(machine, BACKENDS, new SimulationOptions(1, 0, 0, links, ""))
                         .profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
                 choice);
@@ -275,7 +276,8 @@ final class ForecastTest {
         double ranksThere = 8 * (1 - product(256, 16, 8));
         assertThat(once).isCloseTo(1000 * ROW * reachesOtherHost, within(1.0));
         assertThat(each).isCloseTo(1000 * ROW * ranksThere, within(1.0));
-        Exchange selections = exchange(Mode.LOW_LATENCY, 1000).messages(Messages.PER_SELECTION, Messages.PER_SELECTION);
+        Exchange selections = new Exchange(
+                Mode.LOW_LATENCY, 1000, EXPERTS, 8, ROW, ROW, Messages.PER_SELECTION, Messages.PER_SELECTION, 1, 1);
         assertThat(port(forecast(plan, selections, Operation.DISPATCH))).isCloseTo(1000 * ROW * 4.0, within(1.0));
     }
 

@@ -3,7 +3,9 @@ package org.ep4j.cli.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
+import org.ep4j.EpConfig;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.NicFamily;
@@ -31,6 +33,12 @@ final class Machines {
 
     private Machines() {
         builder.add(numa);
+    }
+
+    /** The ranks of a machine, with no settings. */
+    static SimulatedRanks ranks(Topology machine, List<PlannedBackend> backends, SimulationOptions options) {
+        return SimulatedRanks.of(
+                machine, backends, options, EpConfig.builder(Map.of(), Map.of()).build());
     }
 
     enum Joined {

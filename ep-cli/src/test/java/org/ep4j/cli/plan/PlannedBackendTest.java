@@ -32,7 +32,7 @@ final class PlannedBackendTest {
     private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
 
     private static GroupPlan plan(Topology machine, SimulationOptions options) {
-        SimulatedRanks ranks = SimulatedRanks.of(machine, BACKENDS, options);
+        SimulatedRanks ranks = Machines.ranks(machine, BACKENDS, options);
         return Planner.plan(
                 ranks.profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
@@ -186,7 +186,7 @@ final class PlannedBackendTest {
     void anExpertCanKeepEverythingOnTheNicsOfOneHost() {
         Topology machine =
                 Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
-        SimulatedRanks ranks = SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
+        SimulatedRanks ranks = Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
         GroupPlan plan = Planner.plan(
                 ranks.profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
@@ -207,7 +207,7 @@ final class PlannedBackendTest {
     void linksBetweenGpusAreTakenForEveryObjectiveAlsoWhereOneNicIsFasterThanOneLink(Objective objective) {
         Topology machine = Machines.gpus(8, GpuVendor.AMD, Joined.XGMI, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
         GroupPlan plan = Planner.plan(
-                SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(2))
+                Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(2))
                         .profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
                 new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, objective));
@@ -239,7 +239,7 @@ final class PlannedBackendTest {
     }
 
     private static SimulatedRanks one(Topology machine) {
-        return SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
+        return Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
     }
 
     /** H200, GB200 and GB300. */

@@ -36,11 +36,13 @@ final class PostingTest {
     }
 
     private static PlanReport plan(Topology machine, Map<String, String> settings, GpuLinks links) {
+        PlanSettings checked = PlanSettings.of(settings);
+        checked.check();
         return PlanStudy.of(
                 machine,
                 new PlanRequest(
                         new SimulationOptions(2, 0, 0, links, ""),
-                        PlanSettings.of(settings),
+                        checked,
                         List.of(),
                         Objective.BALANCED,
                         7168,

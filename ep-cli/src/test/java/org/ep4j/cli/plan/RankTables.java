@@ -90,7 +90,7 @@ record RankTables(
         List<RankProfile> profiles(int ranks) {
             SimulationOptions options =
                     new SimulationOptions(ranks / perHost, perHost, 0, GpuLinks.AUTO, onHost ? "host" : "");
-            return SimulatedRanks.of(machine, BACKENDS, options).profiles().stream()
+            return Machines.ranks(machine, BACKENDS, options).profiles().stream()
                     .map(Mix::asProcess)
                     .toList();
         }

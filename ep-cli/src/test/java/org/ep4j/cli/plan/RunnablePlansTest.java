@@ -128,7 +128,7 @@ final class RunnablePlansTest {
 
     private static GroupPlan check(Topology machine, int hosts, Objective objective, String name) {
         String where = name + ", " + hosts + " hosts, " + objective;
-        SimulatedRanks ranks = SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts));
+        SimulatedRanks ranks = Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts));
         GroupPlan plan;
         try {
             plan = Planner.plan(

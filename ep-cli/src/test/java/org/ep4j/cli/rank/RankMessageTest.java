@@ -9,9 +9,12 @@ import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.rank.WorkSpec.Wire;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import tools.jackson.databind.json.JsonMapper;
 
 @Tag("verify")
 final class RankMessageTest {
+    private static final JsonMapper JSON = JsonMapper.shared();
+
     @Test
     void everyMessageComesBackFromItsLine() {
         List<RankMessage> messages = List.of(
@@ -55,14 +58,16 @@ final class RankMessageTest {
                 false,
                 Long.MIN_VALUE,
                 "/tmp/with blank \"quote\"");
-        assertThat(WorkSpec.decode(spec.encode())).isEqualTo(spec);
+        assertThat(JSON.readValue(JSON.writeValueAsString(spec), WorkSpec.class))
+                .isEqualTo(spec);
     }
 
     @Test
     void theSpecOfWritesComesBackFromItsText() {
         WriteSpec spec =
                 new WriteSpec(2, "ibrc-multiqp", List.of(8, 1 << 20), 5000, 64_000_000, 32, 1000, 3, 20_000, true);
-        assertThat(WriteSpec.decode(spec.encode())).isEqualTo(spec);
+        assertThat(JSON.readValue(JSON.writeValueAsString(spec), WriteSpec.class))
+                .isEqualTo(spec);
         assertThat(spec.writes(8)).isEqualTo(5000);
         assertThat(spec.writes(1 << 20)).isEqualTo(61);
         assertThat(spec.writes(1 << 30)).isEqualTo(32);

@@ -75,13 +75,14 @@ final class BenchReportTest {
 
     private static BenchReport report() {
         return BenchReport.of(
-                BenchReport.environment(
-                        HostFacts.here(),
+                new BenchReport.Environment(
+                        "2026-01-02T03:04:05Z",
                         "1.2.3",
-                        List.of("host-shm"),
                         List.of("bench", "--ranks", "2"),
-                        List.of("-Xmx1g"),
-                        "host"),
+                        List.of("host-shm"),
+                        "host",
+                        HostFacts.here(),
+                        List.of("-Xmx1g")),
                 SPEC,
                 List.of(
                         figures(Operations.HT_DISPATCH, 9000, true),
@@ -95,7 +96,7 @@ final class BenchReportTest {
     @Test
     void theJsonHasWhatEveryQueuePairSent() {
         Path file = folder.resolve("out.json");
-        report().write(file);
+        TextFile.writeJson(file, report());
         JsonNode sent = JsonMapper.shared().readTree(file.toFile()).get("sent");
         assertThat(sent.size()).isEqualTo(2);
         assertThat(sent.get(1).get("rank").asInt()).isEqualTo(1);
@@ -148,7 +149,7 @@ final class BenchReportTest {
     @Test
     void theJsonHasEnvironmentShapeAndRawFigures() {
         Path file = folder.resolve("out.json");
-        report().write(file);
+        TextFile.writeJson(file, report());
         JsonNode root = JsonMapper.shared().readTree(file.toFile());
         for (String name : List.of(
                 "date",
@@ -202,7 +203,7 @@ final class BenchReportTest {
     @Test
     void aFileThatCannotBeWrittenIsNamed() {
         Path file = folder.resolve("no/such/folder/out");
-        assertThatThrownBy(() -> report().write(file))
+        assertThatThrownBy(() -> TextFile.writeJson(file, report()))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining(file.toString());
         assertThatThrownBy(() -> BenchPlots.times(report(), file))

@@ -43,13 +43,13 @@ final class MachineDrawingTest {
     @ParameterizedTest
     @MethodSource("org.ep4j.cli.topo.BranchTest#machines")
     void noBoxLiesOnAnotherButPartitionsInTheirFrame(Topology machine) {
-        List<Box> boxes = MachineDrawing.paint(machine).boxes();
+        List<Box> boxes = MachineDrawing.paint(machine, Nearest.of(machine)).boxes();
         for (int i = 0; i < boxes.size(); i++) {
             for (int j = i + 1; j < boxes.size(); j++) {
                 Box a = boxes.get(i);
                 Box b = boxes.get(j);
                 if (!framed(a, b) && !framed(b, a)) {
-                    assertThat(a.place().overlaps(b.place()))
+                    assertThat(Rects.overlap(a.place(), b.place()))
                             .as("%s and %s", a, b)
                             .isFalse();
                 }
@@ -60,7 +60,7 @@ final class MachineDrawingTest {
     private static boolean framed(Box frame, Box gpu) {
         return frame.kind() == BoxKind.PACKAGE
                 && gpu.kind() == BoxKind.GPU
-                && frame.place().contains(gpu.place());
+                && Rects.contains(frame.place(), gpu.place());
     }
 
     @ParameterizedTest
@@ -73,19 +73,24 @@ final class MachineDrawingTest {
         Rect whole = new Rect(view[0], view[1], view[2], view[3]);
         for (Element rect : all(svg, "rect")) {
             if (!rect.getAttribute("x").isEmpty()) {
-                assertThat(whole.contains(new Rect(
-                                number(rect, "x"), number(rect, "y"), number(rect, "width"), number(rect, "height"))))
+                assertThat(Rects.contains(
+                                whole,
+                                new Rect(
+                                        number(rect, "x"),
+                                        number(rect, "y"),
+                                        number(rect, "width"),
+                                        number(rect, "height"))))
                         .isTrue();
             }
         }
         for (Element text : all(svg, "text")) {
-            assertThat(whole.contains(new Rect(number(text, "x"), number(text, "y"), 0, 0)))
+            assertThat(Rects.contains(whole, new Rect(number(text, "x"), number(text, "y"), 0, 0)))
                     .isTrue();
         }
         for (Element path : all(svg, "path")) {
             for (String point : path.getAttribute("d").substring(1).split("[ML]", -1)) {
                 String[] xy = point.split(" ", -1);
-                assertThat(whole.contains(new Rect(Double.parseDouble(xy[0]), Double.parseDouble(xy[1]), 0, 0)))
+                assertThat(Rects.contains(whole, new Rect(Double.parseDouble(xy[0]), Double.parseDouble(xy[1]), 0, 0)))
                         .isTrue();
             }
         }
@@ -98,7 +103,7 @@ final class MachineDrawingTest {
     @ParameterizedTest
     @MethodSource("org.ep4j.cli.topo.BranchTest#machines")
     void everyDeviceHasABoxOfItsOwn(Topology machine) {
-        Canvas canvas = MachineDrawing.paint(machine);
+        Canvas canvas = MachineDrawing.paint(machine, Nearest.of(machine));
         for (Gpu gpu : machine.gpus()) {
             assertThat(canvas.has(gpu)).isTrue();
         }
@@ -122,13 +127,14 @@ final class MachineDrawingTest {
     void gpuLinksAreABarForSwitchesAndFullMeshesAndWiresElse() {
         assertThat(labels(Machines.eightGpus(1))).contains("NVSwitch, 8 GPUs, 18 links 370.8 GB/s each");
         assertThat(labels(Machines.partitions())).contains("xGMI between every two of 64 GPUs");
-        assertThat(MachineDrawing.paint(Machines.cubeMesh()).wires())
+        Topology mesh = Machines.cubeMesh();
+        assertThat(MachineDrawing.paint(mesh, Nearest.of(mesh)).wires())
                 .filteredOn(wire -> wire.tip().contains("NVLink x2"))
                 .hasSize(16);
     }
 
     private static List<String> labels(Topology machine) {
-        return MachineDrawing.paint(machine).boxes().stream()
+        return MachineDrawing.paint(machine, Nearest.of(machine)).boxes().stream()
                 .flatMap(box -> box.lines().stream())
                 .toList();
     }

@@ -49,7 +49,7 @@ final class RealMachinesDrawingTest {
                         .forEach(tree -> tree.flat().forEach(branch -> placed.add(branch.part())));
             }
             assertThat(placed).as("%s", file).containsExactlyInAnyOrderElementsOf(Machines.placed(machine));
-            Canvas canvas = MachineDrawing.paint(machine);
+            Canvas canvas = MachineDrawing.paint(machine, Nearest.of(machine));
             assertThat(machine.gpus()).as("%s", file).allMatch(canvas::has);
             assertThat(machine.nics()).as("%s", file).allMatch(canvas::has);
             apart(file, canvas.boxes());
@@ -70,8 +70,8 @@ final class RealMachinesDrawingTest {
             for (int j = i + 1; j < boxes.size(); j++) {
                 Box a = boxes.get(i);
                 Box b = boxes.get(j);
-                boolean framed = a.kind() == BoxKind.PACKAGE && a.place().contains(b.place());
-                assertThat(!framed && a.place().overlaps(b.place()))
+                boolean framed = a.kind() == BoxKind.PACKAGE && Rects.contains(a.place(), b.place());
+                assertThat(!framed && Rects.overlap(a.place(), b.place()))
                         .as("%s: %s and %s", file, a, b)
                         .isFalse();
             }

@@ -33,7 +33,6 @@ import org.ep4j.config.InterfacePattern;
 record ChosenInterfaces(String setting, boolean required, List<LocalInterface> chosen, List<LocalInterface> all) {
     private static final Logger LOG = System.getLogger(ChosenInterfaces.class.getName());
 
-    /** Nothing is chosen. */
     static final ChosenInterfaces NONE = new ChosenInterfaces("", false, List.of(), List.of());
 
     private static final String CHANGE_ADDRESS = "set " + TcpSettings.MASTER_ADDR + " or "
@@ -45,7 +44,6 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
         all = List.copyOf(all);
     }
 
-    /** Reads the setting for this machine. */
     static ChosenInterfaces of(EpConfig config) {
         return InterfacePattern.parse(EpKeys.BOOTSTRAP_INTERFACE.get(config)).isEmpty()
                 ? NONE
@@ -91,12 +89,10 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
         return interfaces.stream().map(LocalInterface::toString).collect(Collectors.joining(", "));
     }
 
-    /** True for an address of a chosen interface. */
     boolean has(InetAddress address) {
         return chosen.stream().anyMatch(one -> one.has(address));
     }
 
-    /** True for an address of this machine. */
     private boolean isOwn(InetAddress address) {
         return address.isLoopbackAddress() || all.stream().anyMatch(one -> one.has(address));
     }

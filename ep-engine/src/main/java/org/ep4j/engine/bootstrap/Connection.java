@@ -12,6 +12,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 import org.jspecify.annotations.Nullable;
 
@@ -96,7 +97,6 @@ final class Connection implements IoLoop.ChannelHandler {
         out.limit(0);
     }
 
-    /** Begins to receive and to send. */
     void start(Handler to) {
         handler = to;
         loop.register(channel, SelectionKey.OP_READ, this);

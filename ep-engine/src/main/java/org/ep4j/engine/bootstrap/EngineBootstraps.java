@@ -9,21 +9,20 @@ import org.ep4j.Bootstrap;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
+import org.ep4j.EpEngine;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.BootstrapProvider;
 import org.ep4j.transport.NanoClock;
 
-/** Implements the static methods of {@link Bootstrap}. */
-public final class EngineBootstraps {
-    private EngineBootstraps() {}
-
-    /** Creates bootstraps for ranks that are threads of this process. */
-    public static List<Bootstrap> inProcess(int size) {
+/** The part of the engine behind the static methods of {@link Bootstrap}. */
+public abstract class EngineBootstraps implements EpEngine {
+    @Override
+    public List<Bootstrap> inProcess(int size) {
         return InProcessBootstrap.create(size, NanoClock.SYSTEM);
     }
 
-    /** Declares a member dead that is a thread of this process; see {@link org.ep4j.EpEngine#declareDead}. */
-    public static void declareDead(Bootstrap member, String reason) {
+    @Override
+    public void declareDead(Bootstrap member, String reason) {
         if (!(member instanceof InProcessBootstrap thread)) {
             throw new EpArgumentException(
                     "member", member, "one of Bootstrap.inProcess", "end the process of the member instead");
@@ -31,8 +30,9 @@ public final class EngineBootstraps {
         thread.fail(reason);
     }
 
-    /** Joins over TCP; the host is taken as it is written. */
-    public static Bootstrap tcp(int rank, int size, InetSocketAddress rankZero, EpConfig config) {
+    /** {@inheritDoc} The host is taken as it is written. */
+    @Override
+    public Bootstrap tcp(int rank, int size, InetSocketAddress rankZero, EpConfig config) {
         if (rankZero.getPort() == 0) {
             throw new EpConfigException(
                     "the port of the rendezvous is 0, must be in [1, 65535]; all ranks must know it before they start");
@@ -41,13 +41,13 @@ public final class EngineBootstraps {
                 TcpSettings.of(rank, size, rankZero.getHostString(), rankZero.getPort(), config, NanoClock.SYSTEM));
     }
 
-    /** Joins over TCP, at the address that a launcher passes on. */
-    public static Bootstrap over(int rank, int size, Bootstrap.Broadcast launcher, EpConfig config) {
+    @Override
+    public Bootstrap over(int rank, int size, Bootstrap.Broadcast launcher, EpConfig config) {
         return TcpBootstrap.over(rank, size, launcher, config, NanoClock.SYSTEM);
     }
 
-    /** Joins the group that a launcher describes in {@code environment}. */
-    public static Bootstrap fromEnvironment(Map<String, String> environment, EpConfig config) {
+    @Override
+    public Bootstrap fromEnvironment(Map<String, String> environment, EpConfig config) {
         List<String> tried = new ArrayList<>();
         for (BootstrapProvider provider :
                 ServiceLoader.load(BootstrapProvider.class, BootstrapProvider.class.getClassLoader())) {

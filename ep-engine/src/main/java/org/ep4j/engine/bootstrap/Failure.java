@@ -8,6 +8,7 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.transport.Deadline;
 
 /**
  * Why a gather ended without a result.

@@ -120,7 +120,6 @@ record Frame(Type type, List<byte[]> body) {
         }
     }
 
-    /** The body of a frame that was read. */
     DataInputStream open() {
         return new DataInputStream(new ByteArrayInputStream(body.isEmpty() ? new byte[0] : body.get(0)));
     }

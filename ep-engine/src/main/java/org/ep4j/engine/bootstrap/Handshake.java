@@ -18,6 +18,7 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
+import org.ep4j.transport.Deadline;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -117,7 +118,6 @@ final class Handshake implements IoLoop.ChannelHandler {
         return channel;
     }
 
-    /** Address of the member, for messages. */
     String remote() {
         return remote;
     }
@@ -265,12 +265,10 @@ final class Handshake implements IoLoop.ChannelHandler {
         };
     }
 
-    /** True if nothing more follows. */
     boolean isOver() {
         return step == Step.OVER;
     }
 
-    /** Whether the member has proved who it is. */
     boolean isIdentified() {
         return step == Step.IDENTIFIED || step == Step.ACCEPTED;
     }
@@ -344,7 +342,6 @@ final class Handshake implements IoLoop.ChannelHandler {
         }
     }
 
-    /** Lets the member in. */
     void accept() throws IOException {
         byte[] timing = ByteBuffer.allocate(8)
                 .putInt(millis(settings.heartbeat()))
@@ -611,12 +608,10 @@ final class Handshake implements IoLoop.ChannelHandler {
      */
     @SuppressWarnings("ArrayRecordComponent") // compared by nobody
     record Reply(Type type, byte[] body) {
-        /** Longest body. */
         static final int MAX_BODY = 4096;
 
         private static final int HEAD_BYTES = Hello.PREFIX_BYTES + 1 + 2;
 
-        /** Bytes of a challenge without the proof. */
         static final int CHALLENGE_BYTES = 1 + Proof.BYTES + Secret.SALT_BYTES + Integer.BYTES;
 
         /** Types, with their numbers on the wire. */
@@ -639,7 +634,6 @@ final class Handshake implements IoLoop.ChannelHandler {
             }
         }
 
-        /** A challenge without the proof. */
         static byte[] challenge(Secret secret, byte[] nonce, byte[] salt) {
             return ByteBuffer.allocate(CHALLENGE_BYTES)
                     .put((byte) (secret.isEmpty() ? 0 : 1))

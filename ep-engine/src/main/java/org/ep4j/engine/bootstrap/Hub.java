@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap.MemberState;
+import org.ep4j.transport.Deadline;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -97,7 +98,6 @@ final class Hub {
             return parts;
         }
 
-        /** The frames that carry it. */
         List<Frame> frames() {
             List<Frame> made = frames;
             if (made == null) {
@@ -476,7 +476,6 @@ final class Hub {
                     .toList();
         }
 
-        /** Tags of the gathers under way. */
         List<String> tags() {
             return new ArrayList<>(gathers.keySet());
         }

@@ -84,7 +84,6 @@ record LocalInterface(String name, List<Address> addresses) {
                 .anyMatch(own -> own.equals(address) || (own.isLoopbackAddress() && address.isLoopbackAddress()));
     }
 
-    /** Name and addresses, for messages. */
     @Override
     public String toString() {
         return addresses.stream()

@@ -13,6 +13,7 @@ import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpStateException;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 import org.jspecify.annotations.Nullable;
 

@@ -19,13 +19,11 @@ final class Records {
     private static final int HEAD_BYTES = 2;
     private static final int TAG_BYTES = 16;
 
-    /** Most bytes of a record. */
     static final int MAX_BYTES = HEAD_BYTES + MAX_PAYLOAD + TAG_BYTES;
 
     private final Mac mac;
     private long number;
 
-    /** The records of one direction under a key of that direction. */
     Records(byte[] key) {
         mac = Handshake.Proof.mac(key);
     }

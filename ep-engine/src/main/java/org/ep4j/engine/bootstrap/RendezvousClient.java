@@ -17,6 +17,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.transport.Deadline;
 
 /** Connects a member to rank 0, which may start later. */
 final class RendezvousClient {

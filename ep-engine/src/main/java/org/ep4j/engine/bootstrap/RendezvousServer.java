@@ -17,6 +17,7 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.config.EpKeys;
+import org.ep4j.transport.Deadline;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -212,7 +213,6 @@ final class RendezvousServer {
         }
     }
 
-    /** Takes connections. */
     private final class Acceptor implements IoLoop.ChannelHandler {
         private @Nullable SelectionKey key;
         private boolean paused;
@@ -328,7 +328,6 @@ final class RendezvousServer {
         }
     }
 
-    /** Receives what handshakes lead to. */
     private final class Handshakes implements Handshake.Owner {
         @Override
         public void identified(Handshake handshake) throws Handshake.RefusedException {

@@ -13,7 +13,6 @@ final class Secret {
     /** No secret: every process that can connect may join. */
     static final Secret NONE = new Secret("", 1);
 
-    /** Bytes of the server's salt. */
     static final int SALT_BYTES = 16;
 
     /** Iterations of PBKDF2 with HMAC-SHA256: about 0.1 s for the ranks of a job, and for each guess of someone who can reach the port. */

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
+import org.ep4j.transport.Deadline;
 
 /** Small helpers around sockets. */
 final class Sockets {

@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 import org.jspecify.annotations.Nullable;
 
@@ -46,7 +47,7 @@ final class TcpBootstrap extends GroupView {
         try {
             byte[] where =
                     Rendezvous.here(server.port(), secret, own, interfaces).encode();
-            launcher.fromRankZero(where, deadline.remaining());
+            launcher.fromRankZero(where, deadline.left());
             shared = true;
         } finally {
             if (!shared) {
@@ -57,7 +58,7 @@ final class TcpBootstrap extends GroupView {
     }
 
     private static Bootstrap find(int rank, int size, Broadcast launcher, EpConfig config, Deadline deadline) {
-        Rendezvous where = Rendezvous.parse(launcher.fromRankZero(new byte[0], deadline.remaining()));
+        Rendezvous where = Rendezvous.parse(launcher.fromRankZero(new byte[0], deadline.left()));
         TcpSettings settings = TcpSettings.of(rank, size, where.host(), where.port(), config, deadline.clock())
                 .withSecret(where.secret());
         return join(settings, where.candidates(), deadline);

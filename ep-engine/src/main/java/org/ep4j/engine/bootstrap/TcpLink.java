@@ -5,6 +5,7 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.List;
 import org.ep4j.Bootstrap.MemberState;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 
 /** A member's link to the hub on rank 0. */
@@ -31,7 +32,6 @@ final class TcpLink implements Hub.Link {
         }
     }
 
-    /** Begins to receive. */
     void start(Membership membership) {
         connection.start(new Connection.Handler() {
             @Override

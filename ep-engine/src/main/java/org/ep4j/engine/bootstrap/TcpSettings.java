@@ -6,6 +6,7 @@ import java.util.Map;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.EpKeys;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 
 /**
@@ -91,29 +92,27 @@ record TcpSettings(
     }
 
     TcpSettings withSecret(Secret other) {
-        return new TcpSettings(
-                rank, size, host, storePort, port, interfaces, other, setupTimeout, heartbeat, silence, linger, clock);
+        return with(host, storePort, other);
     }
 
     TcpSettings withHost(String other) {
+        return with(other, storePort, secret);
+    }
+
+    private TcpSettings with(String itsHost, int itsStore, Secret itsSecret) {
         return new TcpSettings(
                 rank,
                 size,
-                other,
-                storePort,
+                itsHost,
+                itsStore,
                 port,
                 interfaces,
-                secret,
+                itsSecret,
                 setupTimeout,
                 heartbeat,
                 silence,
                 linger,
                 clock);
-    }
-
-    private TcpSettings withStore(int other) {
-        return new TcpSettings(
-                rank, size, host, other, port, interfaces, secret, setupTimeout, heartbeat, silence, linger, clock);
     }
 
     /** True when the host is an address, or {@code localhost}, rather than a name that may mean several. */
@@ -139,7 +138,7 @@ record TcpSettings(
         String host = address.isEmpty() ? environment.getOrDefault(MASTER_ADDR, "") : address;
         TcpSettings settings = of(rank, size, host, port(environment, config), config, NanoClock.SYSTEM);
         return address.isEmpty() && agentStore(environment) && EpKeys.BOOTSTRAP_PORT.get(config) == 0
-                ? settings.withStore(settings.port() - 1)
+                ? settings.with(settings.host(), settings.port() - 1, settings.secret())
                 : settings;
     }
 

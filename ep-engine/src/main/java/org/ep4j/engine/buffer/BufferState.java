@@ -27,7 +27,6 @@ public interface BufferState {
     /** Layout of the memory that other ranks read and write. */
     BufferLayout symmetricLayout();
 
-    /** A high-throughput result. */
     Tensor tensor(LocalLayout.HighThroughput region, DataType type, long... dims);
 
     /**

@@ -20,7 +20,6 @@ public interface DeviceBuffer {
 
     BufferSize size();
 
-    /** True from {@link #close} on. */
     boolean isClosed();
 
     DispatchLayout dispatchLayout(Tensor topkIds);
@@ -36,7 +35,6 @@ public interface DeviceBuffer {
     /** Number of the last low-latency combine. */
     long lowLatencyCombines();
 
-    /** Masks another rank. */
     void mask(int rank);
 
     void clearMasks(Duration timeout);

@@ -23,6 +23,7 @@ import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Validity;
+import org.ep4j.engine.sync.Waits;
 
 /** Results of high-throughput operations. */
 public final class HighThroughputResults {
@@ -70,7 +71,7 @@ public final class HighThroughputResults {
         }
 
         private void awaitCounts() {
-            event.await(state.waits().longest());
+            event.await(Waits.LONGEST);
         }
 
         @Override

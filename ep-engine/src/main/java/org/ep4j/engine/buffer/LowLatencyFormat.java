@@ -24,7 +24,6 @@ public record LowLatencyFormat(WireFormat wire, EpShape shape) {
         return wire.isFp8();
     }
 
-    /** Type of rows. */
     public DataType rowType() {
         return fp8() ? DataType.FP8_E4M3 : DataType.BF16;
     }

@@ -1,7 +1,9 @@
 package org.ep4j.engine.buffer;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
@@ -17,16 +19,25 @@ import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.ShapeSizes;
+import org.ep4j.transport.memory.TrackedMemory;
 
-/** What requests must satisfy on every device, as far as it can be said without reading device contents. */
+/**
+ * What requests must satisfy on every device, as far as it can be said without reading device contents; checked before anything
+ * moves, since a kernel that reads outside its memory ends the process. Elements are aligned by their size, see {@link Tensor}.
+ */
 public final class RequestChecks {
     private static final List<DataType> ROW_TYPES = List.of(DataType.BF16, DataType.FP8_E4M3, DataType.FP8_E4M3_FNUZ);
+    private static final List<DataType> ID_TYPES = List.of(DataType.INT32, DataType.INT64);
     private static final List<DataType> BF16 = List.of(DataType.BF16);
     private static final List<DataType> FP32 = List.of(DataType.FP32);
     private static final List<DataType> INT32 = List.of(DataType.INT32);
     private static final List<DataType> INT64 = List.of(DataType.INT64);
 
-    private final TensorArgs args;
+    /** Rows are moved in pieces of this many bytes on every device. */
+    private static final int ROW_ALIGNMENT = 16;
+
+    private final Device device;
+    private final boolean host;
     private final EpShape shape;
     private final int ranks;
     private final int localExperts;
@@ -34,11 +45,12 @@ public final class RequestChecks {
     /**
      * For one buffer.
      *
-     * @param device of its group
+     * @param device of its group; all memory of the host counts as one device
      * @param localExperts of this rank
      */
     public RequestChecks(Device device, EpShape shape, int ranks, int localExperts) {
-        this.args = new TensorArgs(device);
+        this.device = device;
+        this.host = device.type().equals(Device.HOST.type());
         this.shape = shape;
         this.ranks = ranks;
         this.localExperts = localExperts;
@@ -50,12 +62,12 @@ public final class RequestChecks {
      * @return T
      */
     public int layoutTokens(Tensor topkIds) {
-        return args.tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "EpShape.MAX_TOKENS");
+        return tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "EpShape.MAX_TOKENS");
     }
 
     /** Expert ids of {@code tokens} tokens; which experts they name is not looked at. */
     public void ids(Tensor topkIds, int tokens) {
-        args.ids(topkIds, tokens, shape.topK());
+        tensor("topkIds", topkIds, ID_TYPES, tokens, shape.topK());
     }
 
     /**
@@ -64,8 +76,8 @@ public final class RequestChecks {
      * @return T
      */
     public int dispatch(DispatchRequest request) {
-        int tokens = args.tokens("x", request.x(), shape.maxTokens(), "maxTokens");
-        args.rows("x", request.x(), ROW_TYPES, tokens, shape.hidden());
+        int tokens = tokens("x", request.x(), shape.maxTokens(), "maxTokens");
+        rows("x", request.x(), ROW_TYPES, tokens, shape.hidden());
         boolean fp8 = request.x().type().isFp8();
         if (fp8 != request.scales().isPresent()) {
             throw new EpArgumentException(
@@ -74,8 +86,8 @@ public final class RequestChecks {
                     fp8 ? "present with FP8 rows" : "absent with BF16 rows",
                     "pass scales with FP8 rows, and only with FP8 rows");
         }
-        request.scales().ifPresent(s -> args.tensor("scales", s, FP32, tokens, shape.scales()));
-        request.topkWeights().ifPresent(w -> args.tensor("topkWeights", w, FP32, tokens, shape.topK()));
+        request.scales().ifPresent(s -> tensor("scales", s, FP32, tokens, shape.scales()));
+        request.topkWeights().ifPresent(w -> tensor("topkWeights", w, FP32, tokens, shape.topK()));
         return tokens;
     }
 
@@ -90,7 +102,7 @@ public final class RequestChecks {
                         "send the same tokens again");
             }
         });
-        request.out().ifPresent(out -> args.rows("out", out, List.of(request.x().type()), -1, shape.hidden()));
+        request.out().ifPresent(out -> rows("out", out, List.of(request.x().type()), -1, shape.hidden()));
     }
 
     /** With worst-case sizes the needed room is known before anything moves; with exact ones only the caller's bound is. */
@@ -125,20 +137,20 @@ public final class RequestChecks {
             BufferLayout symmetricLayout) {
         boolean byExpert = handle.layout() == RowLayout.BY_EXPERT;
         long worstRows = worstRows(handle.layout(), alignment);
-        args.rows("x", request.x(), BF16, -1, shape.hidden());
+        rows("x", request.x(), BF16, -1, shape.hidden());
         combineRows("x", request.x(), handle, worstRows, "pass the expert outputs in the row order of the dispatch");
         request.weights().ifPresent(w -> {
             if (byExpert) {
-                args.tensor("weights", w, FP32, -1);
+                tensor("weights", w, FP32, -1);
             } else {
-                args.tensor("weights", w, FP32, -1, shape.topK());
+                tensor("weights", w, FP32, -1, shape.topK());
             }
             combineRows("weights", w, handle, worstRows, "pass one row of weights for each row of x");
         });
         for (Tensor bias : request.bias()) {
-            args.rows("bias", bias, BF16, handle.tokens(), shape.hidden());
+            rows("bias", bias, BF16, handle.tokens(), shape.hidden());
         }
-        request.out().ifPresent(out -> args.rows("out", out, BF16, handle.tokens(), shape.hidden()));
+        request.out().ifPresent(out -> rows("out", out, BF16, handle.tokens(), shape.hidden()));
         long area = symmetric.address() + symmetricLayout.combineArea();
         long areaEnd = symmetric.address() + symmetricLayout.combineWeights(0);
         if (byExpert
@@ -167,17 +179,16 @@ public final class RequestChecks {
      */
     public int lowLatencyDispatch(LowLatencyDispatchRequest request) {
         LowLatencyFormat format = new LowLatencyFormat(request.format(), shape);
-        int tokens = args.tokens("x", request.x(), shape.maxLowLatencyTokens(), "maxLowLatencyTokens");
-        args.rows("x", request.x(), BF16, tokens, shape.hidden());
+        int tokens = tokens("x", request.x(), shape.maxLowLatencyTokens(), "maxLowLatencyTokens");
+        rows("x", request.x(), BF16, tokens, shape.hidden());
         long rows = ShapeSizes.lowLatencyRows(shape, ranks);
-        request.topkWeights().ifPresent(w -> args.tensor("topkWeights", w, FP32, tokens, shape.topK()));
-        request.expertStats().ifPresent(s -> args.tensor("expertStats", s, INT32, localExperts));
-        request.waitStats().ifPresent(s -> args.tensor("waitStats", s, INT64, ranks));
-        request.out()
-                .ifPresent(out -> args.rows("out", out, List.of(format.rowType()), localExperts, rows, shape.hidden()));
+        request.topkWeights().ifPresent(w -> tensor("topkWeights", w, FP32, tokens, shape.topK()));
+        request.expertStats().ifPresent(s -> tensor("expertStats", s, INT32, localExperts));
+        request.waitStats().ifPresent(s -> tensor("waitStats", s, INT64, ranks));
+        request.out().ifPresent(out -> rows("out", out, List.of(format.rowType()), localExperts, rows, shape.hidden()));
         request.outScales()
-                .ifPresent(out -> args.tensor(
-                        "outScales", out, List.of(format.scaleType()), localExperts, rows, format.scaleCount()));
+                .ifPresent(out ->
+                        tensor("outScales", out, List.of(format.scaleType()), localExperts, rows, format.scaleCount()));
         if (request.outScales().isPresent() && !format.fp8()) {
             throw new EpArgumentException("outScales", "present", "absent with BF16 rows", "leave it out");
         }
@@ -191,10 +202,10 @@ public final class RequestChecks {
      * @param weighted whether the dispatch carried weights
      */
     public void lowLatencyCombine(LowLatencyCombineRequest request, int tokens, boolean weighted) {
-        args.rows("x", request.x(), BF16, localExperts, ShapeSizes.lowLatencyRows(shape, ranks), shape.hidden());
-        request.topkWeights().ifPresent(w -> args.tensor("topkWeights", w, FP32, tokens, shape.topK()));
-        request.waitStats().ifPresent(s -> args.tensor("waitStats", s, INT64, ranks));
-        request.out().ifPresent(out -> args.rows("out", out, BF16, tokens, shape.hidden()));
+        rows("x", request.x(), BF16, localExperts, ShapeSizes.lowLatencyRows(shape, ranks), shape.hidden());
+        request.topkWeights().ifPresent(w -> tensor("topkWeights", w, FP32, tokens, shape.topK()));
+        request.waitStats().ifPresent(s -> tensor("waitStats", s, INT64, ranks));
+        request.out().ifPresent(out -> rows("out", out, BF16, tokens, shape.hidden()));
         boolean partial = request.precision() != CombinePrecision.EXACT;
         if (!weighted && (partial || request.topkWeights().isEmpty())) {
             throw new EpArgumentException(
@@ -203,5 +214,64 @@ public final class RequestChecks {
                     partial ? "given in the dispatch for a rank-partial combine" : "given here or in the dispatch",
                     "pass the weights of this rank's tokens");
         }
+    }
+
+    /** Checks device, type and shape; -1 stands for any size. */
+    private void tensor(String name, Tensor tensor, List<DataType> types, long... shape) {
+        TrackedMemory.requireOpen(name, tensor.memory());
+        Device actual = tensor.memory().device();
+        if (host ? !actual.type().equals(device.type()) : !actual.equals(device)) {
+            throw new EpArgumentException(
+                    name, "on " + actual, "on " + device, "the group's device is " + (host ? "the host" : device));
+        }
+        if (!types.contains(tensor.type())) {
+            throw new EpArgumentException(
+                    name, tensor.type(), "of type " + types, "convert the tensor to such a type, or pass another one");
+        }
+        boolean same = tensor.dimensions() == shape.length;
+        for (int i = 0; same && i < shape.length; i++) {
+            same = shape[i] < 0 || tensor.dim(i) == shape[i];
+        }
+        if (!same) {
+            throw new EpArgumentException(
+                    name,
+                    "of shape " + shape(tensor),
+                    "of shape " + Arrays.toString(shape).replace("-1", "any"),
+                    "see the sizes of the buffer's shape");
+        }
+    }
+
+    private static List<Long> shape(Tensor tensor) {
+        return IntStream.range(0, tensor.dimensions()).mapToObj(tensor::dim).toList();
+    }
+
+    /** As {@link #tensor}, and the rows begin at a multiple of 16 bytes. */
+    private void rows(String name, Tensor tensor, List<DataType> types, long... shape) {
+        tensor(name, tensor, types, shape);
+        if (tensor.address() % ROW_ALIGNMENT != 0) {
+            throw new EpArgumentException(
+                    name,
+                    "at address 0x" + Long.toHexString(tensor.address()),
+                    "at an address that is a multiple of " + ROW_ALIGNMENT,
+                    "align the tensor to " + ROW_ALIGNMENT + " bytes");
+        }
+    }
+
+    /** Number of tokens of a tensor of rows, at most {@code most}, which is named {@code limit}. */
+    private int tokens(String name, Tensor tensor, int most, String limit) {
+        TrackedMemory.requireOpen(name, tensor.memory());
+        if (tensor.dimensions() < 2) {
+            throw new EpArgumentException(
+                    name, "of shape " + shape(tensor), "of shape [T, ...]", "pass one row a token");
+        }
+        long tokens = tensor.dim(0);
+        if (tokens > most) {
+            throw new EpArgumentException(
+                    name,
+                    tokens + " tokens",
+                    "at most " + limit + " = " + most,
+                    "send fewer tokens, or create a larger buffer");
+        }
+        return (int) tokens;
     }
 }

@@ -26,7 +26,6 @@ public final class RequestTensors {
 
     private RequestTensors() {}
 
-    /** The tensors of a high-throughput dispatch. */
     public static RequestTensors of(DispatchRequest request) {
         return new RequestTensors()
                 .write("out", request.out())
@@ -36,7 +35,6 @@ public final class RequestTensors {
                 .read("scales", request.scales());
     }
 
-    /** The tensors of a high-throughput combine. */
     public static RequestTensors of(CombineRequest request) {
         RequestTensors all = new RequestTensors()
                 .write("out", request.out())
@@ -48,7 +46,6 @@ public final class RequestTensors {
         return all;
     }
 
-    /** The tensors of a low-latency dispatch. */
     public static RequestTensors of(LowLatencyDispatchRequest request) {
         return new RequestTensors()
                 .write("out", request.out())
@@ -60,7 +57,6 @@ public final class RequestTensors {
                 .read("topkWeights", request.topkWeights());
     }
 
-    /** The tensors of a low-latency combine. */
     public static RequestTensors of(LowLatencyCombineRequest request) {
         return new RequestTensors()
                 .write("out", request.out())
@@ -69,7 +65,6 @@ public final class RequestTensors {
                 .read("topkWeights", request.topkWeights());
     }
 
-    /** The tensors that the receiving half of a low-latency dispatch uses. */
     public static RequestTensors received(LowLatencyDispatchRequest request) {
         return new RequestTensors()
                 .write("out", request.out())
@@ -78,7 +73,6 @@ public final class RequestTensors {
                 .write("waitStats", request.waitStats());
     }
 
-    /** The tensors that the receiving half of a low-latency combine uses. */
     public static RequestTensors received(LowLatencyCombineRequest request) {
         return new RequestTensors()
                 .write("out", request.out())

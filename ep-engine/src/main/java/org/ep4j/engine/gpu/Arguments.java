@@ -28,10 +28,6 @@ final class Arguments {
         return set(param, value ? 1 : 0);
     }
 
-    long get(Param param) {
-        return values[param.ordinal()];
-    }
-
     long[] values() {
         return values;
     }

@@ -44,11 +44,6 @@ final class DeviceWords implements Words {
     }
 
     @Override
-    public int getInt(long offset) {
-        return read(offset, 4).getInt();
-    }
-
-    @Override
     public void putInt(long offset, int value) {
         write(offset, buffer(4).putInt(value));
     }

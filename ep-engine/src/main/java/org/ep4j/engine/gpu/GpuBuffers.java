@@ -2,11 +2,12 @@ package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.Collection;
 import java.util.Deque;
 import java.util.Optional;
+import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
@@ -16,6 +17,7 @@ import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.buffer.EngineBuffer;
@@ -30,7 +32,10 @@ import org.ep4j.engine.sync.Waits;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.gpu.driver.GpuModule;
 import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.AllocatesMemory;
+import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.DevicePosted;
+import org.ep4j.spi.EpBackend;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.memory.DeviceAllocation;
 
@@ -97,9 +102,97 @@ public final class GpuBuffers {
         owned.push(freeSymmetric);
         Runnable free = () -> owned.forEach(GpuBuffers::release);
         try {
-            return make(
-                    group, plan, device, bootstrap, name, shape, size, rails, symmetric, windows, owned, free, way,
-                    config);
+            int ranks = group.size();
+            int rank = group.rank();
+            Optional<GpuWindow> window = windows.get();
+            Duration timeout = EpKeys.TIMEOUT.get(config);
+            ExpertPlacement placement = ShapeSizes.placement(shape, ranks);
+            Copies copies = new Copies(device);
+            owned.push(copies::close);
+            LocalLayout local = new LocalLayout(shape, placement, rank);
+            BufferLayout layout = new BufferLayout(shape, ranks);
+            Abort abort = new Abort(device, ranks);
+            owned.push(abort::close);
+            KernelMemory memory = new KernelMemory(
+                    device,
+                    copies,
+                    ranks,
+                    windows,
+                    (reached, exchange, tables) -> exchange.posted()
+                            .map(posted -> (Posting)
+                                    new DeviceRemotes(device, copies, plan, rank, exchange, posted, rails, tables))
+                            .orElseGet(() -> new Remotes(
+                                    device, copies, plan, reached, exchange, layout, rails, config, abort, tables)));
+            owned.push(memory::close);
+            memory.prepare(symmetric);
+            Peers<DeviceWords> peers = new Peers<>(plan, layout, symmetric, memory::words, Deadline.in(timeout));
+            Waits waits = new Waits(peers, bootstrap, plan.hostRanks(rank).size());
+            Processors processors = Processors.of(config, device, shape, plan.profiles(), rank);
+            owned.push(processors::close);
+            GpuState state = new GpuState(
+                    device,
+                    shape,
+                    placement,
+                    peers,
+                    waits,
+                    local,
+                    allocate(device, local.highThroughputBytes(), owned),
+                    allocate(device, 2 * local.lowLatencyBytes(), owned),
+                    own(device.allocatePrivate(KernelSizes.temporaryBytes(shape, ranks)), owned),
+                    processors,
+                    window.isPresent());
+            DeviceState deviceState = new DeviceState(device, copies, ranks);
+            owned.push(deviceState::close);
+            KernelFailures failures = new KernelFailures(device.allocatePinned(KernelFailures.BYTES), shape, waits);
+            owned.push(failures::close);
+            Optional<DevicePosted> posted = window.flatMap(GpuWindow::posted);
+            String source = KernelSource.of(
+                    shape, ranks, device.info().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
+            GpuModule module = load(device, source, posted, isRelaxed(config), owned);
+            Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
+            Arguments common = new Arguments()
+                    .set(Param.STATE, deviceState.address())
+                    .set(Param.FAILURE, failures.deviceAddress())
+                    .set(Param.ABORT, abort.deviceAddress())
+                    .set(Param.RANK, rank)
+                    .set(Param.LOCAL_EXPERTS, placement.localExperts(rank))
+                    .set(Param.OWNER, experts(device, copies, shape, owned, placement::rankOf))
+                    .set(Param.LOCAL_OF, experts(device, copies, shape, owned, placement::localIndex))
+                    .set(Param.TEMPORARY, state.temporary().address());
+            memory.use(common);
+            Operations operations = new Operations(
+                    device,
+                    launcher,
+                    failures,
+                    deviceState,
+                    abort,
+                    waits,
+                    processors,
+                    memory,
+                    common,
+                    timeout,
+                    CLEANER);
+            owned.push(operations::free);
+            HighThroughput highThroughput = new HighThroughput(state, CLEANER);
+            owned.push(highThroughput::close);
+            LowLatency lowLatency = new LowLatency(state, operations, CLEANER);
+            owned.push(lowLatency::close);
+            GpuBuffer buffer = new GpuBuffer(
+                    bootstrap,
+                    plan,
+                    name,
+                    size,
+                    state,
+                    deviceState,
+                    operations,
+                    highThroughput,
+                    lowLatency,
+                    memory,
+                    way,
+                    timeout,
+                    free);
+            buffer.numberFrom(EpKeys.FIRST_NUMBER.get(config));
+            return new EngineBuffer(buffer, group, name);
         } catch (RuntimeException | Error e) {
             free.run();
             throw e;
@@ -113,104 +206,6 @@ public final class GpuBuffers {
         } catch (RuntimeException e) {
             LOG.log(System.Logger.Level.WARNING, () -> "memory of a buffer could not be released: " + e.getMessage());
         }
-    }
-
-    private static EpBuffer make(
-            EpGroup group,
-            GroupPlan plan,
-            EngineGpu device,
-            Bootstrap bootstrap,
-            String name,
-            EpShape shape,
-            BufferSize size,
-            Rails rails,
-            SymmetricMemory symmetric,
-            Supplier<Optional<GpuWindow>> windows,
-            Deque<Runnable> owned,
-            Runnable free,
-            Recoverer.Way way,
-            EpConfig config) {
-        int ranks = group.size();
-        int rank = group.rank();
-        Optional<GpuWindow> window = windows.get();
-        Duration timeout = EpKeys.TIMEOUT.get(config);
-        ExpertPlacement placement = ShapeSizes.placement(shape, ranks);
-        Copies copies = new Copies(device);
-        owned.push(copies::close);
-        LocalLayout local = new LocalLayout(shape, placement, rank);
-        BufferLayout layout = new BufferLayout(shape, ranks);
-        Abort abort = new Abort(device, ranks);
-        owned.push(abort::close);
-        KernelMemory memory = new KernelMemory(
-                device,
-                copies,
-                ranks,
-                windows,
-                (reached, exchange, tables) -> exchange.posted()
-                        .map(posted -> (Posting)
-                                new DeviceRemotes(device, copies, plan, rank, exchange, posted, rails, tables))
-                        .orElseGet(() -> new Remotes(
-                                device, copies, plan, reached, exchange, layout, rails, config, abort, tables)));
-        owned.push(memory::close);
-        memory.prepare(symmetric);
-        Peers<DeviceWords> peers = new Peers<>(plan, layout, symmetric, memory::words, Deadline.in(timeout));
-        Waits waits = new Waits(peers, bootstrap, plan.hostRanks(rank).size());
-        Processors processors = Processors.of(config, device, shape, plan.profiles(), rank);
-        owned.push(processors::close);
-        GpuState state = new GpuState(
-                device,
-                shape,
-                placement,
-                peers,
-                waits,
-                local,
-                allocate(device, local.highThroughputBytes(), owned),
-                allocate(device, 2 * local.lowLatencyBytes(), owned),
-                own(device.allocatePrivate(KernelSizes.temporaryBytes(shape, ranks)), owned),
-                processors,
-                window.isPresent());
-        DeviceState deviceState = new DeviceState(device, copies, ranks);
-        owned.push(deviceState::close);
-        KernelFailures failures = new KernelFailures(device.allocatePinned(KernelFailures.BYTES), shape, waits);
-        owned.push(failures::close);
-        Optional<DevicePosted> posted = window.flatMap(GpuWindow::posted);
-        String source = KernelSource.of(
-                shape, ranks, device.info().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
-        GpuModule module = load(device, source, posted, Publishing.isRelaxed(config), owned);
-        Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
-        Arguments common = new Arguments()
-                .set(Param.STATE, deviceState.address())
-                .set(Param.FAILURE, failures.deviceAddress())
-                .set(Param.ABORT, abort.deviceAddress())
-                .set(Param.RANK, rank)
-                .set(Param.LOCAL_EXPERTS, placement.localExperts(rank))
-                .set(Param.OWNER, experts(device, copies, shape, owned, placement::rankOf))
-                .set(Param.LOCAL_OF, experts(device, copies, shape, owned, placement::localIndex))
-                .set(Param.TEMPORARY, state.temporary().address());
-        memory.use(common);
-        Operations operations = new Operations(
-                device, launcher, failures, deviceState, abort, waits, processors, memory, common, timeout, CLEANER);
-        owned.push(operations::free);
-        HighThroughput highThroughput = new HighThroughput(state, CLEANER);
-        owned.push(highThroughput::close);
-        LowLatency lowLatency = new LowLatency(state, operations, CLEANER);
-        owned.push(lowLatency::close);
-        GpuBuffer buffer = new GpuBuffer(
-                bootstrap,
-                plan,
-                name,
-                size,
-                state,
-                deviceState,
-                operations,
-                highThroughput,
-                lowLatency,
-                memory,
-                way,
-                timeout,
-                free);
-        buffer.numberFrom(EpKeys.FIRST_NUMBER.get(config));
-        return new EngineBuffer(buffer, group, name);
     }
 
     private static GpuModule load(
@@ -235,18 +230,49 @@ public final class GpuBuffers {
         return allocation.memory();
     }
 
-    /** A number for every expert. */
-    private interface OfExpert {
-        int number(int expert);
-    }
-
-    private static long experts(EngineGpu device, Copies copies, EpShape shape, Deque<Runnable> owned, OfExpert of) {
+    private static long experts(
+            EngineGpu device, Copies copies, EpShape shape, Deque<Runnable> owned, IntUnaryOperator of) {
         DeviceMemory memory = own(device.allocatePrivate(4L * shape.experts()), owned);
-        ByteBuffer words = ByteBuffer.allocateDirect(4 * shape.experts()).order(ByteOrder.nativeOrder());
+        ByteBuffer words = Copies.buffer(4 * shape.experts());
         for (int e = 0; e < shape.experts(); e++) {
-            words.putInt(of.number(e));
+            words.putInt(of.applyAsInt(e));
         }
         copies.write(memory.address(), words);
         return memory.address();
+    }
+
+    /** Whether kernels are to publish by relaxed stores. */
+    static boolean isRelaxed(EpConfig config) {
+        return EpKeys.GPU_PUBLISH.get(config).equals("relaxed");
+    }
+
+    /**
+     * Looks whether kernels may tell other GPUs that data is there as {@code ep.gpu.publish} wants it. A release is right on every
+     * memory. On AMD GPUs it writes the caches of the GPU back, for every counter and flag; a relaxed store, after the GPU has
+     * acknowledged the data, does not. That is right only where all that peers read lies in uncached memory, and where what is
+     * acknowledged has arrived: over xGMI, not over PCIe, whose writes nobody acknowledges.
+     *
+     * @param backends those of the rank that are open
+     * @throws EpUnavailableException when not, with the reason
+     */
+    public static void checkPublishing(EngineGpu device, Collection<EpBackend> backends, EpConfig config) {
+        if (isRelaxed(config)) {
+            device.relaxedStoresRefusal().or(() -> unfit(backends)).ifPresent(reason -> {
+                throw new EpUnavailableException(
+                        "relaxed stores (" + EpKeys.GPU_PUBLISH.name() + "=relaxed) cannot publish on " + device.id()
+                                + ": " + reason + "; leave " + EpKeys.GPU_PUBLISH.name() + " at release");
+            });
+        }
+    }
+
+    private static Optional<String> unfit(Collection<EpBackend> backends) {
+        for (EpBackend backend : backends) {
+            Optional<AllocatesMemory> allocator = backend.as(AllocatesMemory.class)
+                    .filter(one -> one.purposes().contains(Purpose.MAPPED));
+            if (allocator.isPresent()) {
+                return allocator.get().relaxedStoresRefusal().map(reason -> reason + " (backend " + backend.id() + ")");
+            }
+        }
+        return Optional.of("its symmetric memory is cached, because no backend maps it");
     }
 }

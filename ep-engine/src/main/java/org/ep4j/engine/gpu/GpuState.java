@@ -51,10 +51,6 @@ record GpuState(
         return processors.lowLatency();
     }
 
-    int rank() {
-        return peers.rank();
-    }
-
     @Override
     public int ranks() {
         return peers.ranks();

@@ -16,6 +16,7 @@ import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.buffer.Source;
 import org.ep4j.engine.gpu.KernelSizes.RowPieces;
+import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.BufferLayout;
 
 /**
@@ -45,7 +46,6 @@ final class HighThroughputCombine implements Source {
     private final long input;
     private long number;
 
-    /** Checks all arguments. */
     HighThroughputCombine(HighThroughput mode, CombineRequest request) {
         this.mode = mode;
         this.state = mode.state();

@@ -14,6 +14,7 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout.HighThroughput;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.jspecify.annotations.Nullable;

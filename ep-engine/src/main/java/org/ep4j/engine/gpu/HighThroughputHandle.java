@@ -4,6 +4,7 @@ import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.EpEvent;
 import org.ep4j.RowLayout;
+import org.ep4j.engine.sync.Waits;
 
 /** Routing of a high-throughput dispatch. */
 final class HighThroughputHandle extends PooledHandle<HighThroughput> implements DispatchHandle {
@@ -52,7 +53,7 @@ final class HighThroughputHandle extends PooledHandle<HighThroughput> implements
     /** Waits for the counts. */
     @Override
     public long rows() {
-        known.await(owner().state().waits().longest());
+        known.await(Waits.LONGEST);
         return count(1);
     }
 

@@ -29,10 +29,13 @@ import org.ep4j.transport.memory.HostMemory;
 final class KernelFailures {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
+    /** Numbers of recorded operations are above this one. */
+    static final long RECORDED = 1L << 62;
+
     /** Bytes of the record. */
     static final int BYTES = 8 * 25;
 
-    private static final int WHAT = 0;
+    private static final int KIND = 0;
     private static final int PHASE = 8;
     private static final int COUNTER = 16;
     private static final int PEER = 24;
@@ -58,10 +61,23 @@ final class KernelFailures {
     /** Entries of {@link #voids} that no caller has received yet. */
     private final List<Voided> unreported = new ArrayList<>();
 
+    /** Runs of recorded operations that are not known to have ended without a failure. */
+    private final List<Replay> replays = new ArrayList<>();
+
+    /** All operations up to this one are done, and their failures are taken. */
+    private long ended;
+
+    /** A run of a graph: its operations by the numbers that kernels know, and the number of the first one in this run. */
+    private record Replay(List<Long> numbers, long first) {
+        long last() {
+            return first + numbers.size() - 1;
+        }
+    }
+
     /** Operations from {@code first} to {@code last}, which ended with {@code cause}. */
     private record Voided(long first, long last, EpException cause) {}
 
-    /** Kinds of failures, in the order of {@code enum What} in {@code op.cu}. */
+    /** Kinds of failures, in the order of {@code enum FailureKind} in {@code op.cu}. */
     enum Kind {
         NOTHING,
         WAIT,
@@ -115,60 +131,59 @@ final class KernelFailures {
 
     /** True when kernels recorded something that nobody has looked at. */
     synchronized boolean isPending() {
-        return !closed && record.getLongAcquire(WHAT) != 0;
+        return !closed && record.getLongAcquire(KIND) != 0;
     }
 
     /** True when the pending failure keeps all kernels from working, false when it concerned one operation only. */
     synchronized boolean isBroken() {
-        return !closed && isBroken(record.getLongAcquire(WHAT));
+        return !closed && isBroken(record.getLongAcquire(KIND));
     }
 
     /** True when a kernel gave up its place in a ring of commands. */
     synchronized boolean isOfRing() {
-        return !closed && record.getLongAcquire(WHAT) == Kind.RING.code();
+        return !closed && record.getLongAcquire(KIND) == Kind.RING.code();
     }
 
-    private static boolean isBroken(long what) {
-        return what == Kind.WAIT.code()
-                || what == Kind.MISMATCH.code()
-                || what == Kind.ABORTED.code()
-                || what == Kind.NO_ROOM.code()
-                || what == Kind.RING.code();
+    private static boolean isBroken(long kind) {
+        return kind == Kind.WAIT.code()
+                || kind == Kind.MISMATCH.code()
+                || kind == Kind.ABORTED.code()
+                || kind == Kind.NO_ROOM.code()
+                || kind == Kind.RING.code();
     }
 
     /**
      * Takes the pending failure.
      *
      * @param newest operation that was queued before this call
-     * @param replays in which recorded operations ran
      * @return true when it keeps all kernels from working
      */
-    synchronized boolean take(long newest, Replays replays) {
+    synchronized boolean take(long newest) {
         while (isPending()) {
-            long what = record.getLongAcquire(WHAT);
+            long kind = record.getLongAcquire(KIND);
             long number = record.getLong(SEQUENCE);
-            List<Long> also = isBroken(what) ? List.of() : refusedSince();
+            List<Long> also = isBroken(kind) ? List.of() : refusedSince();
             EpException cause = exception();
             // A wait that fails while a refused operation is looked at is recorded over it.
-            if (!record.replaceLong(WHAT, what, 0)) {
+            if (!record.replaceLong(KIND, kind, 0)) {
                 continue;
             }
-            if (isBroken(what)) {
-                add(new Voided(replays.first(number), newest, cause));
+            if (isBroken(kind)) {
+                add(new Voided(firstRun(number), newest, cause));
             } else {
-                refused(number, replays, cause);
-                also.forEach(other -> refused(other, replays, cause));
+                refused(number, cause);
+                also.forEach(other -> refused(other, cause));
             }
             while (voids.size() > MOST_KEPT) {
                 unreported.remove(voids.remove(0));
             }
-            return isBroken(what);
+            return isBroken(kind);
         }
         return false;
     }
 
-    private void refused(long number, Replays replays, EpException cause) {
-        List<Long> ran = replays.all(number);
+    private void refused(long number, EpException cause) {
+        List<Long> ran = runs(number);
         if (ran.isEmpty()) {
             LOG.log(
                     System.Logger.Level.WARNING,
@@ -189,6 +204,40 @@ final class KernelFailures {
         return LongStream.rangeClosed(1, count)
                 .mapToObj(i -> record.getLong(MINE + 8 * i))
                 .toList();
+    }
+
+    /** Kernels know a recorded operation by one number, however often it runs: adds a run of a graph, which is queued. */
+    synchronized void replayed(List<Long> numbers, long first) {
+        replays.add(new Replay(numbers, first));
+    }
+
+    /** All operations up to {@code number} are done, and their failures are taken: their runs are forgotten. */
+    synchronized void ended(long number) {
+        if (number > ended) {
+            ended = number;
+            replays.removeIf(replay -> replay.last() <= number);
+        }
+    }
+
+    /** Runs of an operation that may have failed. */
+    private List<Long> runs(long number) {
+        if (number < RECORDED) {
+            return List.of(number);
+        }
+        List<Long> runs = new ArrayList<>();
+        for (Replay replay : replays) {
+            int index = replay.numbers().indexOf(number);
+            if (index >= 0) {
+                runs.add(replay.first() + index);
+            }
+        }
+        return runs;
+    }
+
+    /** First run of an operation that may have failed; without any, the first operation that may have. */
+    private long firstRun(long number) {
+        List<Long> runs = runs(number);
+        return runs.isEmpty() ? ended + 1 : runs.get(0);
     }
 
     /** How many of the operations after {@code from}, up to {@code to}, failed or were void. */
@@ -229,7 +278,7 @@ final class KernelFailures {
 
     private EpException exception() {
         Duration timeout = Duration.ofNanos(record.getLong(DEADLINE));
-        Kind kind = Kind.of(record.getLong(WHAT));
+        Kind kind = Kind.of(record.getLong(KIND));
         long peer = record.getLong(PEER);
         return switch (kind) {
             case WAIT ->

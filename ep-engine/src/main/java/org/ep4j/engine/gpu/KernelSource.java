@@ -1,15 +1,18 @@
 package org.ep4j.engine.gpu;
 
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.ep4j.EpShape;
+import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.gpu.driver.KernelDialect;
 
 /** The text of the kernels, put together from its parts. */
 public final class KernelSource {
@@ -27,29 +30,12 @@ public final class KernelSource {
      * All kernels of a buffer, without the dialect.
      *
      * @param sharedBytes that a block may have: {@link org.ep4j.gpu.GpuInfo#sharedBytes}
-     */
-    public static String of(EpShape shape, int ranks, int sharedBytes) {
-        return of(shape, ranks, sharedBytes, Optional.empty());
-    }
-
-    /**
-     * All kernels of a buffer, without the dialect.
-     *
-     * @param window by which it exchanges with peers that are not mapped, if there are any
-     */
-    public static String of(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
-        return of(shape, ranks, sharedBytes, window, false);
-    }
-
-    /**
-     * All kernels of a buffer, without the dialect.
-     *
      * @param window by which it exchanges with peers that are not mapped, if there are any
      * @param postedByDevice true where kernels write these by {@link org.ep4j.spi.DevicePosted}, whose source goes before
      */
     public static String of(
             EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, boolean postedByDevice) {
-        StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes, window));
+        StringBuilder text = new StringBuilder(constants(shape, ranks, sharedBytes, window));
         if (postedByDevice) {
             text.append("#define EP_DEVICE_POSTED 1\n");
         }
@@ -90,19 +76,76 @@ public final class KernelSource {
         return text.toString();
     }
 
-    /** Names of the kernels of a source. */
     static List<String> kernels(String source) {
         return KERNEL.matcher(source).results().map(found -> found.group(1)).toList();
     }
 
     private static String part(String name) {
-        try (InputStream in = KernelSource.class.getResourceAsStream(name)) {
-            if (in == null) {
-                throw new IllegalStateException(name + " is missing from the engine's jar");
-            }
-            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UncheckedIOException(name + " cannot be read from the engine's jar", e);
-        }
+        return KernelDialect.text(name, KernelSource.class.getResourceAsStream(name));
+    }
+
+    /**
+     * A shape and its layout as macros, which all kernels are compiled with: lines of {@code #define}.
+     *
+     * @param sharedBytes that a block may have
+     * @param window where some peers are not mapped
+     */
+    private static String constants(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
+        BufferLayout layout = new BufferLayout(shape, ranks);
+        Map<String, Long> values = new LinkedHashMap<>();
+        values.put("RANKS", (long) ranks);
+        values.put("HIDDEN", (long) shape.hidden());
+        values.put("EXPERTS", (long) shape.experts());
+        values.put("TOPK", (long) shape.topK());
+        values.put("SCALES", (long) shape.scales());
+        values.put("MAX_TOKENS", (long) shape.maxTokens());
+        values.put("MAX_LL_TOKENS", (long) shape.maxLowLatencyTokens());
+        values.put("CAPACITY", shape.maxTokens() == 0 ? 0 : ShapeSizes.receivedRows(shape, ranks));
+        values.put("BLOCKS", layout.block(Block.HIGH_THROUGHPUT, 0, 0));
+        values.put("BLOCK_BYTES", (long) layout.blockBytes());
+        values.put("ROWS", layout.rows());
+        values.put("RECORDS", layout.record(0));
+        values.put("RECORD_BYTES", (long) layout.recordBytes());
+        values.put("COMBINE_AREA", layout.combineArea());
+        values.put("COMBINE_WEIGHTS", layout.combineWeights(0));
+        values.put("MESSAGES", layout.message(0, 0, 0));
+        values.put("MESSAGE_HEAD", (long) layout.messageHead());
+        values.put("MESSAGE_BYTES", (long) layout.messageBytes());
+        values.put("MESSAGE_FLAGS", layout.messageFlag(0, 0, 0));
+        values.put("LL_COUNTS", layout.counts(0, 0));
+        values.put("LL_COUNT_BYTES", (long) layout.countBytes());
+        values.put("COMBINE_SLOTS", layout.combineSlot(0, 0, 0));
+        values.put("COMBINE_SLOT_HEAD", (long) layout.combineSlotHead());
+        values.put("COMBINE_SLOT_BYTES", (long) layout.combineSlotBytes());
+        values.put("COMBINE_FLAGS", layout.combineFlag(0, 0, 0));
+        values.put("LL_TABLE_EXPERTS", (long) LowLatencyPieces.tableExperts(layout.messageHead(), ranks, sharedBytes));
+        values.put("CHUNK", (long) KernelSizes.chunk(shape, ranks));
+        values.put("PIECE", (long) KernelSizes.PIECE);
+        values.put("STAGED_RECORDS", KernelSizes.stagesRecords(shape, layout, ranks) ? 1L : 0L);
+        values.put("POSTED", window.isPresent() ? 1L : 0L);
+        values.put("RAILS", window.filter(WindowLayout::rails).isPresent() ? 1L : 0L);
+        window.ifPresent(w -> {
+            values.put("PASSED_RECORD_BYTES", (long) w.passedRecordBytes());
+            values.put("CHANNELS", (long) w.channels());
+            values.put("CHANNEL_BYTES", w.channelBytes());
+            values.put("CHANNEL_ROOM", w.channelRows());
+            values.put("OUTGOING", w.outgoing(0));
+            values.put("INCOMING", w.incoming(0));
+            values.put("CHANNEL_ROWS", w.rows());
+            values.put("CHANNEL_RECORDS", w.records());
+            values.put("CHANNEL_WEIGHTS", w.weights());
+            values.put("CHANNEL_MESSAGES", w.messages());
+            values.put("CHANNEL_MESSAGE_FLAGS", w.messageFlags());
+            values.put("CHANNEL_COUNTS", w.counts());
+            values.put("CHANNEL_SLOTS", w.slots());
+            values.put("CHANNEL_SLOT_FLAGS", w.slotFlags());
+        });
+        return values.entrySet().stream()
+                .map(e -> "#define EP_" + e.getKey() + " " + literal(e.getValue()))
+                .collect(Collectors.joining("\n", "", "\n"));
+    }
+
+    private static String literal(long value) {
+        return value == (int) value ? Long.toString(value) : value + "ull";
     }
 }

@@ -25,7 +25,6 @@ final class Launcher {
 
     private record Kernel(long function, int sharedBytes) {}
 
-    /** Loads all kernels. */
     Launcher(EngineGpu device, GpuModule module, List<String> names) {
         this.device = device;
         this.module = module;

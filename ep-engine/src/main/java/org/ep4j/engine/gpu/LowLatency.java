@@ -1,8 +1,10 @@
 package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
+import java.util.function.Consumer;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.buffer.LowLatencyResults;
+import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.sync.Flow;
 import org.ep4j.engine.sync.Receipt;
 
@@ -41,21 +43,16 @@ final class LowLatency {
         return combines;
     }
 
-    /** Puts the receiving half of an operation into a queue. */
-    interface Receive {
-        void queue(Queue queue);
-    }
-
     /** Runs the receiving half of an operation that was sent with the hook; returns when it is done. */
-    void receiveLater(Object request, OpOptions options, Receipt receipt, Flow flow, long call, Receive receive) {
+    void receiveLater(
+            Object request, OpOptions options, Receipt receipt, Flow flow, long call, Consumer<Queue> receive) {
         receipt.run(() -> operations.submit(request, LowLatencyResults.receiving(options), false, (queue, event) -> {
             flow.requirePending(call);
-            receive.queue(queue);
+            receive.accept(queue);
             return event;
         }));
     }
 
-    /** True if nothing that was sent with the hook has still to be received. */
     boolean isAllReceived() {
         return dispatches.isAllReceived() && combines.isAllReceived();
     }

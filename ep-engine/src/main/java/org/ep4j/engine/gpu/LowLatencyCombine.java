@@ -10,6 +10,7 @@ import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.LowLatencyResults;
+import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Receipt;
 
@@ -31,7 +32,6 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
 
     private long call;
 
-    /** Checks all arguments. */
     LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, OpOptions options) {
         this.mode = mode;
         this.state = mode.state();

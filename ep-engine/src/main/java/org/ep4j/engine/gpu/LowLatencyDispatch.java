@@ -9,6 +9,7 @@ import org.ep4j.OpOptions;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout.LowLatency;
 import org.ep4j.engine.sync.Receipt;
 import org.jspecify.annotations.Nullable;

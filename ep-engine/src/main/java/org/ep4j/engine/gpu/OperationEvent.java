@@ -5,7 +5,6 @@ import java.time.Duration;
 import org.ep4j.EpStateException;
 import org.ep4j.gpu.driver.EngineEvent;
 import org.ep4j.gpu.driver.EngineGpu;
-import org.ep4j.gpu.driver.StreamOrdered;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * until the operation is known to be done; one whose handle the caller has asked for is not used again before the caller
  * forgets this object.
  */
-final class OperationEvent implements StreamOrdered {
+final class OperationEvent implements EngineGpu.StreamOrdered {
     private final Operations operations;
 
     /** Null until the operation is queued, and again when it is done and the event is given back. */

@@ -8,12 +8,14 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiFunction;
 import org.ep4j.EpEvent;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Waits;
@@ -50,7 +52,6 @@ final class Operations implements GraphRecording.Replayed {
     private final Arguments common;
     private final Duration defaultTimeout;
     private final EventRing events;
-    private final Replays replays = new Replays();
     private final ReentrantLock lock = new ReentrantLock(true);
 
     /** Those who take a failure wait for it. */
@@ -103,19 +104,14 @@ final class Operations implements GraphRecording.Replayed {
         this.events = new EventRing(device, cleaner);
     }
 
-    /** Puts the kernels of an operation into a queue. */
-    interface Body<T> {
-        /** Queues; {@code event} is that of the operation's end, which can be waited for once this has returned. */
-        T run(Queue queue, EpEvent event);
-    }
-
     /**
      * Queues an operation; returns when it is done, unless it is asynchronous.
      *
      * @param request what must stay reachable until the operation is queued
      * @param counted true for operations, false for the second half of one
+     * @param body puts its kernels into the queue; the event is of its end, and can be waited for once this has returned
      */
-    <T> T submit(Object request, OpOptions options, boolean counted, Body<T> body) {
+    <T> T submit(Object request, OpOptions options, boolean counted, BiFunction<Queue, EpEvent, T> body) {
         Duration timeout = bounded(options.timeout().orElse(defaultTimeout));
         OperationEvent event = new OperationEvent(this);
         T result;
@@ -144,7 +140,12 @@ final class Operations implements GraphRecording.Replayed {
         }
     }
 
-    private <T> T queue(OpOptions options, Duration timeout, boolean counted, Body<T> body, OperationEvent event) {
+    private <T> T queue(
+            OpOptions options,
+            Duration timeout,
+            boolean counted,
+            BiFunction<Queue, EpEvent, T> body,
+            OperationEvent event) {
         if (options.isAsynchronous() && processors.refuses(options.stream())) {
             throw processors.refusal(options.stream());
         }
@@ -170,7 +171,7 @@ final class Operations implements GraphRecording.Replayed {
         if (counted) {
             sequence++;
         }
-        T result = body.run(new StreamQueue(stream, timeout, false, sequence), event);
+        T result = body.apply(new Queue(stream, timeout, false, sequence), event);
         end(event, stream, sequence);
         return result;
     }
@@ -187,12 +188,13 @@ final class Operations implements GraphRecording.Replayed {
     }
 
     /** Recorded operations have numbers of their own: how often they run, and when, is known only when graphs are launched. */
-    private <T> T record(long stream, Duration timeout, boolean counted, Body<T> body, OperationEvent event) {
+    private <T> T record(
+            long stream, Duration timeout, boolean counted, BiFunction<Queue, EpEvent, T> body, OperationEvent event) {
         if (counted || recorded == 0) {
             recorded++;
         }
-        long number = Replays.RECORDED + recorded;
-        T result = body.run(new StreamQueue(stream, timeout, true, number), event);
+        long number = KernelFailures.RECORDED + recorded;
+        T result = body.apply(new Queue(stream, timeout, true, number), event);
         events.recordOnce(event, stream, number);
         device.recording().ifPresent(recording -> recording.add(this, number));
         return result;
@@ -201,7 +203,7 @@ final class Operations implements GraphRecording.Replayed {
     private void end(OperationEvent event, long stream, long first) {
         long done = events.record(event, stream, first, sequence);
         if (done > 0 && !failures.isPending()) {
-            replays.ended(done);
+            failures.ended(done);
         }
         last = event;
         lastStream = stream;
@@ -238,7 +240,7 @@ final class Operations implements GraphRecording.Replayed {
                 launch.run();
                 long first = sequence + 1;
                 sequence += numbers.size();
-                replays.queued(numbers, first);
+                failures.replayed(numbers, first);
                 end(event, stream, first);
                 return event;
             });
@@ -273,13 +275,13 @@ final class Operations implements GraphRecording.Replayed {
         }
         noteBegun();
         // Also when a wait failed only now, or at the same moment as an operation was refused.
-        if (failures.take(sequence, replays) || state.hasFailed()) {
+        if (failures.take(sequence) || state.hasFailed()) {
             if (!broken && last != null) {
                 awaitDevice(last, GRACE);
             }
             state.clearFailure();
             // Nothing runs now, and what failed is told.
-            replays.ended(sequence);
+            failures.ended(sequence);
             ringsHaveHoles |= ring;
         }
     }
@@ -317,7 +319,7 @@ final class Operations implements GraphRecording.Replayed {
                 awaitDevice(last, timeout.plus(timeout).plus(GRACE));
             }
             settle();
-            replays.ended(sequence);
+            failures.ended(sequence);
             work.run();
         } finally {
             lock.unlock();
@@ -353,7 +355,7 @@ final class Operations implements GraphRecording.Replayed {
                 }
             }
         }
-        recordedBeforeMove = recorded == 0 ? 0 : Replays.RECORDED + recorded;
+        recordedBeforeMove = recorded == 0 ? 0 : KernelFailures.RECORDED + recorded;
     }
 
     /** Ranks began anew: what operations before owed each other is void. Called inside {@link #exclusive}. */
@@ -377,8 +379,8 @@ final class Operations implements GraphRecording.Replayed {
             } finally {
                 lock.unlock();
             }
-        } else if (event.last() < Replays.RECORDED) {
-            replays.ended(event.last());
+        } else if (event.last() < KernelFailures.RECORDED) {
+            failures.ended(event.last());
         }
         failures.check(event.first(), event.last());
         waits.requireMember("the end of an operation");
@@ -545,51 +547,43 @@ final class Operations implements GraphRecording.Replayed {
         }
     }
 
-    private final class StreamQueue implements Queue {
+    /** Where the kernels of one operation go. */
+    final class Queue {
         private final long stream;
         private final Duration timeout;
         private final boolean capturing;
         private final long number;
 
-        StreamQueue(long stream, Duration timeout, boolean capturing, long number) {
+        private Queue(long stream, Duration timeout, boolean capturing, long number) {
             this.stream = stream;
             this.timeout = timeout;
             this.capturing = capturing;
             this.number = number;
         }
 
-        @Override
-        public long stream() {
-            return stream;
-        }
-
-        @Override
-        public Arguments arguments() {
+        /** Arguments that all kernels of this buffer share are set, the others 0. */
+        Arguments arguments() {
             return common.copy().set(Param.DEADLINE, timeout.toNanos()).set(Param.SEQUENCE, number);
         }
 
-        @Override
-        public void launch(String kernel, int blocks, int threads, int sharedBytes, Arguments arguments) {
-            launcher.launch(kernel, blocks, threads, sharedBytes, stream, arguments, false);
-        }
-
-        @Override
-        public void launchOverlapping(String kernel, int blocks, int threads, int sharedBytes, Arguments arguments) {
+        /** Queues a kernel that calls {@code wait_for_previous}: see {@link EngineGpu#launchOverlapping}. */
+        void launchOverlapping(String kernel, int blocks, int threads, int sharedBytes, Arguments arguments) {
             launcher.launch(kernel, blocks, threads, sharedBytes, stream, arguments, processors.isAlone());
         }
 
-        @Override
-        public void copy(long to, long from, long bytes) {
-            device.copy(to, from, bytes, stream);
+        /**
+         * Queues the kernel that receives, behind the one that sends {@code x}. It begins while that still reads, so it must wait
+         * where {@code out} is the same memory.
+         */
+        void launchReceiving(
+                String kernel, int blocks, int threads, int sharedBytes, Arguments arguments, Tensor x, Tensor out) {
+            boolean apart =
+                    out.address() + out.byteSize() <= x.address() || x.address() + x.byteSize() <= out.address();
+            launcher.launch(kernel, blocks, threads, sharedBytes, stream, arguments, apart && processors.isAlone());
         }
 
-        @Override
-        public void zero(long address, long bytes) {
-            device.zero(address, bytes, stream);
-        }
-
-        @Override
-        public boolean isCapturing() {
+        /** True while the stream records a graph: nothing may wait on the host. */
+        boolean isCapturing() {
             return capturing;
         }
     }

@@ -2,6 +2,7 @@ package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
 import org.ep4j.engine.buffer.EngineHandle;
+import org.ep4j.engine.gpu.Operations.Queue;
 
 /**
  * A handle whose routing lies in device memory, which goes back to its pool also when the handle can no longer be

@@ -5,7 +5,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
@@ -134,7 +133,6 @@ final class Remotes implements Posting {
                 new Sink(),
                 this::lookAtArrivals,
                 this::failed,
-                Optional.empty(),
                 EpKeys.PROXY_IDLE_SPIN.get(config));
     }
 

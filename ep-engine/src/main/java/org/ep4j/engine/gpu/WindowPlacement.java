@@ -13,6 +13,7 @@ import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.gpu.driver.NicMemory;
 import org.ep4j.gpu.driver.Registrable;
+import org.ep4j.plan.FarNics;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;

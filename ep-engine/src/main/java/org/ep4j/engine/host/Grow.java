@@ -7,12 +7,10 @@ final class Grow {
 
     private Grow() {}
 
-    /** Returns the array, or a longer one where it is too short. */
     static int[] ints(int[] array, int length) {
         return array.length >= length ? array : new int[withReserve(length)];
     }
 
-    /** Returns the array, or a longer one where it is too short. */
     static float[] floats(float[] array, int length) {
         return array.length >= length ? array : new float[withReserve(length)];
     }

@@ -77,27 +77,22 @@ final class HighThroughput {
         return state;
     }
 
-    /** The copies of the operation that runs. */
     RowCopies copies() {
         return copies;
     }
 
-    /** The records that the dispatch that runs sends. */
     SentRecords sentRecords() {
         return sentRecords;
     }
 
-    /** The records that the dispatch that runs has received. */
     ReceivedRecords records() {
         return records;
     }
 
-    /** The reader of the ids of the dispatch that runs. */
     RoutingReader reader() {
         return reader;
     }
 
-    /** Routings of closed handles. */
     FreeList<HighThroughputRouting> routings() {
         return routings;
     }
@@ -195,7 +190,6 @@ final class HighThroughput {
         }
     }
 
-    /** Advances a counter at those of {@code which} that are not masked. */
     void advance(Begun begun, Counter counter, IntPredicate which) {
         for (int r = 0; r < state.ranks(); r++) {
             if (!begun.mask().has(r) && which.test(r)) {
@@ -204,12 +198,10 @@ final class HighThroughput {
         }
     }
 
-    /** Waits for a counter of every rank that is not masked. */
     void awaitAll(Begun begun, Counter counter, Deadline deadline, String phase) {
         await(begun, counter, r -> true, deadline, phase);
     }
 
-    /** Waits for a counter of those of {@code which} that are not masked. */
     void await(Begun begun, Counter counter, IntPredicate which, Deadline deadline, String phase) {
         for (int r = 0; r < state.ranks(); r++) {
             if (!begun.mask().has(r) && which.test(r)) {

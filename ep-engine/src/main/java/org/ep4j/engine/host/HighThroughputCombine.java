@@ -51,7 +51,6 @@ final class HighThroughputCombine extends Operation {
     private final Optional<Tensor> outWeights;
     private long number;
 
-    /** Checks all arguments. */
     HighThroughputCombine(HighThroughput mode, CombineRequest request, RowSum sum) {
         this.mode = mode;
         this.state = mode.state();

@@ -30,7 +30,6 @@ final class HighThroughputRouting {
         targetRows = Grow.ints(targetRows, sent.targetCount());
     }
 
-    /** Makes room for rows that arrive. */
     void beginReceived(int rows) {
         received = rows;
         sourceRanks = Grow.ints(sourceRanks, rows);
@@ -38,12 +37,10 @@ final class HighThroughputRouting {
         localIds = Grow.ints(localIds, Math.multiplyExact(rows, topK));
     }
 
-    /** Makes room for the rows of the by-expert layout. */
     void beginExpanded() {
         expandedRows = Grow.ints(expandedRows, received * topK);
     }
 
-    /** Routing of this rank's tokens. */
     Routing sent() {
         return sent;
     }

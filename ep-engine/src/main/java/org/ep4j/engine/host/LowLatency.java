@@ -65,12 +65,10 @@ final class LowLatency {
         return state;
     }
 
-    /** The copies of the operation that runs. */
     RowCopies copies() {
         return copies;
     }
 
-    /** The reader of the ids of the dispatch that runs. */
     RoutingReader reader() {
         return reader;
     }
@@ -104,7 +102,6 @@ final class LowLatency {
         return ownRows;
     }
 
-    /** Routings of closed handles. */
     FreeList<LowLatencyRouting> routings() {
         return routings;
     }
@@ -119,7 +116,6 @@ final class LowLatency {
         }
     }
 
-    /** The casts of the operation that runs. */
     Fp8Rows fp8Rows() {
         if (fp8Rows.isEmpty()) {
             fp8Rows = Optional.of(new Fp8Rows(state.shape().hidden(), state.rowLoops()));

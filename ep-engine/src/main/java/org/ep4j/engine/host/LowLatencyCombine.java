@@ -54,7 +54,6 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     private final int[] packed;
     private final byte[] coded;
 
-    /** Checks all arguments. */
     LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, OpOptions options, RowSum sum) {
         this.mode = mode;
         this.flow = mode.combines();

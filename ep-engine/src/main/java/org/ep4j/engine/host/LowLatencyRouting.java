@@ -47,7 +47,6 @@ final class LowLatencyRouting {
         messages += more;
     }
 
-    /** Routing of this rank's tokens. */
     Routing sent() {
         return sent;
     }

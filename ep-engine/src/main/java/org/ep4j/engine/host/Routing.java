@@ -15,13 +15,11 @@ final class Routing {
     private int[] targets = {};
     private final int[] rowsTo;
 
-    /** Creates a routing of no tokens. */
     Routing(int topK, int ranks) {
         this.topK = topK;
         rowsTo = new int[ranks];
     }
 
-    /** Makes room for the tokens of another dispatch. */
     void begin(int newTokens, DataType newIdType) {
         tokens = newTokens;
         idType = newIdType;
@@ -56,7 +54,6 @@ final class Routing {
         return targets;
     }
 
-    /** Number of targets of all tokens. */
     int targetCount() {
         return firstTarget[tokens];
     }

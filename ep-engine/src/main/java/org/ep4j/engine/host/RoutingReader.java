@@ -8,7 +8,7 @@ import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.ExpertIds;
-import org.ep4j.engine.buffer.TensorArgs;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +21,7 @@ final class RoutingReader {
     private final EpShape shape;
     private final ExpertPlacement placement;
     private final int ranks;
+    private final RequestChecks checks;
     private final long[] wide = new long[PIECE];
 
     /** Rank of each id from -1 on, {@code [1 + E]}; R where there is none or it is masked. */
@@ -38,6 +39,7 @@ final class RoutingReader {
         this.shape = shape;
         this.placement = placement;
         ranks = placement.ranks();
+        checks = new RequestChecks(Device.HOST, shape, ranks, 0);
         owners = new int[1 + shape.experts()];
         lastToken = new int[ranks + 1];
         rowsTo = new int[ranks + 1];
@@ -53,7 +55,7 @@ final class RoutingReader {
      */
     void read(Tensor topkIds, HostMemory memory, int tokens, Mask mask, Routing routing) {
         int topK = shape.topK();
-        new TensorArgs(Device.HOST).ids(topkIds, tokens, topK);
+        checks.ids(topkIds, tokens);
         routing.begin(tokens, topkIds.type());
         int[] ids = routing.ids();
         readIds(topkIds.type(), memory, ids, tokens * topK);

@@ -136,7 +136,6 @@ public final class BufferLayout {
         return Math.max(single, Math.min(operation, Math.min(STAGING, ALL_STAGING / ranks)));
     }
 
-    /** Most experts of a rank. */
     private static int localExperts(ExpertPlacement placement) {
         return IntStream.range(0, placement.ranks())
                 .map(placement::localExperts)
@@ -270,7 +269,6 @@ public final class BufferLayout {
         return messageHead;
     }
 
-    /** Bytes of a message, its row included. */
     public int messageBytes() {
         return messageBytes;
     }
@@ -293,7 +291,6 @@ public final class BufferLayout {
         return countBytes;
     }
 
-    /** Bytes of a combine slot, its row included. */
     public int combineSlotBytes() {
         return combineSlotBytes;
     }

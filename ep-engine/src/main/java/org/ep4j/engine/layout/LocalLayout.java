@@ -115,12 +115,10 @@ public final class LocalLayout {
                 : ShapeSizes.receivedRows(shape, ranks) * shape.topK() + (long) localExperts * (alignment - 1);
     }
 
-    /** Start of a region in the high-throughput allocation. */
     public long offset(HighThroughput region) {
         return highThroughput[region.ordinal()];
     }
 
-    /** Start of a region in a low-latency bank's allocation. */
     public long offset(LowLatency region) {
         return lowLatency[region.ordinal()];
     }

@@ -29,7 +29,6 @@ record AgreementMessage(
         suspects = List.copyOf(suspects);
     }
 
-    /** The epoch of the sender. */
     long epoch() {
         return acceptor.membership().epoch();
     }

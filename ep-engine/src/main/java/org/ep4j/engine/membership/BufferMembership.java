@@ -21,6 +21,7 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.transport.NanoClock;
+import org.ep4j.transport.Pause;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -153,7 +154,6 @@ public final class BufferMembership implements RecoveryWatch {
         return slots;
     }
 
-    /** The clock of all deadlines here. */
     public NanoClock clock() {
         return clock;
     }
@@ -283,11 +283,11 @@ public final class BufferMembership implements RecoveryWatch {
 
     /** The others may still wait for what this rank has sent last. */
     private void sendLast(List<Integer> members, long end) {
-        Backoff backoff = new Backoff();
+        int tries = 0;
         while (members.stream().anyMatch(r -> slots.owes(r) && state(r) == MemberState.ALIVE)
                 && clock.nanoTime() - end < 0) {
             check.run();
-            backoff.pause();
+            Pause.after(tries++);
             // Others may need this rank's answers meanwhile.
             isOver(epochTried);
         }
@@ -307,7 +307,7 @@ public final class BufferMembership implements RecoveryWatch {
 
     /** Returns when there is a membership of an epoch that this rank has not tried to move to. */
     private void decide(long end, long millis) {
-        Backoff backoff = new Backoff();
+        int tries = 0;
         agreement.begin(epochTried);
         readSlots();
         while (true) {
@@ -325,7 +325,7 @@ public final class BufferMembership implements RecoveryWatch {
                 throw undecided(millis);
             }
             check.run();
-            backoff.pause();
+            Pause.after(tries++);
             readSlots();
         }
     }
@@ -491,7 +491,6 @@ public final class BufferMembership implements RecoveryWatch {
         }
     }
 
-    /** What is known of a rank in a recovery. */
     MemberState state(int rank) {
         MemberState state = bootstrap.state(rank);
         return state == MemberState.ALIVE && rank != self && (slots.isUnreachable(rank) || isSilent(rank))

@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -73,21 +72,9 @@ public final class ControlSlots {
      * @param posted how this rank writes the others, by rank
      */
     public record Memory(Words own, Map<Integer, ? extends Words> mapped, Map<Integer, HostPosted> posted) {
-        /** Copies the maps. */
         public Memory {
             mapped = Map.copyOf(mapped);
             posted = Map.copyOf(posted);
-        }
-
-        /** Memory that is mapped, by rank. */
-        public static Memory mapped(int self, List<? extends Words> all) {
-            Map<Integer, Words> others = new TreeMap<>();
-            for (int r = 0; r < all.size(); r++) {
-                if (r != self) {
-                    others.put(r, all.get(r));
-                }
-            }
-            return new Memory(all.get(self), others, Map.of());
         }
 
         int ranks() {
@@ -95,7 +82,6 @@ public final class ControlSlots {
         }
     }
 
-    /** What is posted to one rank. */
     private static final class Posting {
         private final HostPosted posted;
         /** By slot: the newest message, if it could not be posted yet. */
@@ -122,7 +108,6 @@ public final class ControlSlots {
         }
     }
 
-    /** Over the memory of all ranks. */
     ControlSlots(int self, Memory memory) {
         this.self = self;
         this.memory = memory;
@@ -246,12 +231,10 @@ public final class ControlSlots {
         }
     }
 
-    /** True if messages to a rank are posted. */
     boolean isPosted(int rank) {
         return postings.containsKey(rank);
     }
 
-    /** True if a message to a rank could not be posted yet. */
     boolean owes(int rank) {
         Posting posting = postings.get(rank);
         return posting != null && !posting.owed.isEmpty();
@@ -267,7 +250,6 @@ public final class ControlSlots {
         return !postings.isEmpty();
     }
 
-    /** True if nothing can be posted to a rank any more. */
     boolean isUnreachable(int rank) {
         Posting posting = postings.get(rank);
         return posting != null && posting.unreachable;

@@ -64,7 +64,6 @@ final class LivenessFile implements AutoCloseable {
         return file;
     }
 
-    /** Opens the file of another rank. */
     static LivenessFile open(Path path) throws IOException {
         return open(path, O_RDWR | O_CLOEXEC);
     }

@@ -25,12 +25,10 @@ record Membership(long epoch, List<Standing> standings) {
         return new Membership(epoch + 1, agreed);
     }
 
-    /** True if the rank is a member. */
     boolean has(int rank) {
         return standings.get(rank) == Standing.MEMBER;
     }
 
-    /** The number of members. */
     int size() {
         return Collections.frequency(standings, Standing.MEMBER);
     }

@@ -422,7 +422,6 @@ class MembershipAgreement {
                 && reasonOf(rank, other) != Standing.MEMBER;
     }
 
-    /** True if a member of this epoch is proved dead. */
     boolean isDead(int rank) {
         return dead.get(rank);
     }

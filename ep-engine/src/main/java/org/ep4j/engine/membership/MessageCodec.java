@@ -12,17 +12,14 @@ final class MessageCodec {
 
     private final int ranks;
 
-    /** For messages of a group of {@code ranks}. */
     MessageCodec(int ranks) {
         this.ranks = ranks;
     }
 
-    /** Most bytes of a message. */
     int messageBytes() {
         return LONGS * Long.BYTES + recordBytes() + 4 * (1 + ranks);
     }
 
-    /** Most bytes of a record. */
     int recordBytes() {
         return 3 * Long.BYTES + ranks + 1 + ranks;
     }

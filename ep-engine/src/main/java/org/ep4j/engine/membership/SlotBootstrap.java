@@ -13,6 +13,7 @@ import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.transport.Pause;
 
 /**
  * All-gathers among the members of one epoch, through {@link ControlSlots}: for the steps in which a buffer moves, which need no
@@ -140,7 +141,7 @@ final class SlotBootstrap implements Bootstrap {
 
     private byte[] receive(int member, String tag, long end, Duration deadline) {
         int rank = members.get(member);
-        Backoff backoff = new Backoff();
+        int tries = 0;
         while (true) {
             Optional<byte[]> message = membership.slots().read(rank, slot(rank), version(rank));
             if (message.isPresent()) {
@@ -156,7 +157,7 @@ final class SlotBootstrap implements Bootstrap {
                                 .seen(Math.max(0, (membership.slots().version(rank, slot(rank)) & 0xFFFF_FFFFL) - 1))
                                 .build());
             }
-            backoff.pause();
+            Pause.after(tries++);
         }
     }
 

@@ -23,11 +23,6 @@ final class PlainRowKernels implements RowKernels {
     private IntBuffer asInts = IntBuffer.allocate(0);
     private FloatBuffer asFloats = FloatBuffer.allocate(0);
 
-    @Override
-    public String name() {
-        return "plain";
-    }
-
     private void room(int pairs) {
         if (bits.length < pairs) {
             bits = new int[pairs];

@@ -1,5 +1,8 @@
 package org.ep4j.engine.numeric;
 
+import java.lang.reflect.InvocationTargetException;
+import java.util.Optional;
+
 /**
  * Loops over a piece of a row. Rows are packed: two BF16 in an int, the even channel low; sums keep even and odd channels
  * apart. {@code pairs} is how many ints of the arrays count.
@@ -8,9 +11,6 @@ package org.ep4j.engine.numeric;
 interface RowKernels {
     /** Bits of the binary32 whose upper half is what {@link org.ep4j.DataType#toBf16} makes of every NaN. */
     int NAN = 0x7fff0000;
-
-    /** Name for diagnosis. */
-    String name();
 
     /** {@code even, odd += row}. */
     void add(int[] row, int pairs, float[] even, float[] odd);
@@ -44,6 +44,27 @@ interface RowKernels {
      * plain ones.
      */
     static RowKernels best() {
-        return VectorModule.kernels().orElseGet(PlainRowKernels::new);
+        return vector().orElseGet(PlainRowKernels::new);
+    }
+
+    /** Loops that need the module {@code jdk.incubator.vector}, which a JVM has only when it is asked for. */
+    static Optional<RowKernels> vector() {
+        Optional<Module> vector = ModuleLayer.boot().findModule("jdk.incubator.vector");
+        if (vector.isEmpty()) {
+            return Optional.empty();
+        }
+        RowKernels.class.getModule().addReads(vector.get());
+        try {
+            Class<?> type = Class.forName(RowKernels.class.getPackageName() + ".VectorRowKernels");
+            return Optional.of((RowKernels) type.getDeclaredConstructor().newInstance());
+        } catch (ReflectiveOperationException | LinkageError e) {
+            Throwable cause = e instanceof InvocationTargetException ? e.getCause() : e;
+            System.getLogger("org.ep4j")
+                    .log(
+                            System.Logger.Level.INFO,
+                            "scalar loops are used, because the vector loops cannot be loaded: {0}",
+                            cause);
+            return Optional.empty();
+        }
     }
 }

@@ -1,7 +1,7 @@
 package org.ep4j.engine.numeric;
 
 import java.util.Arrays;
-import org.ep4j.engine.rows.NativeSums;
+import org.ep4j.engine.rows.RowList;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.transport.memory.HostMemory;
 
@@ -16,8 +16,8 @@ public final class RowSum {
     private static final int PIECE = 4096;
 
     private final RowKernels kernels = RowKernels.best();
-    private final boolean inNativeCode;
-    private final NativeSums sums;
+    private final Rows rows;
+    private final RowList list = new RowList();
     private final int pairs;
     private final int[] first = new int[PIECE];
     private final int[] second = new int[PIECE];
@@ -30,12 +30,12 @@ public final class RowSum {
     private float[] weights = new float[8];
     private int count;
     private boolean weighted;
+    private boolean nonTemporal;
 
     /** For rows of {@code hidden} channels, a multiple of 16. */
     public RowSum(int hidden, Rows rows) {
         pairs = hidden / 2;
-        inNativeCode = rows.isNative();
-        sums = new NativeSums(rows, 4L * pairs);
+        this.rows = rows;
     }
 
     /**
@@ -44,12 +44,16 @@ public final class RowSum {
      * @param count of the sums, as far as that is known; chooses between plain and non-temporal stores
      */
     public void begin(long count) {
-        sums.begin(count);
+        list.clear();
+        nonTemporal = rows.isLarge(count * 4L * pairs);
     }
 
     /** Writes all sums that were stored to memory; threads that see what this thread stores later see them too. */
     public void finish() {
-        sums.finish();
+        if (list.entries() > 0) {
+            rows.sum(list, 4L * pairs, nonTemporal);
+            list.clear();
+        }
     }
 
     /** Starts a new sum at +0. */
@@ -108,14 +112,29 @@ public final class RowSum {
      */
     public void store(HostMemory memory, long offset) {
         long target = memory.address(offset, 4L * pairs);
-        if (inNativeCode) {
-            sums.add(target, addresses, weights, weighted, count);
+        if (rows.isNative()) {
+            remember(target);
             return;
         }
         for (int from = 0; from < pairs; from += PIECE) {
             int length = Math.min(PIECE, pairs - from);
             sum(from, length);
             memory.putInts(offset + 4L * from, result, 0, length);
+        }
+    }
+
+    /** Adds the sum to the list for native code. */
+    private void remember(long target) {
+        int words = 3 + (weighted ? 2 * count : count);
+        if (list.isFull(words)) {
+            finish();
+        }
+        list.entry(words).add(target).add(count).add(weighted ? 1 : 0);
+        for (int row = 0; row < count; row++) {
+            list.add(addresses[row]);
+        }
+        for (int row = 0; row < count && weighted; row++) {
+            list.add(Float.floatToRawIntBits(weights[row]));
         }
     }
 

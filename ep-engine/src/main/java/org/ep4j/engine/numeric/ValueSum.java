@@ -20,7 +20,6 @@ public final class ValueSum {
         Arrays.fill(sum, 0f);
     }
 
-    /** Adds {@code values}, one a channel. */
     public void add(float[] values) {
         for (int i = 0; i < sum.length; i++) {
             sum[i] += values[i];

@@ -19,11 +19,6 @@ final class VectorRowKernels implements RowKernels {
 
     VectorRowKernels() {}
 
-    @Override
-    public String name() {
-        return "vector of " + INTS.vectorBitSize() + " bits";
-    }
-
     private static FloatVector even(IntVector row) {
         return row.lanewise(VectorOperators.LSHL, 16).reinterpretAsFloats();
     }

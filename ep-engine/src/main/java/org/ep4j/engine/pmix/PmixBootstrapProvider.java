@@ -6,7 +6,6 @@ import java.util.Map;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
 import org.ep4j.spi.BootstrapProvider;
 
 /**
@@ -46,6 +45,6 @@ public final class PmixBootstrapProvider implements BootstrapProvider {
     public Bootstrap join(Map<String, String> environment, EpConfig config) {
         Duration deadline = EpKeys.SETUP_TIMEOUT.get(config);
         PmixSession session = PmixSession.open(PmixLibrary.load(), deadline);
-        return EngineBootstraps.over(session.rank(), session.size(), session, config);
+        return Bootstrap.over(session.rank(), session.size(), session, config);
     }
 }

@@ -41,7 +41,6 @@ final class PmixJob {
         return PmixStructures.rank(own);
     }
 
-    /** Processes of the job. */
     int size() {
         return size;
     }
@@ -65,7 +64,6 @@ final class PmixJob {
         check("PMIx_Fence", library.PMIx_Fence(Pointer.NULL, 0, collect, 1));
     }
 
-    /** What a member has put. */
     byte[] get(int rank, String key) {
         Pointer text = get(rank, key, PmixStructures.STRING).getPointer(PmixStructures.VALUE_DATA);
         return HexFormat.of().parseHex(text.getString(0, UTF_8.name()));

@@ -13,13 +13,12 @@ import org.ep4j.transport.memory.HostMemory;
  * counter of their own (the head), wait until the tail shows that the place is free, store word 0, and then word 1 with
  * release order; the lap's phase in word 1 tells the one consumer that the command is there, so nobody clears places.
  *
- * <p>One thread takes; {@link CommandProducer} and {@code fifo.cu} produce.
+ * <p>One thread takes; {@code fifo.cu} produces.
  */
 public final class CommandRing {
     public static final int MIN_COMMANDS = 2;
     public static final int MAX_COMMANDS = 1 << 20;
 
-    /** Where the tail lies. */
     public static final int TAIL = 0;
 
     /** Where commands begin. Processors fetch lines of 64 bytes in pairs. */
@@ -78,7 +77,6 @@ public final class CommandRing {
         return Math.max(2L * COMMANDS, COMMANDS + (long) commands * Command.BYTES);
     }
 
-    /** How many commands it holds. */
     public int commands() {
         return mask + 1;
     }
@@ -88,8 +86,8 @@ public final class CommandRing {
         return memory.getLongAcquire(tailAt);
     }
 
-    /** Stores a command in the place of an index that is free. */
-    void put(long index, long word0, long word1) {
+    /** Stores a command in the place of an index that is free, as kernels do in {@code fifo.cu}; for tests and benchmarks on the host. */
+    public void put(long index, long word0, long word1) {
         long at = place(index);
         memory.putLong(at, word0);
         memory.putLongRelease(at + 8, word1 | phase(index));

@@ -1,6 +1,6 @@
 package org.ep4j.engine.proxy;
 
-/** Hears what a {@link CommandSink} or an {@link ArrivalPump} throws, on the proxy thread; it returns soon. */
+/** Hears what a {@link CommandSink} or the pump for arrivals throws, on the proxy thread; it returns soon. */
 public interface FailureListener {
     /** Ring and peer of a failure of the pump, which belongs to none. */
     int NONE = -1;

@@ -3,13 +3,17 @@ package org.ep4j.engine.proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.transport.Deadline;
+import org.ep4j.transport.ThreadEnds;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Threads that take commands from rings and hand them to a sink. Ring {@code r} belongs to thread {@code r % threads}, so
@@ -26,19 +30,42 @@ public final class ProxyThreads {
     /** Most threads of one rank. */
     public static final int MAX_THREADS = 256;
 
+    /** Commands taken from a ring before it is the next one's turn, and before producers have their places back. */
+    static final int BATCH = 32;
+
+    /** Turns without work between looks at the clock, a power of two. */
+    private static final int TURNS = 64;
+
+    /** How long a thread sleeps, doubled up to the second while nothing happens. */
+    private static final long FIRST_SLEEP_NANOS = 50_000;
+
+    private static final long LONGEST_SLEEP_NANOS = 1_000_000;
+
     private final String name;
     private final List<CommandRing> rings;
-    private final ProxyState state;
+    private final CommandSink sink;
+    private final IntPredicate pump;
+    private final FailureListener listener;
+    private final AtomicBoolean listenerFailed = new AtomicBoolean();
+    private final long idleSpinNanos;
     private final List<Thread> threads = new ArrayList<>();
+
+    /** True while operations are in flight: nobody sleeps. */
+    private volatile boolean awake;
+
+    private volatile boolean stop;
+
+    /** Counted down by every thread that has begun its rings anew; another one for each time. */
+    private volatile @Nullable CountDownLatch restart;
 
     /**
      * Starts the threads, which {@link #close} ends.
      *
      * @param name of the threads, which have their number behind it
      * @param count of threads; one that has no ring looks for arrivals alone
-     * @param pump called by every thread in every turn; {@link ArrivalPump#NONE} where there is none
+     * @param pump looks once for what has come from peers, without waiting, in every turn of every thread, whose index from 0 it
+     *     gets; true where there was something, so that the thread goes on without rest
      * @param failures hears what sink and pump throw
-     * @param numaNode whose processors the threads are bound to, where that is possible
      * @param idleSpin how long a thread spins without work
      */
     public ProxyThreads(
@@ -46,9 +73,8 @@ public final class ProxyThreads {
             int count,
             List<CommandRing> rings,
             CommandSink sink,
-            ArrivalPump pump,
+            IntPredicate pump,
             FailureListener failures,
-            Optional<Integer> numaNode,
             Duration idleSpin) {
         if (count < 1 || count > MAX_THREADS) {
             throw new EpArgumentException(
@@ -56,44 +82,29 @@ public final class ProxyThreads {
         }
         this.name = name;
         this.rings = List.copyOf(rings);
-        this.state = new ProxyState(failures);
-        Runnable placement = () -> numaNode.ifPresent(ProxyThreads::bind);
+        this.sink = sink;
+        this.pump = pump;
+        this.listener = failures;
+        this.idleSpinNanos = Math.max(0, idleSpin.toNanos());
         for (int i = 0; i < count; i++) {
-            Proxy proxy =
-                    new Proxy(i, count, this.rings, sink, pump, state, placement, Math.max(0, idleSpin.toNanos()));
-            Thread thread = new Thread(proxy, name + "-" + i);
+            Thread thread = new Thread(new Proxy(i, count), name + "-" + i);
             thread.setDaemon(true);
             threads.add(thread);
         }
         threads.forEach(Thread::start);
     }
 
-    private static void bind(int numaNode) {
-        NumaBinding.bind(numaNode)
-                .ifPresent(why -> LOGGER.log(
-                        System.Logger.Level.WARNING,
-                        "{0} runs on any processor instead of NUMA node {1}: {2}",
-                        Thread.currentThread().getName(),
-                        numaNode,
-                        why));
-    }
-
     /** An operation is launched: nobody sleeps until {@link #quiet}. */
     public void wake() {
-        if (!state.awake) {
-            state.awake = true;
+        if (!awake) {
+            awake = true;
             threads.forEach(LockSupport::unpark);
         }
     }
 
     /** No operation is in flight. */
     public void quiet() {
-        state.awake = false;
-    }
-
-    /** The first thing that sink or pump threw. */
-    public Optional<Throwable> failure() {
-        return Optional.ofNullable(state.firstFailure());
+        awake = false;
     }
 
     /**
@@ -104,32 +115,17 @@ public final class ProxyThreads {
      */
     public synchronized void restart(Duration deadline) {
         CountDownLatch latch = new CountDownLatch(threads.size());
-        state.restart = latch;
+        restart = latch;
         threads.forEach(LockSupport::unpark);
-        boolean interrupted = false;
-        long end = System.nanoTime() + deadline.toNanos();
-        try {
-            while (true) {
-                try {
-                    if (latch.await(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                        return;
-                    }
-                    throw new EpTimeoutException(
-                            latch.getCount() + " of " + threads.size() + " threads " + name + "-* have not restarted"
-                                    + " their rings within " + deadline.toMillis()
-                                    + " ms: they are inside a call of the backend; see what they do (jstack)",
-                            EpFailure.builder("restart of proxy threads", -1)
-                                    .expected(threads.size())
-                                    .seen(threads.size() - latch.getCount())
-                                    .build());
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+        if (!Deadline.in(deadline).awaitThroughInterrupts(latch)) {
+            throw new EpTimeoutException(
+                    latch.getCount() + " of " + threads.size() + " threads " + name + "-* have not restarted"
+                            + " their rings within " + deadline.toMillis()
+                            + " ms: they are inside a call of the backend; see what they do (jstack)",
+                    EpFailure.builder("restart of proxy threads", -1)
+                            .expected(threads.size())
+                            .seen(threads.size() - latch.getCount())
+                            .build());
         }
     }
 
@@ -147,29 +143,15 @@ public final class ProxyThreads {
 
     /** Ends the threads, each after its turn. */
     public void stop() {
-        state.stop = true;
+        stop = true;
         threads.forEach(LockSupport::unpark);
     }
 
     /** Ends the threads, each after its turn, and waits for them until the deadline, also where this one is interrupted. */
     public Ended close(Duration deadline) {
         stop();
-        boolean interrupted = false;
-        long end = System.nanoTime() + deadline.toNanos();
-        for (Thread thread : threads) {
-            while (thread.isAlive() && end - System.nanoTime() > 0) {
-                try {
-                    thread.join(1 + (end - System.nanoTime()) / 1_000_000);
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
         Ended ended = new Ended(
-                threads.stream().filter(Thread::isAlive).map(Thread::getName).toList(),
+                ThreadEnds.await(threads, deadline),
                 rings.stream().mapToInt(CommandRing::left).sum());
         if (!ended.running().isEmpty()) {
             LOGGER.log(
@@ -180,5 +162,113 @@ public final class ProxyThreads {
                     deadline.toMillis());
         }
         return ended;
+    }
+
+    private void failed(int ring, int peer, Throwable failure) {
+        try {
+            listener.failed(ring, peer, failure);
+        } catch (Throwable e) {
+            // The ring must be drained whatever happens; said once, since every command may fail.
+            if (listenerFailed.compareAndSet(false, true)) {
+                LOGGER.log(
+                        System.Logger.Level.ERROR,
+                        "the failure listener of the proxy threads has thrown an exception",
+                        e);
+            }
+        }
+    }
+
+    /** One thread: takes commands from its rings in turn and looks for arrivals. Allocates nothing while it does. */
+    private final class Proxy implements Runnable {
+        private final int thread;
+        private final int[] indices;
+        private final CommandRing[] own;
+        private final FailureListener failures = ProxyThreads.this::failed;
+        private @Nullable CountDownLatch restarted;
+        private int turns;
+        private long idleSince;
+        private long sleep = FIRST_SLEEP_NANOS;
+
+        /** It has every ring whose index leaves {@code thread} when divided by the number of threads. */
+        Proxy(int thread, int count) {
+            this.thread = thread;
+            this.indices = IntStream.range(0, rings.size())
+                    .filter(i -> i % count == thread)
+                    .toArray();
+            this.own = IntStream.of(indices).mapToObj(rings::get).toArray(CommandRing[]::new);
+        }
+
+        @Override
+        public void run() {
+            while (!stop) {
+                if (restart != restarted) {
+                    restart();
+                }
+                if (turn()) {
+                    turns = 0;
+                    sleep = FIRST_SLEEP_NANOS;
+                } else {
+                    rest();
+                }
+            }
+        }
+
+        /** One look at everything; true where there was something. */
+        private boolean turn() {
+            int taken = 0;
+            for (int i = 0; i < own.length; i++) {
+                taken += own[i].take(indices[i], BATCH, sink, failures);
+            }
+            boolean arrived = poll();
+            return arrived || taken > 0;
+        }
+
+        private boolean poll() {
+            try {
+                return pump.test(thread);
+            } catch (Throwable e) {
+                failed(FailureListener.NONE, FailureListener.NONE, e);
+                return false;
+            }
+        }
+
+        /** Spins, then lets others run, and sleeps only where no operation is in flight. */
+        @SuppressWarnings("ThreadPriorityCheck") // there may be fewer processors than threads
+        private void rest() {
+            turns++;
+            if ((turns & (TURNS - 1)) != 0) {
+                Thread.onSpinWait();
+                return;
+            }
+            long now = System.nanoTime();
+            if (turns == TURNS) {
+                idleSince = now;
+            }
+            if (now - idleSince < idleSpinNanos) {
+                // Keeps away from the value that means the first look at the clock.
+                turns = TURNS;
+                return;
+            }
+            turns = TURNS;
+            if (awake) {
+                Thread.yield();
+                return;
+            }
+            LockSupport.parkNanos(this, sleep);
+            // Nobody interrupts this thread on purpose; an interrupt that stays would end every later sleep at once.
+            Thread.interrupted();
+            sleep = Math.min(LONGEST_SLEEP_NANOS, 2 * sleep);
+        }
+
+        private void restart() {
+            CountDownLatch latch = restart;
+            for (CommandRing ring : own) {
+                ring.restart();
+            }
+            restarted = latch;
+            if (latch != null) {
+                latch.countDown();
+            }
+        }
     }
 }

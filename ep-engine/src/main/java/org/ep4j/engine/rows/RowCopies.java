@@ -13,7 +13,6 @@ public final class RowCopies {
     private final RowList list = new RowList();
     private boolean nonTemporal;
 
-    /** Creates an empty list. */
     public RowCopies(Rows rows) {
         this.rows = rows;
     }
@@ -46,7 +45,6 @@ public final class RowCopies {
         list.entry(WORDS).add(to).add(from).add(bytes);
     }
 
-    /** Copies what was added. */
     public void finish() {
         if (list.entries() > 0) {
             rows.copy(list, nonTemporal);

@@ -6,7 +6,7 @@ import java.nio.LongBuffer;
 import org.ep4j.transport.memory.HostMemory;
 
 /** A list of what native code is to do, as 64-bit words in memory outside of the heap. One thread at a time. */
-final class RowList {
+public final class RowList {
     private static final int WORDS = 8192;
 
     /** Allocated with the first entry: rows in Java have none. */
@@ -15,16 +15,13 @@ final class RowList {
     private long address;
     private int entries;
 
-    RowList() {}
-
     private void allocate(int size) {
         ByteBuffer memory = ByteBuffer.allocateDirect(Long.BYTES * size).order(ByteOrder.nativeOrder());
         words = memory.asLongBuffer();
         address = HostMemory.address(memory);
     }
 
-    /** Removes all entries. */
-    void clear() {
+    public void clear() {
         words.clear();
         entries = 0;
     }
@@ -34,7 +31,7 @@ final class RowList {
      *
      * @param size words of that entry
      */
-    boolean isFull(int size) {
+    public boolean isFull(int size) {
         return entries > 0 && size > words.remaining();
     }
 
@@ -43,7 +40,7 @@ final class RowList {
      *
      * @param size words of the entry, any number
      */
-    RowList entry(int size) {
+    public RowList entry(int size) {
         if (size > words.capacity()) {
             allocate(Math.max(size, WORDS));
         }
@@ -52,13 +49,12 @@ final class RowList {
     }
 
     /** Adds a word of the entry that was begun last. */
-    RowList add(long word) {
+    public RowList add(long word) {
         words.put(word);
         return this;
     }
 
-    /** Number of entries. */
-    int entries() {
+    public int entries() {
         return entries;
     }
 

@@ -10,6 +10,8 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.transport.memory.HostMemory;
 import org.ep4j.transport.memory.JniLibraryProblem;
+import org.ep4j.transport.memory.NativeMethods;
+import org.ep4j.transport.memory.UnpackedLibrary;
 
 /**
  * Copies, sums and casts rows of the host engine: in native code, or not at all where they are to be done in Java, by choice or for
@@ -17,6 +19,15 @@ import org.ep4j.transport.memory.JniLibraryProblem;
  */
 public final class Rows {
     private static final String AUTO = "auto";
+    private static final String LIBRARY = "jniEp4jRows";
+    private static final String OWNER = "ep-engine";
+    private static final String PACKAGES = "g++";
+
+    /** Whether loading was tried: JavaCPP reports a failure only once. Guarded by this class. */
+    private static boolean tried;
+
+    /** Why that failed; empty where it did not. Guarded by this class. */
+    private static Optional<JniLibraryProblem> problem = Optional.empty();
 
     private final RowVariant variant;
     private final String description;
@@ -53,7 +64,7 @@ public final class Rows {
         if (setting.equals(RowVariant.JAVA.setting())) {
             return java("as " + EpKeys.HOST_ROWS.name() + " says", "");
         }
-        Optional<JniLibraryProblem> problem = RowsLibrary.problem();
+        Optional<JniLibraryProblem> problem = problem();
         if (problem.isPresent()) {
             return withoutLibrary(setting, problem.get());
         }
@@ -93,17 +104,14 @@ public final class Rows {
                 .map(v -> nativeRows(v.variant(), threshold))
                 .orElseThrow(() -> refused(
                         setting,
-                        "this processor and this build of ep4j support only " + names(here),
+                        "this processor and this build of ep4j support only "
+                                + here.stream().map(v -> v.variant().setting()).collect(Collectors.joining(", ")),
                         "choose one of these"));
     }
 
     private static EpUnavailableException refused(String setting, String reason, String remedy) {
         return new EpUnavailableException(
                 EpKeys.HOST_ROWS.name() + " is " + setting + ", but " + reason + "; " + remedy + ", or set it to auto");
-    }
-
-    private static String names(List<Candidate> here) {
-        return here.stream().map(v -> v.variant().setting()).collect(Collectors.joining(", "));
     }
 
     /** The native variants that run here, the fastest last; the library is loaded. */
@@ -138,7 +146,7 @@ public final class Rows {
      *
      * @param bytes that the step writes
      */
-    boolean isLarge(long bytes) {
+    public boolean isLarge(long bytes) {
         return bytes > threshold;
     }
 
@@ -162,7 +170,7 @@ public final class Rows {
      * @param bytes of a row, a multiple of 16
      * @param nonTemporal true to write sums with non-temporal stores
      */
-    void sum(RowList list, long bytes, boolean nonTemporal) {
+    public void sum(RowList list, long bytes, boolean nonTemporal) {
         try {
             NativeRows.sum(variant.number(), list.address(), list.entries(), bytes, nonTemporal ? 1 : 0);
         } finally {
@@ -200,5 +208,37 @@ public final class Rows {
             Reference.reachabilityFence(codes);
             Reference.reachabilityFence(scales);
         }
+    }
+
+    /** Why the library cannot be used; empty where it is loaded. Tries it once in a process. */
+    static synchronized Optional<JniLibraryProblem> problem() {
+        if (!tried) {
+            problem = load();
+            tried = true;
+        }
+        return problem;
+    }
+
+    private static Optional<JniLibraryProblem> load() {
+        Optional<JniLibraryProblem> jna = NativeMethods.problem();
+        if (jna.isPresent()) {
+            return jna;
+        }
+        try {
+            // JavaCPP itself fails where it is missing or does not know the platform.
+            if (!UnpackedLibrary.isBuilt(NativeRows.class, LIBRARY)) {
+                return Optional.of(notBuilt());
+            }
+            UnpackedLibrary.load(NativeRows.class, LIBRARY);
+            return Optional.empty();
+        } catch (LinkageError | RuntimeException e) {
+            return Optional.of(JniLibraryProblem.notLoading(e, OWNER, PACKAGES));
+        }
+    }
+
+    private static JniLibraryProblem notBuilt() {
+        return new JniLibraryProblem(
+                OWNER + " was built without its JNI library for this platform",
+                "apt-get install " + PACKAGES + ", then build ep4j again (./ep builds it automatically)");
     }
 }

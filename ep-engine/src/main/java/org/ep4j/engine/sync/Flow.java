@@ -22,7 +22,6 @@ public class Flow {
         this.validity = new Validity(name, 2);
     }
 
-    /** Says which results may be read. */
     public final Validity validity() {
         return validity;
     }

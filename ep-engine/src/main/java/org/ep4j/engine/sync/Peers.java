@@ -171,7 +171,6 @@ public final class Peers<W extends Words> {
         return stored.get(peer);
     }
 
-    /** This rank's own memory. */
     public W local() {
         return stored.get(rank);
     }

@@ -86,7 +86,6 @@ public final class Rails {
         return new Rails(true, new int[0], List.of());
     }
 
-    /** True when some ranks post to others. */
     public boolean posted() {
         return posted;
     }

@@ -2,6 +2,7 @@ package org.ep4j.engine.sync;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -33,7 +34,14 @@ public final class Recoverer {
     private final Waits waits;
     private final Bootstrap bootstrap;
     private final Way way;
-    private final Progress progress = new Progress();
+    /**
+     * The position to which this rank went back when a recovery last returned here. A recovery can return on some ranks only:
+     * these go back to the smallest number that it reported and count from there, the others still count from an earlier
+     * recovery. So ranks exchange positions, from which each computes what it reports: that may differ between ranks, but its
+     * smallest number means the same operation on all of them. This holds too if a rank that was behind died before the others
+     * had its number.
+     */
+    private long base;
 
     /** Ranks that have no part in the newest memory. */
     private Set<Integer> excluded = Set.of();
@@ -108,7 +116,10 @@ public final class Recoverer {
                                 + "; close this buffer, and join a new group without the lost ranks",
                         EpException.Recourse.REJOIN));
         Map<Integer, Long> positions = move(resources, completed, deadline);
-        return Recovery.of(excluded, progress.recovered(positions));
+        Map<Integer, Long> done = new TreeMap<>();
+        positions.forEach((rank, position) -> done.put(rank, position - base));
+        base = Collections.min(positions.values());
+        return Recovery.of(excluded, done);
     }
 
     /**
@@ -217,7 +228,7 @@ public final class Recoverer {
         for (long number : numbers.begun()) {
             mine.putLong(number);
         }
-        return mine.putLong(progress.position(completed)).array();
+        return mine.putLong(base + completed).array();
     }
 
     /** A millisecond at least, so that a step which begins late still reports the missing rank. */

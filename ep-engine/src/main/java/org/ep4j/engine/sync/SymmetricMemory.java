@@ -47,9 +47,4 @@ public record SymmetricMemory(
         postedTo = Map.copyOf(postedTo);
         postedFrom = Map.copyOf(postedFrom);
     }
-
-    /** Ranks, this one among them. */
-    public int ranks() {
-        return 1 + mapped.size() + postedTo.size();
-    }
 }

@@ -49,7 +49,8 @@ public final class Waits {
     /** Longest sleep, after which the deadline, losses, recoveries, interrupts and the closing of the buffer are checked. */
     public static final Duration LONGEST_SLEEP = Duration.ofMillis(2);
 
-    private static final Duration LONGEST = Duration.ofDays(1);
+    /** Longer than any operation takes that still ends, for waits behind which a kernel has a deadline of its own. */
+    public static final Duration LONGEST = Duration.ofDays(1);
 
     /** Counters that tell that a rank has begun an operation; each rank begins them in the same order. */
     private static final Counter[] BEGINNINGS = {Counter.HT_ENTER, Counter.LL_DISPATCH, Counter.LL_COMBINE};
@@ -110,11 +111,6 @@ public final class Waits {
 
     public void close() {
         closing = true;
-    }
-
-    /** True from {@link #close} on. */
-    public boolean isClosing() {
-        return closing;
     }
 
     /**
@@ -237,10 +233,10 @@ public final class Waits {
             boolean gone = state == MemberState.LOST || (state == MemberState.LEFT && r == source);
             // What a rank wrote before it went is there: look once more before giving it up.
             if (gone && peers.seen(counter, source) < expected) {
-                throw new EpPeerLostException(
-                        peers.label(r) + (state == MemberState.LOST ? " is lost" : " has left the group") + " during "
-                                + phase + describe(counter, source, expected)
-                                + "; call recover to go on without rank " + r,
+                throw lost(
+                        r,
+                        state == MemberState.LOST ? " is lost" : " has left the group",
+                        phase + describe(counter, source, expected),
                         counted(phase, r, expected, peers.heard(counter, source)));
             }
         }
@@ -255,9 +251,9 @@ public final class Waits {
             // arrived since the first look.
             checkBeginnings(counter, source, expected, phase);
             checkLostOf(source, recoveries.get(source), counter, expected, source, phase);
-            throw new EpTimeoutException(
-                    peers.label(source) + " has begun a recovery, so " + phase + " cannot end"
-                            + describe(counter, source, expected) + "; call recover on this rank, too",
+            throw recovering(
+                    source,
+                    phase + " cannot end" + describe(counter, source, expected),
                     counted(phase, source, expected, peers.seen(counter, source)));
         }
         recoveries.forEach((rank, leftOut) -> checkLostOf(rank, leftOut, counter, expected, source, phase));
@@ -308,10 +304,18 @@ public final class Waits {
         return leftOut.stream()
                 .filter(this::isNews)
                 .findFirst()
-                .map(lost -> new EpPeerLostException(
-                        peers.label(lost) + " is lost, as reported by rank " + finder + ", during " + during
-                                + "; call recover to go on without rank " + lost,
-                        failure.apply(lost)));
+                .map(lost -> lost(lost, " is lost, as reported by rank " + finder + ",", during, failure.apply(lost)));
+    }
+
+    private EpPeerLostException lost(int rank, String how, String during, EpFailure failure) {
+        return new EpPeerLostException(
+                peers.label(rank) + how + " during " + during + "; call recover to go on without rank " + rank,
+                failure);
+    }
+
+    private EpTimeoutException recovering(int rank, String what, EpFailure failure) {
+        return new EpTimeoutException(
+                peers.label(rank) + " has begun a recovery, so " + what + "; call recover on this rank, too", failure);
     }
 
     /**
@@ -347,17 +351,23 @@ public final class Waits {
     /** A loss with what this rank was at: a backend that has lost a rank knows neither that nor how far that rank came. */
     private EpPeerLostException during(
             EpPeerLostException e, Counter counter, int source, long expected, String phase) {
-        if (e.failure().phase().equals(phase)) {
-            return e;
-        }
+        return e.failure().phase().equals(phase)
+                ? e
+                : during(
+                        e,
+                        phase + describe(counter, source, expected),
+                        peers.about(e.failure())
+                                .phase(phase)
+                                .expected(expected)
+                                .seen(peers.heard(counter, source))
+                                .build());
+    }
+
+    private static EpPeerLostException during(EpPeerLostException e, String during, EpFailure failure) {
         EpPeerLostException lost = new EpPeerLostException(
-                e.getMessage() + "; during " + phase + describe(counter, source, expected)
-                        + "; call recover to go on without rank " + e.failure().peer(),
-                peers.about(e.failure())
-                        .phase(phase)
-                        .expected(expected)
-                        .seen(peers.heard(counter, source))
-                        .build(),
+                e.getMessage() + "; during " + during + "; call recover to go on without rank "
+                        + e.failure().peer(),
+                failure,
                 e.recourse());
         lost.initCause(e);
         return lost;
@@ -369,15 +379,14 @@ public final class Waits {
             // Which ranks it has lost is a consequence.
             return failure(counter, source, expected, timeout, phase);
         }
-        for (int r = 0; r < peers.ranks(); r++) {
-            if (isLost(r)) {
-                return new EpPeerLostException(
-                        peers.label(r) + " is lost during " + phase + describe(counter, source, expected)
-                                + "; call recover to go on without rank " + r,
-                        counted(phase, r, expected, peers.heard(counter, source)));
-            }
-        }
-        return failure(counter, source, expected, timeout, phase);
+        int lost = firstLost();
+        return lost >= 0
+                ? lost(
+                        lost,
+                        " is lost",
+                        phase + describe(counter, source, expected),
+                        counted(phase, lost, expected, peers.heard(counter, source)))
+                : failure(counter, source, expected, timeout, phase);
     }
 
     /**
@@ -387,12 +396,9 @@ public final class Waits {
      * @param peer that the wait concerned; its backend is asked whether it has lost it
      */
     public EpException endedOr(int peer, String phase, Supplier<EpException> reason) {
-        for (int r = 0; r < peers.ranks(); r++) {
-            if (isLost(r)) {
-                return new EpPeerLostException(
-                        peers.label(r) + " is lost during " + phase + "; call recover to go on without rank " + r,
-                        about(phase, r).build());
-            }
+        int first = firstLost();
+        if (first >= 0) {
+            return lost(first, " is lost", phase, about(phase, first).build());
         }
         if (closing) {
             return new EpStateException("the buffer was closed during " + phase);
@@ -414,28 +420,15 @@ public final class Waits {
             }
         }
         if (recoveries.containsKey(peer)) {
-            return new EpTimeoutException(
-                    peers.label(peer) + " has begun a recovery, so " + phase
-                            + " cannot end; call recover on this rank, too",
-                    about(phase, peer).expected(1).build());
+            return recovering(
+                    peer, phase + " cannot end", about(phase, peer).expected(1).build());
         }
         try {
             requireHeard(peer);
         } catch (EpPeerLostException e) {
-            EpPeerLostException lost = new EpPeerLostException(
-                    e.getMessage() + "; during " + phase + "; call recover to go on without rank "
-                            + e.failure().peer(),
-                    peers.about(e.failure()).phase(phase).build(),
-                    e.recourse());
-            lost.initCause(e);
-            return lost;
+            return during(e, phase, peers.about(e.failure()).phase(phase).build());
         }
         return reason.get();
-    }
-
-    /** Longer than any operation takes that still ends, for waits behind which a kernel has a deadline of its own. */
-    public Duration longest() {
-        return LONGEST;
     }
 
     /** Who a rank is and how it is reached, for messages. */
@@ -470,13 +463,19 @@ public final class Waits {
 
     /** True when a rank that is not masked is known to be lost, or a rank that recovers wants to leave it out. */
     public boolean isAnyLost() {
+        return firstLost() >= 0
+                || recoveries().values().stream()
+                        .anyMatch(leftOut -> leftOut.stream().anyMatch(this::isNews));
+    }
+
+    /** The lowest rank that is lost and not masked; -1 for none. */
+    private int firstLost() {
         for (int r = 0; r < peers.ranks(); r++) {
             if (isLost(r)) {
-                return true;
+                return r;
             }
         }
-        return recoveries().values().stream()
-                .anyMatch(leftOut -> leftOut.stream().anyMatch(this::isNews));
+        return -1;
     }
 
     private boolean isLost(int rank) {

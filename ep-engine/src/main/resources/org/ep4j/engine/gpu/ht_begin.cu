@@ -141,7 +141,7 @@ EP_DEVICE bool await_gathered(const Op& op, u64 number) {
     if (failed(op)) return false;
     // That block has the deadline itself, and says who did not come.
     if (!is_late(nanoseconds(), start, 2 * op.deadline)) continue;
-    if (first_failure(op)) record(op, WHAT_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, gridDim.x, gridDim.x - 1, number);
+    if (first_failure(op)) record(op, FAILURE_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, gridDim.x, gridDim.x - 1, number);
     return false;
   }
   return true;
@@ -191,7 +191,7 @@ EP_DEVICE bool await_opening(const Op& op, u64 opened, u64 number) {
     const bool aborted = is_aborted(op, op.rank, now, &asked);
     if (!aborted && !is_late(now, start, op.deadline)) continue;
     const u32 begun = *(volatile u32*)&op.state->done[0];
-    if (first_failure(op)) record(op, aborted ? WHAT_ABORTED : WHAT_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, aborted ? number : gridDim.x, begun, number);
+    if (first_failure(op)) record(op, aborted ? FAILURE_ABORTED : FAILURE_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, aborted ? number : gridDim.x, begun, number);
     return false;
   }
   return true;
@@ -228,7 +228,7 @@ EP_DEVICE bool ht_enter(const Op& op, const Announcement& a, Prepare prepare) {
 EP_DEVICE bool ht_enter_again(const Op& op, const Announcement& a) {
   return ht_enter(op, a, [&](u64* handle, const int**) {
     *handle = handle_head(op)->number;
-    if (*handle == 0 && threadIdx.x == 0) refuse(op, &op.state->refused, WHAT_VOID_HANDLE, 0, 0, 0, 0);
+    if (*handle == 0 && threadIdx.x == 0) refuse(op, &op.state->refused, FAILURE_VOID_HANDLE, 0, 0, 0, 0);
     return *handle != 0;
   });
 }

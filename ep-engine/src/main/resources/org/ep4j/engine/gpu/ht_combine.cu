@@ -266,7 +266,7 @@ EP_DEVICE bool await_round(const Op& op, u64 round, u64 number) {
     pause();
     if (failed(op)) return false;
     if (!is_late(nanoseconds(), start, 4 * op.deadline)) continue;
-    if (first_failure(op)) record(op, WHAT_NO_ROOM, PHASE_COMBINE_ROWS, HT_ROUND, op.rank, gridDim.x, gridDim.x - 1, number);
+    if (first_failure(op)) record(op, FAILURE_NO_ROOM, PHASE_COMBINE_ROWS, HT_ROUND, op.rank, gridDim.x, gridDim.x - 1, number);
     return false;
   }
   return true;

@@ -51,7 +51,7 @@ EP_DEVICE void refuse_bad_id(const Op& op) {
     if (of_block < bad) bad = of_block;
   }
   i64 value = op.wide_ids ? ((const i64*)op.ids)[bad] : ((const int*)op.ids)[bad];
-  refuse(op, &op.state->refused, WHAT_BAD_ID, 0, bad / EP_TOPK, bad % EP_TOPK, (u64)value);
+  refuse(op, &op.state->refused, FAILURE_BAD_ID, 0, bad / EP_TOPK, bad % EP_TOPK, (u64)value);
 }
 
 // Where the tokens of a slice go, into the handle: the first selection of a rank has the token's place among those of the slice that go there, until
@@ -195,7 +195,7 @@ EP_DEVICE bool first_rows(const Op& op, u64 number, int* first) {
       if (!is_masked(op, source)) total += load_remote(block_ints(ht_block(op, number, source)) + target);
     }
     if (total > EP_CAPACITY) {
-      refuse(op, &op.state->refused, WHAT_OVERFLOW, target, EP_CAPACITY, total, 0);
+      refuse(op, &op.state->refused, FAILURE_OVERFLOW, target, EP_CAPACITY, total, 0);
       break;
     }
   }

@@ -344,7 +344,7 @@ EP_KERNEL(ht_receive, 1024) {
   sync_block();
   if (threadIdx.x == 0) {
     i64 rows = handle_head(op)->rows;
-    if (op.out && rows > op.rows) refuse(op, &op.state->refused, WHAT_OUT_TOO_SMALL, 0, op.rows, rows, 0);
+    if (op.out && rows > op.rows) refuse(op, &op.state->refused, FAILURE_OUT_TOO_SMALL, 0, op.rows, rows, 0);
     fence_system();
   }
 }

@@ -481,7 +481,7 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
   sync_block();
   if (stop || dispatch == 0) {
     if (clerk && stop) state->ll_refused[2 + op.bank] = 1;
-    if (clerk && !stop && blockIdx.x == 0) refuse(op, &state->ll_refused[2 + op.bank], WHAT_VOID_HANDLE, op.rank, 0, 0, 0);
+    if (clerk && !stop && blockIdx.x == 0) refuse(op, &state->ll_refused[2 + op.bank], FAILURE_VOID_HANDLE, op.rank, 0, 0, 0);
     if (clerk) fence_device();
     return;
   }

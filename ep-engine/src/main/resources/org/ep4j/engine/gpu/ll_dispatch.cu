@@ -187,7 +187,7 @@ EP_DEVICE void refuse_id(const Op& op) {
     int id = selection(op, i);
     if (id == -1 || is_expert(id)) continue;
     u64 value = op.wide_ids ? ((const u64*)op.ids)[i] : (u64)(i64)id;
-    refuse(op, &op.state->ll_refused[op.bank], WHAT_BAD_ID, op.rank, i / EP_TOPK, i % EP_TOPK, value);
+    refuse(op, &op.state->ll_refused[op.bank], FAILURE_BAD_ID, op.rank, i / EP_TOPK, i % EP_TOPK, value);
     return;
   }
 }
@@ -206,7 +206,7 @@ EP_DEVICE void refuse_duplicates(const Op& op, const Tables& tables) {
     for (int k = 0; k < EP_TOPK; k++) named += selection(op, token * EP_TOPK + k) == expert;
     if (named > 1) break;
   }
-  refuse(op, &op.state->ll_refused[op.bank], WHAT_DUPLICATES, op.rank, expert, token, 0);
+  refuse(op, &op.state->ll_refused[op.bank], FAILURE_DUPLICATES, op.rank, expert, token, 0);
 }
 
 // Counts selections of tokens before "end". Called by all threads of a block.

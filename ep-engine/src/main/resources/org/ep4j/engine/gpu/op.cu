@@ -1,6 +1,6 @@
 // What all kernels share: the arguments of an operation, the layout of memory, counters and waits.
 //
-// Given by the compiler as macros, from org.ep4j.engine.gpu.KernelConstants: EP_RANKS, EP_HIDDEN, EP_EXPERTS, EP_TOPK, EP_SCALES (of a
+// Given by the compiler as macros, from org.ep4j.engine.gpu.KernelSource: EP_RANKS, EP_HIDDEN, EP_EXPERTS, EP_TOPK, EP_SCALES (of a
 // row, whether it is sent with them or not), EP_MAX_TOKENS, EP_MAX_LL_TOKENS, EP_CAPACITY (rows that can be received), and of BufferLayout
 // EP_BLOCKS, EP_BLOCK_BYTES, EP_ROWS, EP_RECORDS, EP_RECORD_BYTES, EP_COMBINE_AREA, EP_COMBINE_WEIGHTS, EP_MESSAGES, EP_MESSAGE_HEAD,
 // EP_MESSAGE_BYTES, EP_MESSAGE_FLAGS, EP_LL_COUNTS, EP_LL_COUNT_BYTES, EP_COMBINE_SLOTS, EP_COMBINE_SLOT_HEAD, EP_COMBINE_SLOT_BYTES, EP_COMBINE_FLAGS; of KernelSizes
@@ -38,9 +38,9 @@ struct State {
 };
 
 // In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.KernelFailures.Kind.
-enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM, WHAT_RING };
+enum FailureKind { FAILURE_NOTHING, FAILURE_WAIT, FAILURE_MISMATCH, FAILURE_BAD_ID, FAILURE_OVERFLOW, FAILURE_DUPLICATES, FAILURE_ABORTED, FAILURE_OUT_TOO_SMALL, FAILURE_VOID_HANDLE, FAILURE_NO_ROOM, FAILURE_RING };
 struct Failure {
-  u64 what;
+  u64 kind;
   u64 phase;
   u64 counter;   // WAIT
   u64 peer;      // WAIT, MISMATCH; OVERFLOW: the rank that would receive too much
@@ -227,7 +227,7 @@ EP_DEVICE void store_failure(u64* p, u64 v) {
   store_remote(p, v);
 }
 
-EP_DEVICE void record(const Op& op, u64 what, u64 phase, u64 counter, u64 peer, u64 expected, u64 seen, u64 value) {
+EP_DEVICE void record(const Op& op, u64 kind, u64 phase, u64 counter, u64 peer, u64 expected, u64 seen, u64 value) {
   volatile Failure* f = op.failure;
   f->phase = phase;
   f->counter = counter;
@@ -237,26 +237,26 @@ EP_DEVICE void record(const Op& op, u64 what, u64 phase, u64 counter, u64 peer, 
   f->value = value;
   f->sequence = op.sequence;
   f->deadline = op.deadline;
-  store_failure(&op.failure->what, what);
+  store_failure(&op.failure->kind, kind);
 }
 
 // For failures that concern one operation only and leave the buffer usable. Called by one thread.
-EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected, u64 seen, u64 value) {
+EP_DEVICE void refuse(const Op& op, u32* flag, u64 kind, u64 peer, u64 expected, u64 seen, u64 value) {
   *(volatile u32*)flag = 1;
   volatile Failure* f = op.failure;
-  const u64 before = load_acquire(&op.failure->what);
-  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED || before == WHAT_NO_ROOM || before == WHAT_RING) return;
-  if (before != WHAT_NOTHING) {
+  const u64 before = load_acquire(&op.failure->kind);
+  if (before == FAILURE_WAIT || before == FAILURE_MISMATCH || before == FAILURE_ABORTED || before == FAILURE_NO_ROOM || before == FAILURE_RING) return;
+  if (before != FAILURE_NOTHING) {
     // The host has not looked since another one was refused: most often the dispatch that this one follows.
     const u64 more = f->mine[0];
     if (more < 15) {
       *(more < 7 ? &f->mine[1 + more] : &f->theirs[more - 7]) = op.sequence;
       store_failure(&op.failure->mine[0], more + 1);
     }
-    if (load_acquire(&op.failure->what) != WHAT_NOTHING) return;
+    if (load_acquire(&op.failure->kind) != FAILURE_NOTHING) return;
   }
   f->mine[0] = 0;
-  record(op, what, 0, 0, peer, expected, seen, value);
+  record(op, kind, 0, 0, peer, expected, seen, value);
 }
 
 // Upper half of a packed word of an operation. Never 0, which fresh memory holds.
@@ -305,7 +305,7 @@ EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, in
       // This thread may have been off the processor meanwhile.
       *seen = load_acquire(p);
       if (reached(*seen, number, packed)) return true;
-      if (first_failure(op)) record(op, aborted ? WHAT_ABORTED : WHAT_WAIT, phase, counter, source, number, *seen, number);
+      if (first_failure(op)) record(op, aborted ? FAILURE_ABORTED : FAILURE_WAIT, phase, counter, source, number, *seen, number);
       return false;
     }
   }
@@ -339,7 +339,7 @@ EP_DEVICE bool same_block(const Op& op, int kind, u64 number, i64 source, int wo
       f->mine[i] = mine[i];
       f->theirs[i] = theirs[i];
     }
-    record(op, WHAT_MISMATCH, phase, kind, source, word, seen, number);
+    record(op, FAILURE_MISMATCH, phase, kind, source, word, seen, number);
   }
   return false;
 }

@@ -22,7 +22,7 @@ EP_DEVICE bool fifo_push_one(const Op& op, const Fifo& fifo, i64 peer, u64 word0
       if (aborted || is_late(now, start, op.deadline)) {
         // This thread may have been off the processor meanwhile.
         if (fifo_has_room(fifo, index, &tail)) break;
-        if (first_failure(op)) record(op, WHAT_RING, phase, 0, peer, index + 1 - fifo.commands, tail, fifo.commands);
+        if (first_failure(op)) record(op, FAILURE_RING, phase, 0, peer, index + 1 - fifo.commands, tail, fifo.commands);
         return false;
       }
     }

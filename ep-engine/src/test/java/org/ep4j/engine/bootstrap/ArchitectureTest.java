@@ -9,6 +9,7 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 import org.junit.jupiter.api.Tag;
 
@@ -26,7 +27,7 @@ class ArchitectureTest {
             .notBePublic();
 
     @ArchTest
-    static final ArchRule bootstrapsNeedNoNativeCodeAndOfTheEngineOnlyItsClock = classes()
+    static final ArchRule bootstrapsNeedNoNativeCodeAndOfTheEngineOnlyItsClockAndDeadlines = classes()
             .should()
             .onlyDependOnClassesThat(resideInAnyPackage(
                             "org.ep4j",
@@ -36,7 +37,8 @@ class ArchitectureTest {
                             "java..",
                             "javax.crypto..",
                             "org.jspecify..")
-                    .or(equivalentTo(NanoClock.class)));
+                    .or(equivalentTo(NanoClock.class))
+                    .or(equivalentTo(Deadline.class)));
 
     @ArchTest
     static final ArchRule staticFieldsDoNotChange =

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.List;
 import org.ep4j.EpException.Recourse;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;

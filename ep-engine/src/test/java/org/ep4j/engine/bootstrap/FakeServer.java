@@ -10,6 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import org.ep4j.engine.bootstrap.Handshake.Hello;
 import org.ep4j.engine.bootstrap.Handshake.Proof;
 import org.ep4j.engine.bootstrap.Handshake.Reply;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 
 /** Accepts one connection and goes through the handshake up to the member's proof, or refuses in another protocol version. */

@@ -18,6 +18,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.ep4j.engine.bootstrap.Handshake.Hello;
 import org.ep4j.engine.bootstrap.Handshake.Proof;
 import org.ep4j.engine.bootstrap.Handshake.Reply;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;

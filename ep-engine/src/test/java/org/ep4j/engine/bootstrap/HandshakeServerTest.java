@@ -12,6 +12,7 @@ import java.nio.channels.SocketChannel;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.ep4j.testing.Guard;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;

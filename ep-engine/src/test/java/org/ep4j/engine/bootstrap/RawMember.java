@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 
 /** A member that is let in and then sends what a test wants, and reads nothing. */

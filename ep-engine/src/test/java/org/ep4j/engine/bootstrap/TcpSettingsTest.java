@@ -12,6 +12,7 @@ import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.Engine;
 import org.ep4j.spi.BootstrapProvider;
 import org.ep4j.transport.NanoClock;
 import org.junit.jupiter.api.Tag;
@@ -62,6 +63,14 @@ class TcpSettingsTest {
     void thePortAfterIsUsedWhereTorchrunsAgentHoldsIt(String agentStore, int port) {
         Map<String, String> environment = torchrun("TORCHELASTIC_USE_AGENT_STORE", agentStore);
         assertThat(TcpSettings.fromEnvironment(environment, DEFAULTS).port()).isEqualTo(port);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"True", "False"})
+    void spacesAroundTheAddressAreIgnored(String agentStore) {
+        Map<String, String> environment =
+                torchrun("TORCHELASTIC_USE_AGENT_STORE", agentStore, "MASTER_ADDR", " 10.0.0.1 ");
+        assertThat(TcpSettings.fromEnvironment(environment, DEFAULTS).host()).isEqualTo("10.0.0.1");
     }
 
     @Test
@@ -147,7 +156,7 @@ class TcpSettingsTest {
         assertThat(provider.detects(environment)).isTrue();
         environment.remove(missing);
         assertThat(provider.detects(environment)).isFalse();
-        assertThatThrownBy(() -> EngineBootstraps.fromEnvironment(environment, DEFAULTS))
+        assertThatThrownBy(() -> new Engine().fromEnvironment(environment, DEFAULTS))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("tried tcp")
                 .hasMessageContaining("variables, " + missing + " is not set")

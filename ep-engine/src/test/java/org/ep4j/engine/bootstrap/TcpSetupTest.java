@@ -21,6 +21,7 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.Engine;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.NanoClock;
 import org.junit.jupiter.api.AfterEach;
@@ -97,19 +98,20 @@ class TcpSetupTest {
         int port = TcpGroup.freePort();
         List<Bootstrap> group = ranks.all(
                 2,
-                r -> EngineBootstraps.fromEnvironment(
-                        Map.of(
-                                "RANK",
-                                "" + r,
-                                "WORLD_SIZE",
-                                "2",
-                                "MASTER_ADDR",
-                                "127.0.0.1",
-                                "MASTER_PORT",
-                                "" + (port - 1),
-                                "TORCHELASTIC_USE_AGENT_STORE",
-                                "True"),
-                        EpConfig.builder(Map.of(), Map.of()).build()));
+                r -> new Engine()
+                        .fromEnvironment(
+                                Map.of(
+                                        "RANK",
+                                        "" + r,
+                                        "WORLD_SIZE",
+                                        "2",
+                                        "MASTER_ADDR",
+                                        "127.0.0.1",
+                                        "MASTER_PORT",
+                                        "" + (port - 1),
+                                        "TORCHELASTIC_USE_AGENT_STORE",
+                                        "True"),
+                                EpConfig.builder(Map.of(), Map.of()).build()));
         assertThat(group).extracting(Bootstrap::rank).containsExactly(0, 1);
         closeAll(group);
     }

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.ep4j.EpShape;
-import org.ep4j.engine.proxy.ArrivalPump;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
@@ -50,7 +49,7 @@ final class FifoKernelTest {
         EpShape shape = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         module = device.load(
                 "fifo",
-                KernelSource.of(shape, 3, device.info().sharedBytes())
+                KernelSource.of(shape, 3, device.info().sharedBytes(), Optional.empty(), false)
                         + KernelSource.proxies()
                         + FifoKernels.OF_THE_ENGINE);
         launcher = new Launcher(device, module, List.of("fifo_test"));
@@ -121,9 +120,8 @@ final class FifoKernelTest {
                 1,
                 List.of(ring),
                 seen,
-                ArrivalPump.NONE,
+                thread -> false,
                 (index, peer, why) -> seen.wrong++,
-                Optional.empty(),
                 Duration.ofMillis(1));
     }
 

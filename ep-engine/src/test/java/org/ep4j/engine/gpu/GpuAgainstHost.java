@@ -10,6 +10,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -30,7 +31,7 @@ import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.TensorArena;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.Engine;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.memory.DeviceArena;
 import org.ep4j.transport.memory.EngineDevice;
@@ -71,7 +72,7 @@ final class GpuAgainstHost implements AutoCloseable {
         try (var device = EmulatedGpu.open(0)) {
             device.load(
                             "ep4j kernels",
-                            KernelSource.of(shape, ranks, device.info().sharedBytes()))
+                            KernelSource.of(shape, ranks, device.info().sharedBytes(), Optional.empty(), false))
                     .close();
         }
         host = join(shape, ranks, "host:0", Map.of());
@@ -114,7 +115,7 @@ final class GpuAgainstHost implements AutoCloseable {
                 return Map.copyOf(rank.kept);
             } catch (RuntimeException | Error e) {
                 // The others may wait for what this rank will never do.
-                EngineBootstraps.declareDead(rank.bootstrap, e.toString());
+                new Engine().declareDead(rank.bootstrap, e.toString());
                 throw e;
             } finally {
                 rank.free();

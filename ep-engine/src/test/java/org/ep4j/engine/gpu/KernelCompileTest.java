@@ -63,17 +63,17 @@ final class KernelCompileTest {
                 .maxTokens(4096)
                 .maxLowLatencyTokens(128)
                 .build();
-        sources.put("large", KernelSource.of(large, 8, most));
+        sources.put("large", mapped(large, 8, most));
         sources.put("large-posted", posted(large, 8, most, 4));
         EpShape odd =
                 EpShape.builder(128, 7, 3).maxTokens(5).maxLowLatencyTokens(3).build();
-        sources.put("odd", KernelSource.of(odd, 3, least));
+        sources.put("odd", mapped(odd, 3, least));
         sources.put("odd-posted", posted(odd, 3, least, 2));
         sources.put(
                 "rows-posted", posted(EpShape.builder(128, 7, 3).maxTokens(5).build(), 3, least, 2));
         sources.put(
                 "one-rank",
-                KernelSource.of(
+                mapped(
                         EpShape.builder(256, 4, 4)
                                 .maxTokens(16)
                                 .maxLowLatencyTokens(16)
@@ -83,21 +83,27 @@ final class KernelCompileTest {
         EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         sources.put("messages-posted", posted(small, 3, least, 2));
         sources.put("passed-on", passedOn(3, least));
-        sources.put("proxies", KernelSource.of(small, 3, least) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
+        sources.put("proxies", mapped(small, 3, least) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
         sources.put("fifo", KernelSource.fifo() + FifoKernels.ALONE);
         sources.put("ordering", PeerOrdering.source());
         return sources;
     }
 
+    private static String mapped(EpShape shape, int ranks, int sharedBytes) {
+        return KernelSource.of(shape, ranks, sharedBytes, Optional.empty(), false);
+    }
+
     /** With peers that are not mapped. */
     private static String posted(EpShape shape, int ranks, int sharedBytes, int channels) {
-        return KernelSource.of(shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, channels, false)));
+        return KernelSource.of(
+                shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, channels, false)), false);
     }
 
     /** Where some ranks pass on what others send. */
     private static String passedOn(int ranks, int sharedBytes) {
         EpShape shape = EpShape.builder(128, 7, 3).maxTokens(5).build();
-        return KernelSource.of(shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, ranks - 1, true)));
+        return KernelSource.of(
+                shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, ranks - 1, true)), false);
     }
 
     /**

@@ -90,9 +90,9 @@ final class KernelSeamTest {
                 .isEqualTo(Arrays.stream(KernelFailures.Phase.values())
                         .map(p -> "PHASE_" + p.name())
                         .toList());
-        assertThat(constants("What"))
+        assertThat(constants("FailureKind"))
                 .isEqualTo(Arrays.stream(KernelFailures.Kind.values())
-                        .map(kind -> "WHAT_" + kind.name())
+                        .map(kind -> "FAILURE_" + kind.name())
                         .toList());
     }
 
@@ -100,7 +100,7 @@ final class KernelSeamTest {
     void failureRecordHasTheFieldsThatTheHostReads() {
         assertThat(fields("Failure"))
                 .containsExactly(
-                        "what",
+                        "kind",
                         "phase",
                         "counter",
                         "peer",

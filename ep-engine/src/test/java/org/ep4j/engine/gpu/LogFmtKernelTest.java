@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import org.ep4j.EpShape;
 import org.ep4j.engine.numeric.LogFmt;
@@ -69,8 +70,8 @@ final class LogFmtKernelTest {
     static void compile() {
         device = EmulatedGpu.open(0);
         EpShape shape = EpShape.builder(HIDDEN, 4, 2).maxLowLatencyTokens(4).build();
-        GpuModule loaded =
-                device.load("LogFMT", KernelSource.of(shape, 1, device.info().sharedBytes()) + KERNEL);
+        GpuModule loaded = device.load(
+                "LogFMT", KernelSource.of(shape, 1, device.info().sharedBytes(), Optional.empty(), false) + KERNEL);
         module = loaded;
         launcher = new Launcher(device, loaded, List.of());
     }

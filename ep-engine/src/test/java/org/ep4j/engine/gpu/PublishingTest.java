@@ -51,25 +51,26 @@ final class PublishingTest {
     void uncachedMemoryOverXgmiAllowsThem() {
         try (EngineGpu device = EmulatedHip.open(0)) {
             List<EpBackend> backends = List.of(mapped(device, Optional.empty()));
-            assertThatCode(() -> Publishing.check(device, backends, RELAXED)).doesNotThrowAnyException();
+            assertThatCode(() -> GpuBuffers.checkPublishing(device, backends, RELAXED))
+                    .doesNotThrowAnyException();
         }
     }
 
     @Test
     void cachedMemoryAndPcieRefuseThem() {
         try (EngineGpu device = EmulatedHip.open(0)) {
-            assertThatThrownBy(() -> Publishing.check(device, List.of(), RELAXED))
+            assertThatThrownBy(() -> GpuBuffers.checkPublishing(device, List.of(), RELAXED))
                     .isInstanceOf(EpUnavailableException.class)
                     .hasMessageContaining("ep.gpu.publish=relaxed")
                     .hasMessageContaining("hip:0: its symmetric memory is cached")
                     .hasMessageContaining("leave ep.gpu.publish at release");
             List<EpBackend> overPci = List.of(mapped(device, Optional.of("rank 1 is reached over PCIe")));
-            assertThatThrownBy(() -> Publishing.check(device, overPci, RELAXED))
+            assertThatThrownBy(() -> GpuBuffers.checkPublishing(device, overPci, RELAXED))
                     .isInstanceOf(EpUnavailableException.class)
                     .hasMessageContaining(
                             "rank 1 is reached over PCIe, where an acknowledged write may not have arrived")
                     .hasMessageContaining("(backend mapped)");
-            assertThatCode(() -> Publishing.check(
+            assertThatCode(() -> GpuBuffers.checkPublishing(
                             device,
                             List.of(),
                             EpConfig.builder(Map.of(), Map.of()).build()))
@@ -82,7 +83,7 @@ final class PublishingTest {
     void memoryOfABackendThatSaysNothingOfItRefusesThem() {
         try (EngineGpu device = EmulatedHip.open(0)) {
             for (Purpose purpose : Purpose.values()) {
-                assertThatThrownBy(() -> Publishing.check(device, List.of(new Silent(purpose)), RELAXED))
+                assertThatThrownBy(() -> GpuBuffers.checkPublishing(device, List.of(new Silent(purpose)), RELAXED))
                         .isInstanceOf(EpUnavailableException.class)
                         .hasMessageContaining(
                                 purpose == Purpose.MAPPED
@@ -117,7 +118,7 @@ final class PublishingTest {
     void gpusWhoseReleaseWritesNothingBackRefuseThem() {
         try (EngineGpu device = EmulatedCuda.open(0)) {
             List<EpBackend> backends = List.of(mapped(device, Optional.empty()));
-            assertThatThrownBy(() -> Publishing.check(device, backends, RELAXED))
+            assertThatThrownBy(() -> GpuBuffers.checkPublishing(device, backends, RELAXED))
                     .isInstanceOf(EpUnavailableException.class)
                     .hasMessageContaining("cuda:0 writes back no cache");
             assertThatThrownBy(() -> device.loadRelaxed("kernels", "")).isInstanceOf(EpUnavailableException.class);

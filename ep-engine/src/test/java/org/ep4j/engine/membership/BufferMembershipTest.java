@@ -28,7 +28,7 @@ import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.Engine;
 import org.ep4j.testing.Guard;
 import org.ep4j.testing.Tier;
 import org.ep4j.transport.memory.HostMemory;
@@ -88,7 +88,7 @@ final class BufferMembershipTest {
             locks.get(r).open(r, announcements);
             memberships.add(new BufferMembership(
                     BUFFER,
-                    ControlSlots.Memory.mapped(r, memory),
+                    ControlSlotsTest.mapped(r, memory),
                     locks.get(r),
                     bootstraps.get(r),
                     () -> System.nanoTime() + later.get(),
@@ -100,7 +100,7 @@ final class BufferMembershipTest {
     }
 
     private void lose(int rank) {
-        EngineBootstraps.declareDead(bootstraps.get(rank), "lost in a test");
+        new Engine().declareDead(bootstraps.get(rank), "lost in a test");
     }
 
     private <T> T recover(int rank, Duration longest, BufferMembership.Move<T> move) {

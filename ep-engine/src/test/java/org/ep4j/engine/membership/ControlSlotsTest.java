@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.ep4j.spi.HostPosted;
@@ -20,8 +21,19 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class ControlSlotsTest {
     private final List<HostMemory> memory = List.of(newMemory(), newMemory());
-    private final ControlSlots sender = new ControlSlots(0, ControlSlots.Memory.mapped(0, memory));
-    private final ControlSlots receiver = new ControlSlots(1, ControlSlots.Memory.mapped(1, memory));
+    private final ControlSlots sender = new ControlSlots(0, mapped(0, memory));
+    private final ControlSlots receiver = new ControlSlots(1, mapped(1, memory));
+
+    /** Memory that is mapped, by rank. */
+    static ControlSlots.Memory mapped(int self, List<HostMemory> all) {
+        Map<Integer, HostMemory> others = new TreeMap<>();
+        for (int r = 0; r < all.size(); r++) {
+            if (r != self) {
+                others.put(r, all.get(r));
+            }
+        }
+        return new ControlSlots.Memory(all.get(self), others, Map.of());
+    }
 
     static HostMemory newMemory() {
         return newMemory(2);
@@ -84,7 +96,7 @@ final class ControlSlotsTest {
     void slotsOfSourcesDoNotOverlap() {
         List<HostMemory> ofThree = Stream.generate(() -> newMemory(3)).limit(3).toList();
         List<ControlSlots> all = IntStream.range(0, 3)
-                .mapToObj(r -> new ControlSlots(r, ControlSlots.Memory.mapped(r, ofThree)))
+                .mapToObj(r -> new ControlSlots(r, mapped(r, ofThree)))
                 .toList();
         for (int source : new int[] {0, 2}) {
             for (int slot = 0; slot < 3; slot++) {

@@ -29,7 +29,7 @@ import org.ep4j.EpFailure;
 import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.Engine;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.memory.HostMemory;
@@ -205,7 +205,7 @@ final class PostedMembershipTest {
     }
 
     private void lose(int rank) {
-        EngineBootstraps.declareDead(bootstraps.get(rank), "lost in a test");
+        new Engine().declareDead(bootstraps.get(rank), "lost in a test");
     }
 
     private CompletableFuture<List<Integer>> recovering(int rank, Duration longest) {

@@ -16,7 +16,7 @@ class RowKernelsTest {
 
     /** The build asks for the module, so its absence here means that nothing tests these loops. */
     private static RowKernels vector() {
-        return VectorModule.kernels().orElseThrow();
+        return RowKernels.vector().orElseThrow();
     }
 
     private static int[] row(Random random, int pairs) {

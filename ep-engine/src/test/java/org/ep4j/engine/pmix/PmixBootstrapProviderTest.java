@@ -9,7 +9,7 @@ import java.util.ServiceLoader;
 import java.util.TreeMap;
 import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.Engine;
 import org.ep4j.spi.BootstrapProvider;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -51,8 +51,8 @@ final class PmixBootstrapProviderTest {
         environment.put(variable, "1");
         assertThat(provider.detects(environment)).isFalse();
 
-        assertThatThrownBy(() -> EngineBootstraps.fromEnvironment(
-                        environment, EpConfig.builder().build()))
+        assertThatThrownBy(() -> new Engine()
+                        .fromEnvironment(environment, EpConfig.builder().build()))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("of torchrun's variables, ")
                 .hasMessageContaining("PMIX_RANK")

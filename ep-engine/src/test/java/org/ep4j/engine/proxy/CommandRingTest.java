@@ -95,9 +95,9 @@ final class CommandRingTest {
     void nothingIsTakenPastAPlaceThatIsNotWritten() {
         CommandRing ring = Rings.of(4);
         Notes notes = new Notes();
-        ring.put(1, 11, Command.advanceWord1(0, 0));
+        ring.put(1, 11, Commands.advanceWord1(0, 0));
         assertThat(ring.take(0, 4, notes, Rings.noFailures())).isZero();
-        ring.put(0, 10, Command.advanceWord1(0, 0));
+        ring.put(0, 10, Commands.advanceWord1(0, 0));
         assertThat(ring.take(0, 4, notes, Rings.noFailures())).isEqualTo(2);
         assertThat(notes.told).containsExactly("advance 0 0 0 10", "advance 0 0 0 11");
     }
@@ -111,7 +111,7 @@ final class CommandRingTest {
             producer.advance(peer, 1, peer);
         }
         ring.put(4, 0xab, 3L << 60 | 6L << 44);
-        ring.put(5, 0xcd, Command.advanceWord1(7, 1) | 1L << 40);
+        ring.put(5, 0xcd, Commands.advanceWord1(7, 1) | 1L << 40);
         CommandSink sink = new CommandSink() {
             @Override
             public void write(int r, int peer, long target, long source, long bytes) {}

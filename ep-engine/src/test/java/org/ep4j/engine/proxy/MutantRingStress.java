@@ -36,7 +36,7 @@ public final class MutantRingStress {
         @Actor
         public void produce() {
             HostMemory words = StressRings.memory().words();
-            words.putLongRelease(place(offset) + 8, Command.advanceWord1(1, 2) | Long.MIN_VALUE);
+            words.putLongRelease(place(offset) + 8, Commands.advanceWord1(1, 2) | Long.MIN_VALUE);
             words.putLongRelease(place(offset), 42);
         }
 
@@ -61,12 +61,12 @@ public final class MutantRingStress {
         private final CommandRing ring = StressRings.ring(offset);
 
         public PhaseIgnored() {
-            ring.put(0, 7, Command.advanceWord1(1, 2));
+            ring.put(0, 7, Commands.advanceWord1(1, 2));
         }
 
         @Actor
         public void produce() {
-            ring.put(2, 42, Command.advanceWord1(1, 2));
+            ring.put(2, 42, Commands.advanceWord1(1, 2));
         }
 
         @Actor

@@ -24,7 +24,7 @@ public final class RingStress {
 
         @Actor
         public void produce() {
-            ring.put(0, 42, Command.advanceWord1(1, 2));
+            ring.put(0, 42, Commands.advanceWord1(1, 2));
         }
 
         @Actor
@@ -45,15 +45,15 @@ public final class RingStress {
         private final CommandRing ring = StressRings.ring(StressRings.next());
 
         public VisibleInTheSecondLap() {
-            ring.put(0, 7, Command.advanceWord1(1, 2));
-            ring.put(1, 8, Command.advanceWord1(1, 2));
+            ring.put(0, 7, Commands.advanceWord1(1, 2));
+            ring.put(1, 8, Commands.advanceWord1(1, 2));
             StressRings.Sum sum = new StressRings.Sum();
             ring.take(0, 2, sum, sum);
         }
 
         @Actor
         public void produce() {
-            ring.put(2, 42, Command.advanceWord1(1, 2));
+            ring.put(2, 42, Commands.advanceWord1(1, 2));
         }
 
         @Actor

@@ -70,7 +70,7 @@ public final class TakeCost {
         long start = System.nanoTime();
         while (left > 0) {
             for (int i = 0; i < rings.size(); i++) {
-                left -= rings.get(i).take(i, Proxy.BATCH, sum, Rings.noFailures());
+                left -= rings.get(i).take(i, ProxyThreads.BATCH, sum, Rings.noFailures());
             }
         }
         return (double) (System.nanoTime() - start) / rings.size() / COMMANDS;
@@ -79,13 +79,13 @@ public final class TakeCost {
     private static void put(CommandRing ring, long number) {
         int peer = (int) number & 63;
         if (number % 8 == 7) {
-            ring.put(number, number, Command.advanceWord1(peer, (int) number & 31));
+            ring.put(number, number, Commands.advanceWord1(peer, (int) number & 31));
         } else {
             long units = number & 0xffffff;
             ring.put(
                     number,
-                    Command.writeWord0(units * Command.UNIT, (1 + (number & 1023)) * Command.UNIT),
-                    Command.writeWord1(peer, units * Command.UNIT));
+                    Commands.writeWord0(units * 16L, (1 + (number & 1023)) * 16L),
+                    Commands.writeWord1(peer, units * 16L));
         }
     }
 }

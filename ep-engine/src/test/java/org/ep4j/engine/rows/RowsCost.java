@@ -72,7 +72,7 @@ final class RowsCost {
     public static void main(String[] arguments) {
         RowsCost cost = new RowsCost();
         List<String> all = new ArrayList<>(List.of("java"));
-        if (RowsLibrary.problem().isEmpty()) {
+        if (Rows.problem().isEmpty()) {
             Rows.natives().forEach(v -> all.add(v.variant().setting()));
         }
         for (String variant : all) {

@@ -42,7 +42,7 @@ public final class RowsForTests {
      * <p>Skips the test when there is no library; with {@code EP_REQUIRE_COMPILERS=1} the test fails instead.
      */
     public static List<String> variants() {
-        Optional<JniLibraryProblem> problem = RowsLibrary.problem();
+        Optional<JniLibraryProblem> problem = Rows.problem();
         if (problem.isPresent()) {
             String text = "no native rows: " + problem.get();
             assertThat(System.getenv("EP_REQUIRE_COMPILERS")).as(text).isNotEqualTo("1");
@@ -59,7 +59,7 @@ public final class RowsForTests {
 
     /** A variant that this processor or build lacks, if there is one. */
     public static Optional<String> lacking() {
-        List<String> here = RowsLibrary.problem().isPresent()
+        List<String> here = Rows.problem().isPresent()
                 ? List.of()
                 : Rows.natives().stream().map(v -> v.variant().setting()).toList();
         return Arrays.stream(RowVariant.values())

@@ -16,7 +16,7 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.Engine;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.spi.HostPosted;
@@ -213,7 +213,7 @@ class PeersTest {
                         EpStateException.class, e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.REJOIN))
                 .hasMessageContainingAll("rank 1", "its memory is fixed", "end the process of rank 1");
         assertThat(waits.mask().has(1)).isFalse();
-        EngineBootstraps.declareDead(ranks.get(1), "killed");
+        new Engine().declareDead(ranks.get(1), "killed");
         recoverer.mask(1, false, 0, Deadline.in(Guard.minute()));
         assertThat(waits.mask().has(1)).isTrue();
     }

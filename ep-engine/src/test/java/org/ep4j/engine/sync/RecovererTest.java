@@ -30,7 +30,7 @@ import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.Recovery;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.Engine;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.engine.membership.ControlSlots;
@@ -216,7 +216,7 @@ final class RecovererTest {
 
     @Test
     void reportsOperationsOfTheRanksThatAreLeftWhenTheFirstOneIsLost() throws Exception {
-        EngineBootstraps.declareDead(bootstraps.get(0), "lost in a test");
+        new Engine().declareDead(bootstraps.get(0), "lost in a test");
         var both = List.of(ranks.get(1).recover(4), ranks.get(2).recover(5));
         for (CompletableFuture<Recovery> one : both) {
             assertThat(end(one)).isEqualTo(Recovery.of(Set.of(0), Map.of(1, 4L, 2, 5L)));
@@ -294,7 +294,7 @@ final class RecovererTest {
         left.countDown();
         assertThat(end(zero)).isEqualTo(Recovery.of(Set.of(), Map.of(0, 10L, 1, 11L, 2, 4L)));
         assertThat(end(two)).isEqualTo(end(zero));
-        EngineBootstraps.declareDead(bootstraps.get(2), "lost in a test");
+        new Engine().declareDead(bootstraps.get(2), "lost in a test");
 
         ranks.get(1).beforeNumbers = () -> {};
         var again = List.of(ranks.get(0).recover(0), ranks.get(1).recover(11));
@@ -306,7 +306,7 @@ final class RecovererTest {
 
     @Test
     void namesTheRankThatIsMissingInTheLastStep() throws Exception {
-        EngineBootstraps.declareDead(bootstraps.get(0), "lost in a test");
+        new Engine().declareDead(bootstraps.get(0), "lost in a test");
         CountDownLatch ended = new CountDownLatch(1);
         ranks.get(1).beforeNumbers =
                 () -> ranks.get(1).later.set(2 * Guard.minute().toNanos());

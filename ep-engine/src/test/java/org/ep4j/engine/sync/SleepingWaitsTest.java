@@ -16,7 +16,7 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.Engine;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.testing.Guard;
@@ -147,7 +147,7 @@ final class SleepingWaitsTest {
     void endsWhenTheAwaitedRankIsLost() {
         FutureTask<Long> wait = waiting(Guard.minutes(10));
         awaitSleep();
-        EngineBootstraps.declareDead(bootstraps.get(1), "killed");
+        new Engine().declareDead(bootstraps.get(1), "killed");
         fails(wait, EpPeerLostException.class, "is lost during dispatch rows");
     }
 }

@@ -13,7 +13,7 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.bootstrap.EngineBootstraps;
+import org.ep4j.engine.Engine;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.membership.RecoveryWatch;
@@ -134,7 +134,7 @@ final class WaitsTest {
     }
 
     private void kill(int rank) {
-        EngineBootstraps.declareDead(bootstraps.get(rank), "killed");
+        new Engine().declareDead(bootstraps.get(rank), "killed");
     }
 
     private static void lost(EpException reason, int peer, String says) {

@@ -83,9 +83,7 @@ final class CudaCompiler {
      * @param linker found where the cache has nothing
      */
     byte[] link(String name, String source, DeviceCode code, String architecture, Supplier<NvJitLink> linker) {
-        List<String> parts = new ArrayList<>(options(code, architecture));
-        parts.add("nvrtc " + nvrtc.version() + " "
-                + KernelCache.identity(nvrtc.installation().compiler()));
+        List<String> parts = parts(options(code, architecture));
         parts.add(code.version());
         new TreeMap<>(code.headers()).forEach((file, text) -> parts.add(file + "\n" + text));
         code.libraries().forEach(library -> parts.add(KernelCache.content(library)));
@@ -115,12 +113,17 @@ final class CudaCompiler {
         return options;
     }
 
-    private byte[] compile(String name, String whole, List<String> architecture) {
-        List<String> options = new ArrayList<>(OPTIONS);
-        options.addAll(architecture);
+    private List<String> parts(List<String> options) {
         List<String> parts = new ArrayList<>(options);
         parts.add("nvrtc " + nvrtc.version() + " "
                 + KernelCache.identity(nvrtc.installation().compiler()));
+        return parts;
+    }
+
+    private byte[] compile(String name, String whole, List<String> architecture) {
+        List<String> options = new ArrayList<>(OPTIONS);
+        options.addAll(architecture);
+        List<String> parts = parts(options);
         parts.add(whole);
         return cache.get(parts, () -> nvrtc.compile(name, whole, options));
     }

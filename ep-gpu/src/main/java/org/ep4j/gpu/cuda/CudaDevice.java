@@ -1,21 +1,21 @@
 package org.ep4j.gpu.cuda;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Optional;
 import org.ep4j.gpu.GpuInfo;
 import org.ep4j.gpu.driver.DomainMemory;
 import org.ep4j.gpu.driver.DriverContext;
 import org.ep4j.gpu.driver.DriverDevice;
-import org.ep4j.gpu.driver.DriverModule;
 import org.ep4j.gpu.driver.GpuModule;
 import org.ep4j.gpu.driver.MemoryHandle;
 import org.ep4j.gpu.driver.NicMemory;
 import org.ep4j.spi.DeviceCode;
+import org.ep4j.transport.memory.HostMemory;
 
 /** One NVIDIA GPU: memory, copies and events in its primary context. */
 public final class CudaDevice extends DriverDevice {
     private static final int MULTIPROCESSOR_COUNT = 16;
-    private static final int COMPUTE_CAPABILITY_MAJOR = 75;
-    private static final int COMPUTE_CAPABILITY_MINOR = 76;
     private static final int MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
     private static final int MEMORY_POOLS_SUPPORTED = 115;
 
@@ -33,11 +33,12 @@ public final class CudaDevice extends DriverDevice {
         this.driver = driver;
         this.nicMemory = new CudaNicMemory(driver, context);
         // Hopper, and what came after.
-        this.bulk = context.attribute(COMPUTE_CAPABILITY_MAJOR) >= 9;
+        this.bulk = context.attribute(CudaDriver.COMPUTE_CAPABILITY_MAJOR) >= 9;
     }
 
     private static GpuInfo info(DriverContext context) {
-        int capability = 10 * context.attribute(COMPUTE_CAPABILITY_MAJOR) + context.attribute(COMPUTE_CAPABILITY_MINOR);
+        int capability = 10 * context.attribute(CudaDriver.COMPUTE_CAPABILITY_MAJOR)
+                + context.attribute(CudaDriver.COMPUTE_CAPABILITY_MINOR);
         return GpuInfo.of(
                 "sm_" + capability,
                 context.attribute(MULTIPROCESSOR_COUNT),
@@ -57,12 +58,12 @@ public final class CudaDevice extends DriverDevice {
 
     @Override
     public GpuModule load(String name, String source) {
-        return new DriverModule(context(), CudaCompiler.compile(driver, name, source, info().architecture()));
+        return new GpuModule(context(), CudaCompiler.compile(driver, name, source, info().architecture()));
     }
 
     @Override
     public GpuModule load(String name, String source, DeviceCode code) {
-        return new DriverModule(context(), CudaCompiler.link(driver, name, source, code, info().architecture()));
+        return new GpuModule(context(), CudaCompiler.link(driver, name, source, code, info().architecture()));
     }
 
     @Override
@@ -87,5 +88,48 @@ public final class CudaDevice extends DriverDevice {
     @Override
     protected DomainMemory openDomainMemory(DriverContext in, MemoryHandle handle) {
         return FabricMemory.open(in, handle);
+    }
+
+    /**
+     * {@code CUlaunchConfig} of {@code cuda.h} with one attribute: the kernel may begin before the one before it in its stream has
+     * ended (programmatic stream serialization; Hopper and newer). One thread at a time.
+     */
+    static final class LaunchConfig {
+        /** Size of {@code CUlaunchConfig}: seven unsigned ints, the stream, the attributes' address and number. */
+        static final int BYTES = 56;
+
+        /** Size of {@code CUlaunchAttribute}: the id, and a union of 64 bytes. */
+        static final int ATTRIBUTE_BYTES = 72;
+
+        private static final int STREAM = 32;
+        private static final int ATTRIBUTES = 40;
+        private static final int ATTRIBUTE_COUNT = 48;
+        private static final int VALUE = 8;
+        private static final int PROGRAMMATIC_STREAM_SERIALIZATION = 6;
+
+        private final ByteBuffer memory =
+                ByteBuffer.allocateDirect(BYTES + ATTRIBUTE_BYTES).order(ByteOrder.nativeOrder());
+        private final long address = HostMemory.address(memory);
+
+        LaunchConfig() {
+            memory.putLong(ATTRIBUTES, address + BYTES);
+            memory.putInt(ATTRIBUTE_COUNT, 1);
+            memory.putInt(BYTES, PROGRAMMATIC_STREAM_SERIALIZATION);
+            memory.putInt(BYTES + VALUE, 1);
+        }
+
+        /** Its address, good until the next call, as long as this can be reached. */
+        long of(int blocks, int threads, int sharedBytes, long stream) {
+            put(0, blocks);
+            put(3, threads);
+            memory.putInt(4 * 6, sharedBytes);
+            memory.putLong(STREAM, stream);
+            return address;
+        }
+
+        /** Three sizes, of which two are 1. */
+        private void put(int index, int size) {
+            memory.putInt(4 * index, size).putInt(4 * index + 4, 1).putInt(4 * index + 8, 1);
+        }
     }
 }

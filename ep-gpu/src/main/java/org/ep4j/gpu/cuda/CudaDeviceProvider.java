@@ -42,7 +42,7 @@ public final class CudaDeviceProvider extends DriverDeviceProvider {
     protected void check(ProbeRequest request, ProbeReport.Builder report) {
         CudaDriver driver = CudaDriver.load();
         DriverErrors errors = new DriverErrors(driver);
-        errors.check(driver.init(), "cuInit");
+        errors.check(driver.init(0), "cuInit");
         int version = driver.version();
         String text = version / 1000 + "." + version % 1000 / 10;
         report.fact("driver", text);
@@ -65,8 +65,10 @@ public final class CudaDeviceProvider extends DriverDeviceProvider {
         int handle = errors.read("cuDeviceGet", out -> driver.device(out, device.ordinal()));
         String name = errors.readText("cuDeviceGetName", out -> driver.name(out, out.length, handle));
         String bus = errors.readText("cuDeviceGetPCIBusId", out -> driver.busId(out, out.length, handle));
-        int major = errors.read("cuDeviceGetAttribute", out -> driver.attribute(out, 75, handle));
-        int minor = errors.read("cuDeviceGetAttribute", out -> driver.attribute(out, 76, handle));
+        int major = errors.read(
+                "cuDeviceGetAttribute", out -> driver.attribute(out, CudaDriver.COMPUTE_CAPABILITY_MAJOR, handle));
+        int minor = errors.read(
+                "cuDeviceGetAttribute", out -> driver.attribute(out, CudaDriver.COMPUTE_CAPABILITY_MINOR, handle));
         String architecture = "sm_" + major + minor;
         report.fact("architecture", architecture);
         report.fact("bus", bus.toLowerCase(Locale.ROOT));

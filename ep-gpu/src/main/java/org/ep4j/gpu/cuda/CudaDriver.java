@@ -1,13 +1,10 @@
 package org.ep4j.gpu.cuda;
 
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure;
-import com.sun.jna.Structure.FieldOrder;
 import java.util.Map;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.driver.DriverErrors;
 import org.ep4j.gpu.driver.GpuDriver;
-import org.ep4j.transport.memory.LoadFailure;
 import org.ep4j.transport.memory.NativeMethods;
 import org.ep4j.transport.memory.NativeMethods.Symbol;
 
@@ -24,11 +21,14 @@ final class CudaDriver implements GpuDriver {
     /** Environment variable that names another file to load as the driver. */
     static final String VARIABLE = "EP_CUDA_DRIVER";
 
+    /** {@code CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR}. */
+    static final int COMPUTE_CAPABILITY_MAJOR = 75;
+
+    /** {@code CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR}. */
+    static final int COMPUTE_CAPABILITY_MINOR = 76;
+
     private static final int LAZY_ENABLE_PEER_ACCESS = 1;
     private static final int PORTABLE_AND_MAPPED = 1 | 2;
-    private static final int NON_BLOCKING = 1;
-    private static final int DISABLE_TIMING = 2;
-    private static final int CAPTURE_MODE_THREAD_LOCAL = 1;
     private static final int MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 
     private CudaDriver(String library) {
@@ -55,7 +55,7 @@ final class CudaDriver implements GpuDriver {
         try {
             return new CudaDriver(library(environment));
         } catch (LinkageError e) {
-            String reason = LoadFailure.reason(e);
+            String reason = NativeMethods.reason(e);
             throw new EpUnavailableException(
                     named.isBlank()
                             ? "the NVIDIA driver's " + LIBRARY + " cannot be loaded (" + reason
@@ -65,8 +65,6 @@ final class CudaDriver implements GpuDriver {
                     e);
         }
     }
-
-    native int cuInit(int flags);
 
     native int cuDriverGetVersion(int[] version);
 
@@ -88,41 +86,14 @@ final class CudaDriver implements GpuDriver {
 
     native int cuFlushGPUDirectRDMAWrites(int target, int scope);
 
-    native int cuMemsetD8Async(long address, byte value, long count, long stream);
-
     native int cuMemHostAlloc(long[] address, long bytes, int flags);
 
-    native int cuMemHostGetDevicePointer_v2(long[] address, long host, int flags);
-
-    native int cuIpcOpenMemHandle_v2(long[] address, IpcHandle.ByValue handle, int flags);
+    native int cuIpcOpenMemHandle_v2(long[] address, IpcHandle handle, int flags);
 
     native int cuFuncSetAttribute(long function, int attribute, int value);
 
-    native int cuLaunchKernel(
-            long function,
-            int gridX,
-            int gridY,
-            int gridZ,
-            int blockX,
-            int blockY,
-            int blockZ,
-            int sharedBytes,
-            long stream,
-            long parameters,
-            long extra);
-
-    /** {@code config}: address of a {@code CUlaunchConfig}, see {@link LaunchConfig}. */
+    /** {@code config}: address of a {@code CUlaunchConfig}, see {@link CudaDevice.LaunchConfig}. */
     native int cuLaunchKernelEx(long config, long function, long parameters, long extra);
-
-    native int cuStreamCreate(long[] stream, int flags);
-
-    native int cuStreamWaitEvent(long stream, long event, int flags);
-
-    native int cuStreamBeginCapture_v2(long stream, int mode);
-
-    native int cuGraphInstantiateWithFlags(long[] executable, long graph, long flags);
-
-    native int cuEventCreate(long[] event, int flags);
 
     @Override
     public String type() {
@@ -158,9 +129,8 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int init() {
-        return cuInit(0);
-    }
+    @Symbol("cuInit")
+    public native int init(int flags);
 
     @Override
     @Symbol("cuDeviceGetCount")
@@ -233,9 +203,8 @@ final class CudaDriver implements GpuDriver {
     public native int addressRange(long[] base, long[] bytes, long address);
 
     @Override
-    public int zero(long address, long bytes, long stream) {
-        return cuMemsetD8Async(address, (byte) 0, bytes, stream);
-    }
+    @Symbol("cuMemsetD8Async")
+    public native int fill(long address, byte value, long bytes, long stream);
 
     @Override
     @Symbol("cuMemcpyHtoD_v2")
@@ -259,9 +228,8 @@ final class CudaDriver implements GpuDriver {
     public native int freePinned(long address);
 
     @Override
-    public int mappedAddress(long[] address, long host) {
-        return cuMemHostGetDevicePointer_v2(address, host, 0);
-    }
+    @Symbol("cuMemHostGetDevicePointer_v2")
+    public native int mappedAddress(long[] address, long host, int flags);
 
     @Override
     @Symbol("cuIpcGetMemHandle")
@@ -269,7 +237,7 @@ final class CudaDriver implements GpuDriver {
 
     @Override
     public int openMemory(long[] base, byte[] handle) {
-        return cuIpcOpenMemHandle_v2(base, new IpcHandle.ByValue(handle), LAZY_ENABLE_PEER_ACCESS);
+        return cuIpcOpenMemHandle_v2(base, new IpcHandle(handle), LAZY_ENABLE_PEER_ACCESS);
     }
 
     @Override
@@ -298,18 +266,27 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    public int launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
-        return cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0);
-    }
+    @Symbol("cuLaunchKernel")
+    public native int launch(
+            long kernel,
+            int gridX,
+            int gridY,
+            int gridZ,
+            int blockX,
+            int blockY,
+            int blockZ,
+            int sharedBytes,
+            long stream,
+            long parameters,
+            long extra);
 
     @Override
     @Symbol("cuThreadExchangeStreamCaptureMode")
     public native int exchangeCaptureMode(int[] mode);
 
     @Override
-    public int createStream(long[] stream) {
-        return cuStreamCreate(stream, NON_BLOCKING);
-    }
+    @Symbol("cuStreamCreate")
+    public native int createStream(long[] stream, int flags);
 
     @Override
     @Symbol("cuStreamDestroy_v2")
@@ -320,27 +297,24 @@ final class CudaDriver implements GpuDriver {
     public native int synchronize(long stream);
 
     @Override
-    public int await(long stream, long event) {
-        return cuStreamWaitEvent(stream, event, 0);
-    }
+    @Symbol("cuStreamWaitEvent")
+    public native int await(long stream, long event, int flags);
 
     @Override
     @Symbol("cuStreamIsCapturing")
     public native int isCapturing(long stream, int[] status);
 
     @Override
-    public int beginCapture(long stream) {
-        return cuStreamBeginCapture_v2(stream, CAPTURE_MODE_THREAD_LOCAL);
-    }
+    @Symbol("cuStreamBeginCapture_v2")
+    public native int beginCapture(long stream, int mode);
 
     @Override
     @Symbol("cuStreamEndCapture")
     public native int endCapture(long stream, long[] graph);
 
     @Override
-    public int instantiate(long[] executable, long graph) {
-        return cuGraphInstantiateWithFlags(executable, graph, 0);
-    }
+    @Symbol("cuGraphInstantiateWithFlags")
+    public native int instantiate(long[] executable, long graph, long flags);
 
     @Override
     @Symbol("cuGraphLaunch")
@@ -355,9 +329,8 @@ final class CudaDriver implements GpuDriver {
     public native int destroyGraph(long graph);
 
     @Override
-    public int createEvent(long[] event, boolean timed) {
-        return cuEventCreate(event, timed ? 0 : DISABLE_TIMING);
-    }
+    @Symbol("cuEventCreate")
+    public native int createEvent(long[] event, int flags);
 
     @Override
     @Symbol("cuEventRecord")
@@ -374,26 +347,6 @@ final class CudaDriver implements GpuDriver {
     @Override
     @Symbol("cuEventDestroy_v2")
     public native int destroyEvent(long event);
-
-    /** {@code CUipcMemHandle}: 64 opaque bytes. JNA makes it and reads its field by reflection, so all is public. */
-    @FieldOrder("reserved")
-    public static class IpcHandle extends Structure {
-        /** Bytes of a handle. */
-        static final int BYTES = 64;
-
-        /** The handle. */
-        public byte[] reserved = new byte[BYTES];
-
-        /** As an argument by value. */
-        public static final class ByValue extends IpcHandle implements Structure.ByValue {
-            /** For JNA. */
-            public ByValue() {}
-
-            ByValue(byte[] handle) {
-                System.arraycopy(handle, 0, reserved, 0, BYTES);
-            }
-        }
-    }
 
     /** Text at the address of a driver's string, or empty. */
     static String text(long address) {

@@ -12,8 +12,6 @@ import org.ep4j.gpu.driver.VisibleGpus;
 
 /** The GPUs that the CUDA driver shows to this process. */
 public final class CudaGpus {
-    private static final int COMPUTE_CAPABILITY_MAJOR = 75;
-    private static final int COMPUTE_CAPABILITY_MINOR = 76;
     private static final int UNIFIED_ADDRESSING = 41;
     private static final int IPC_EVENT_SUPPORTED = 125;
     private static final int HANDLE_TYPE_FABRIC_SUPPORTED = 128;
@@ -29,7 +27,7 @@ public final class CudaGpus {
     public static VisibleGpus look() {
         CudaDriver driver = CudaDriver.load();
         DriverErrors errors = new DriverErrors(driver);
-        errors.check(driver.init(), "cuInit");
+        errors.check(driver.init(0), "cuInit");
         int version = driver.version();
         int[] devices = new int[errors.read("cuDeviceGetCount", driver::deviceCount)];
         Arrays.setAll(devices, i -> errors.read("cuDeviceGet(" + i + ")", out -> driver.device(out, i)));
@@ -47,8 +45,8 @@ public final class CudaGpus {
                 ordinal,
                 driver.name(device),
                 driver.address(device),
-                "sm_" + driver.attributeOr(0, COMPUTE_CAPABILITY_MAJOR, device)
-                        + driver.attributeOr(0, COMPUTE_CAPABILITY_MINOR, device),
+                "sm_" + driver.attributeOr(0, CudaDriver.COMPUTE_CAPABILITY_MAJOR, device)
+                        + driver.attributeOr(0, CudaDriver.COMPUTE_CAPABILITY_MINOR, device),
                 // Older drivers do not know the question; there every GPU with unified addressing can.
                 driver.attributeOr(unified, IPC_EVENT_SUPPORTED, device) != 0,
                 driver.attributeOr(0, HANDLE_TYPE_FABRIC_SUPPORTED, device) != 0,

@@ -5,7 +5,6 @@ import java.util.function.IntSupplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
-import org.ep4j.gpu.driver.DmaBufFile;
 import org.ep4j.gpu.driver.DriverContext;
 import org.ep4j.gpu.driver.GpuDirect;
 import org.ep4j.gpu.driver.NicMemory;
@@ -55,7 +54,7 @@ public final class CudaNicMemory implements NicMemory {
         try {
             CudaDriver driver = CudaDriver.load();
             int[] handle = new int[1];
-            return driver.init() == 0 && driver.device(handle, device.ordinal()) == 0
+            return driver.init(0) == 0 && driver.device(handle, device.ordinal()) == 0
                     ? Optional.of(facts(driver, handle[0]))
                     : Optional.empty();
         } catch (EpException e) {
@@ -110,8 +109,7 @@ public final class CudaNicMemory implements NicMemory {
         context.call(
                 "cuMemGetHandleForAddressRange of " + memory + " as dma-buf",
                 () -> driver.cuMemGetHandleForAddressRange(descriptor, start, end - start, DMA_BUF, 0));
-        ExposedMemory.DmaBuf told = new ExposedMemory.DmaBuf(descriptor[0], memory.address() - start);
-        return new DmaBufFile(told);
+        return new File(new ExposedMemory.DmaBuf(descriptor[0], memory.address() - start));
     }
 
     @Override

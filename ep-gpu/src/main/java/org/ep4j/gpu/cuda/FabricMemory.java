@@ -1,7 +1,6 @@
 package org.ep4j.gpu.cuda;
 
 import java.util.HexFormat;
-import java.util.function.IntSupplier;
 import org.ep4j.EpException;
 import org.ep4j.gpu.driver.DomainMemory;
 import org.ep4j.gpu.driver.DriverContext;
@@ -33,36 +32,31 @@ final class FabricMemory implements DomainMemory {
         CudaVmm vmm = CudaVmm.load();
         boolean nics = context.attribute(GPU_DIRECT_RDMA_WITH_VMM_SUPPORTED) != 0;
         var properties = new CudaVmm.AllocationProperties(context.device(), nics);
-        long[] granularity = new long[1];
-        context.call(
-                "cuMemGetAllocationGranularity for fabric handles",
-                () -> vmm.cuMemGetAllocationGranularity(granularity, properties, CudaVmm.RECOMMENDED));
-        long whole = Math.addExact(bytes, granularity[0] - 1) / granularity[0] * granularity[0];
-        long[] handle = new long[1];
-        context.call(
-                "cuMemCreate of " + whole + " bytes with a fabric handle (which needs an IMEX channel)",
-                () -> vmm.cuMemCreate(handle, whole, properties, 0));
-        return new FabricMemory(context, vmm, handle[0], whole).map();
+        long granularity = context.read(
+                () -> "cuMemGetAllocationGranularity for fabric handles",
+                out -> vmm.cuMemGetAllocationGranularity(out, properties, CudaVmm.RECOMMENDED));
+        long whole = Math.addExact(bytes, granularity - 1) / granularity * granularity;
+        long handle = context.read(
+                () -> "cuMemCreate of " + whole + " bytes with a fabric handle (which needs an IMEX channel)",
+                out -> vmm.cuMemCreate(out, whole, properties, 0));
+        return new FabricMemory(context, vmm, handle, whole).map();
     }
 
     /** Memory that somebody in the domain created. */
     static FabricMemory open(DriverContext context, MemoryHandle shared) {
         CudaVmm vmm = CudaVmm.load();
-        long[] handle = new long[1];
         byte[] shareable = HexFormat.of().parseHex(shared.handle());
-        context.call(
-                "cuMemImportFromShareableHandle of a fabric handle (which needs the owner's IMEX channel)",
-                () -> vmm.cuMemImportFromShareableHandle(handle, shareable, CudaVmm.FABRIC));
-        return new FabricMemory(context, vmm, handle[0], shared.allocation()).map();
+        long handle = context.read(
+                () -> "cuMemImportFromShareableHandle of a fabric handle (which needs the owner's IMEX channel)",
+                out -> vmm.cuMemImportFromShareableHandle(out, shareable, CudaVmm.FABRIC));
+        return new FabricMemory(context, vmm, handle, shared.allocation()).map();
     }
 
     private FabricMemory map() {
         try {
-            long[] reserved = new long[1];
-            context.call(
-                    "cuMemAddressReserve of " + bytes + " bytes",
-                    () -> vmm.cuMemAddressReserve(reserved, bytes, 0, 0, 0));
-            address = reserved[0];
+            address = context.read(
+                    () -> "cuMemAddressReserve of " + bytes + " bytes",
+                    out -> vmm.cuMemAddressReserve(out, bytes, 0, 0, 0));
             context.call("cuMemMap of " + bytes + " bytes", () -> vmm.cuMemMap(address, bytes, 0, handle, 0));
             mapped = true;
             var access = new CudaVmm.AccessDescription(context.device());
@@ -99,17 +93,13 @@ final class FabricMemory implements DomainMemory {
 
     @Override
     public void close() {
-        int unmapped = mapped ? result(() -> vmm.cuMemUnmap(address, bytes)) : 0;
-        int freed = address != 0 && unmapped == 0 ? result(() -> vmm.cuMemAddressFree(address, bytes)) : 0;
-        int released = result(() -> vmm.cuMemRelease(handle));
+        int unmapped = mapped ? context.result(() -> vmm.cuMemUnmap(address, bytes)) : 0;
+        int freed = address != 0 && unmapped == 0 ? context.result(() -> vmm.cuMemAddressFree(address, bytes)) : 0;
+        int released = context.result(() -> vmm.cuMemRelease(handle));
         mapped = false;
         address = 0;
         context.errors().check(unmapped, "cuMemUnmap");
         context.errors().check(freed, "cuMemAddressFree");
         context.errors().check(released, "cuMemRelease");
-    }
-
-    private int result(IntSupplier call) {
-        return context.result(call);
     }
 }

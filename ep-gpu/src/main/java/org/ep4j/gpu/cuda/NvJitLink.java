@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -77,11 +77,7 @@ final class NvJitLink {
         Set<Path> folders = new LinkedHashSet<>();
         String named = environment.getOrDefault(VARIABLE, "");
         if (!named.isBlank()) {
-            Path path = Path.of(named);
-            folders.add(
-                    Files.isDirectory(path)
-                            ? path
-                            : Optional.ofNullable(path.getParent()).orElse(path));
+            folders.add(NvrtcInstallation.folder(Path.of(named)));
             return folders;
         }
         Path beside = Optional.ofNullable(compiler.compiler().getParent()).orElse(Path.of("/"));
@@ -102,11 +98,9 @@ final class NvJitLink {
 
     private static Optional<Path> in(Path folder, Pattern name) {
         try (Stream<Path> files = Files.list(folder)) {
-            List<Path> found = new ArrayList<>(files.filter(
+            return files.filter(
                             file -> name.matcher(file.getFileName().toString()).matches())
-                    .sorted()
-                    .toList());
-            return found.stream().findFirst();
+                    .min(Comparator.naturalOrder());
         } catch (IOException e) {
             return Optional.empty();
         }

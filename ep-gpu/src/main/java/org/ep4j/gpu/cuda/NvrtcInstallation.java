@@ -62,15 +62,18 @@ record NvrtcInstallation(Path compiler, Path builtins, int major, int minor) {
     private static List<Path> folders(Map<String, String> environment, Path root) {
         String named = environment.getOrDefault(VARIABLE, "");
         if (!named.isBlank()) {
-            Path path = Path.of(named);
-            return List.of(
-                    Files.isDirectory(path)
-                            ? path
-                            : Optional.ofNullable(path.getParent()).orElse(path));
+            return List.of(folder(Path.of(named)));
         }
         return LibraryFolders.existing(FileTree.of(root), environment).stream()
                 .map(folder -> root.resolve(folder.substring(1)))
                 .toList();
+    }
+
+    /** The folder itself, or the one that a library lies in. */
+    static Path folder(Path named) {
+        return Files.isDirectory(named)
+                ? named
+                : Optional.ofNullable(named.getParent()).orElse(named);
     }
 
     private static Optional<NvrtcInstallation> in(Path folder) {

@@ -5,7 +5,6 @@ public interface DomainMemory {
     /** Where this GPU reaches it. */
     long address();
 
-    /** Its length. */
     long bytes();
 
     /** The handle by which others map it, in hexadecimal digits: twice {@link MemoryHandle#HANDLE_BYTES}. */

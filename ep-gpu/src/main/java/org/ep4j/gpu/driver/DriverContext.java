@@ -3,6 +3,7 @@ package org.ep4j.gpu.driver;
 import java.util.Optional;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
+import java.util.function.ToIntFunction;
 import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
@@ -35,7 +36,7 @@ public final class DriverContext implements AutoCloseable {
         this.driver = driver;
         this.errors = new DriverErrors(driver);
         this.ordinal = ordinal;
-        errors.check(driver.init(), "starting the driver");
+        errors.check(driver.init(0), "starting the driver");
         int count = errors.read("counting the GPUs", driver::deviceCount);
         if (ordinal >= count) {
             throw new EpUnavailableException(this + " does not exist: this process sees " + count
@@ -48,12 +49,10 @@ public final class DriverContext implements AutoCloseable {
         entering = "making " + this + " current";
     }
 
-    /** The driver. */
     public GpuDriver driver() {
         return driver;
     }
 
-    /** Its results as exceptions. */
     public DriverErrors errors() {
         return errors;
     }
@@ -89,6 +88,29 @@ public final class DriverContext implements AutoCloseable {
         if (result != 0) {
             errors.check(result, what.get());
         }
+    }
+
+    /**
+     * Runs a call that writes one number, with this context current.
+     *
+     * @return what it wrote: a handle, or an address
+     */
+    public long read(Supplier<String> what, ToIntFunction<long[]> call) {
+        long[] written = new long[1];
+        call(what, () -> call.applyAsInt(written));
+        return written[0];
+    }
+
+    long createStream() {
+        return read(() -> "making a stream", out -> driver.createStream(out, GpuDriver.NON_BLOCKING));
+    }
+
+    /** Free memory of the GPU, for messages of allocations; empty where the driver does not give it. */
+    String freeText() {
+        long[] free = new long[1];
+        long[] total = new long[1];
+        int result = result(() -> driver.memoryInfo(free, total));
+        return result == 0 ? " with " + free[0] + " of " + total[0] + " bytes free" : "";
     }
 
     /** Runs {@code work} with this context current throughout, so that its calls need not make it so one by one. */

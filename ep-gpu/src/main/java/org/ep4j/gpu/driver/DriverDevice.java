@@ -3,12 +3,15 @@ package org.ep4j.gpu.driver;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import java.util.function.ToIntFunction;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
 import org.ep4j.EpException;
+import org.ep4j.EpStateException;
 import org.ep4j.gpu.GpuEvent;
 import org.ep4j.gpu.GpuGraph;
 import org.ep4j.gpu.GpuInfo;
@@ -86,15 +89,15 @@ public abstract class DriverDevice implements EngineGpu {
     public void zero(long address, long bytes, long stream) {
         context.call(
                 () -> "zeroing of " + bytes + " bytes at 0x" + Long.toHexString(address),
-                () -> context.driver().zero(address, bytes, stream));
+                () -> context.driver().fill(address, (byte) 0, bytes, stream));
     }
 
     @Override
     public void launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
         int result = context.isCurrent()
-                ? context.driver().launch(kernel, blocks, threads, sharedBytes, stream, parameters)
-                : context.result(
-                        () -> context.driver().launch(kernel, blocks, threads, sharedBytes, stream, parameters));
+                ? context.driver().launch(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0)
+                : context.result(() -> context.driver()
+                        .launch(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0));
         checkLaunch(result, blocks, threads, sharedBytes);
     }
 
@@ -135,7 +138,7 @@ public abstract class DriverDevice implements EngineGpu {
         }
         try {
             context.call(
-                    "making a stream wait for an event", () -> context.driver().await(stream, handle));
+                    "making a stream wait for an event", () -> context.driver().await(stream, handle, 0));
             return true;
         } finally {
             // An event that is no longer reachable may be destroyed.
@@ -204,10 +207,7 @@ public abstract class DriverDevice implements EngineGpu {
         GraphRecording mine = new GraphRecording(this);
         recording.set(Optional.of(mine));
         try {
-            return mine.graph(DriverGraph.capture(context, stream, work));
-        } catch (RuntimeException | Error e) {
-            mine.release();
-            throw e;
+            return mine.capture(stream, work);
         } finally {
             recording.set(outer);
         }
@@ -230,32 +230,29 @@ public abstract class DriverDevice implements EngineGpu {
 
     @Override
     public DeviceAllocation allocate(long bytes) {
-        return allocate(bytes, context.driver()::allocate);
+        return allocate(bytes, out -> context.driver().allocate(out, bytes));
     }
 
     @Override
     public DeviceAllocation allocateShared(long bytes) {
-        return allocate(bytes, context.driver()::allocateShared);
+        return allocate(bytes, out -> context.driver().allocateShared(out, bytes));
     }
 
-    /** A call of the driver that allocates. */
-    private interface Allocates {
-        int allocate(long[] address, long bytes);
-    }
-
-    private DeviceAllocation allocate(long bytes, Allocates driver) {
+    private DeviceAllocation allocate(long bytes, ToIntFunction<long[]> call) {
         checkSize(bytes);
         if (bytes == 0) {
             return new DeviceAllocation(DeviceMemory.of(0, 0, id), () -> {});
         }
-        long[] address = new long[1];
-        context.call("allocation of " + bytes + " bytes on " + id + freeText(), () -> driver.allocate(address, bytes));
-        DeviceAllocation allocation = owned(address[0], bytes, 0);
+        DeviceAllocation allocation = owned(newMemory(bytes, call), bytes, 0);
         // Zeroing is queued, and streams of other kinds do not wait for it by themselves.
         try (DriverStream stream = new DriverStream(this)) {
             zeroNow(allocation, stream);
         }
         return allocation;
+    }
+
+    private long newMemory(long bytes, ToIntFunction<long[]> call) {
+        return context.read(() -> "allocation of " + bytes + " bytes on " + id + context.freeText(), call);
     }
 
     private static void checkSize(long bytes) {
@@ -281,11 +278,8 @@ public abstract class DriverDevice implements EngineGpu {
             return allocate(bytes);
         }
         DriverStream stream = memoryStream();
-        long[] address = new long[1];
-        context.call(
-                () -> "allocation of " + bytes + " bytes on " + id + freeText(),
-                () -> context.driver().allocateQueued(address, bytes, stream.handle()));
-        DeviceAllocation allocation = owned(address[0], bytes, stream.handle());
+        long address = newMemory(bytes, out -> context.driver().allocateQueued(out, bytes, stream.handle()));
+        DeviceAllocation allocation = owned(address, bytes, stream.handle());
         zeroNow(allocation, stream);
         return allocation;
     }
@@ -297,13 +291,6 @@ public abstract class DriverDevice implements EngineGpu {
             memoryStream = stream;
         }
         return stream;
-    }
-
-    private String freeText() {
-        long[] free = new long[1];
-        long[] total = new long[1];
-        int result = context.result(() -> context.driver().memoryInfo(free, total));
-        return result == 0 ? " with " + free[0] + " of " + total[0] + " bytes free" : "";
     }
 
     @Override
@@ -439,5 +426,55 @@ public abstract class DriverDevice implements EngineGpu {
 
     private static void warnKept(DeviceMemory memory, String reason) {
         LOG.log(System.Logger.Level.WARNING, "{0} is not freed: {1}", memory, reason);
+    }
+
+    /** Host memory that is mapped for all GPUs of the process. */
+    private static final class DriverPinned implements PinnedMemory {
+        private final DriverContext context;
+        private final long host;
+        private final long mapped;
+        private final HostMemory memory;
+        private final AtomicBoolean closed = new AtomicBoolean();
+
+        DriverPinned(DriverContext context, Device device, long bytes) {
+            this.context = context;
+            GpuDriver driver = context.driver();
+            host = context.read(
+                    () -> "allocation of " + bytes + " bytes of pinned host memory for " + device,
+                    out -> driver.allocatePinned(out, bytes));
+            try {
+                mapped = context.read(() -> "address of pinned memory", out -> driver.mappedAddress(out, host, 0));
+            } catch (RuntimeException | Error e) {
+                context.result(() -> driver.freePinned(host));
+                throw e;
+            }
+            memory = HostMemory.of(DeviceMemory.of(host, bytes, Device.HOST));
+            memory.zero(0, bytes);
+        }
+
+        @Override
+        public HostMemory memory() {
+            if (closed.get()) {
+                throw new EpStateException("this memory is freed because its buffer is closed; create another buffer");
+            }
+            return memory;
+        }
+
+        @Override
+        public long hostAddress() {
+            return host;
+        }
+
+        @Override
+        public long deviceAddress() {
+            return mapped;
+        }
+
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true) && !context.isKept()) {
+                context.call("freeing of pinned memory", () -> context.driver().freePinned(host));
+            }
+        }
     }
 }

@@ -68,7 +68,7 @@ public abstract class DriverDeviceProvider implements DeviceProvider {
     public final int count() {
         try {
             GpuDriver driver = load();
-            return driver.init() == 0 ? GpuDriver.readOr(0, driver::deviceCount) : 0;
+            return driver.init(0) == 0 ? GpuDriver.readOr(0, driver::deviceCount) : 0;
         } catch (EpException e) {
             // The probe says why.
             return 0;

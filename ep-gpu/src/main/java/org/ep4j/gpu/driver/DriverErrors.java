@@ -40,7 +40,6 @@ public final class DriverErrors {
 
     private final GpuDriver driver;
 
-    /** Of a driver. */
     public DriverErrors(GpuDriver driver) {
         this.driver = driver;
     }

@@ -38,9 +38,9 @@ final class DriverEvent implements GpuEvent, EngineEvent {
     DriverEvent(DriverDevice device, boolean timed) {
         this.device = device;
         this.context = device.context();
-        long[] event = new long[1];
-        context.call("making an event", () -> context.driver().createEvent(event, timed));
-        handle = event[0];
+        handle = context.read(
+                () -> "making an event",
+                out -> context.driver().createEvent(out, timed ? 0 : GpuDriver.DISABLE_TIMING));
         destroyer = new Destroyer(context, handle, new AtomicBoolean());
     }
 

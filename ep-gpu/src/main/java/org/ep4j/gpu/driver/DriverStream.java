@@ -17,14 +17,10 @@ final class DriverStream implements GpuStream {
     private final boolean owned;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** A new stream. */
     DriverStream(DriverDevice device) {
         this.device = device;
         this.owned = true;
-        DriverContext context = device.context();
-        long[] stream = new long[1];
-        context.call("making a stream", () -> context.driver().createStream(stream));
-        handle = stream[0];
+        handle = device.context().createStream();
     }
 
     /** A stream of the caller. */

@@ -17,6 +17,12 @@ import org.ep4j.transport.memory.EngineDevice;
  * for several threads.
  */
 public interface EngineGpu extends EngineDevice, GpuDevice {
+    /** Event whose owner uses its handle for others once it is done, and so orders streams after it itself. */
+    interface StreamOrdered extends EpEvent {
+        /** Lets later work on {@code stream} wait for the event; does nothing when it is done. */
+        void before(EngineGpu device, long stream);
+    }
+
     /** Whether rows move by bulk copies ({@code EP_BULK} of the dialect). */
     boolean hasBulkCopies();
 
@@ -26,9 +32,7 @@ public interface EngineGpu extends EngineDevice, GpuDevice {
     }
 
     /** Like {@link #allocate}, of the kind that others write while kernels read it: peers, or NICs. */
-    default DeviceAllocation allocateShared(long bytes) {
-        return allocate(bytes);
-    }
+    DeviceAllocation allocateShared(long bytes);
 
     /**
      * Compiles, or takes from the cache, and loads.
@@ -124,9 +128,7 @@ public interface EngineGpu extends EngineDevice, GpuDevice {
     }
 
     /** Runs {@code work}, which makes many calls of this device; it makes them cheaper. */
-    default <T> T inside(Supplier<T> work) {
-        return work.get();
-    }
+    <T> T inside(Supplier<T> work);
 
     /** Runs {@code work}, which allocates, as is allowed while some stream records a graph. */
     void allocating(Runnable work);

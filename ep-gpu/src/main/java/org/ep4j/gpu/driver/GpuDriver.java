@@ -1,5 +1,7 @@
 package org.ep4j.gpu.driver;
 
+import com.sun.jna.Structure;
+import com.sun.jna.Structure.FieldOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import java.util.function.ToIntFunction;
@@ -19,6 +21,31 @@ public interface GpuDriver {
 
     /** Attribute of a kernel, of both drivers: bytes of a block's static shared memory. */
     int STATIC_SHARED_BYTES = 1;
+
+    /** Flag of a stream, of both drivers. */
+    int NON_BLOCKING = 1;
+
+    /** Flag of an event, of both drivers. */
+    int DISABLE_TIMING = 2;
+
+    /** Mode of recording, of both drivers. */
+    int THREAD_LOCAL = 1;
+
+    /**
+     * {@code CUipcMemHandle} and {@code hipIpcMemHandle_t}: opaque bytes, as an argument by value. JNA makes it and reads its field by
+     * reflection, so all is public.
+     */
+    @FieldOrder("reserved")
+    final class IpcHandle extends Structure implements Structure.ByValue {
+        public byte[] reserved = new byte[MemoryHandle.HANDLE_BYTES];
+
+        /** For JNA. */
+        public IpcHandle() {}
+
+        public IpcHandle(byte[] handle) {
+            System.arraycopy(handle, 0, reserved, 0, reserved.length);
+        }
+    }
 
     /** The number that a call writes, or {@code absent} when the call fails. */
     static int readOr(int absent, ToIntFunction<int[]> call) {
@@ -46,8 +73,8 @@ public interface GpuDriver {
     /** True when what a context has is freed by the driver once its last user in the process has left. */
     boolean freesWithContext();
 
-    /** Starts the driver; again at no cost. */
-    int init();
+    /** Starts the driver, again at no cost; there are no flags yet. */
+    int init(int flags);
 
     /** GPUs that the process sees. */
     int deviceCount(int[] count);
@@ -117,8 +144,8 @@ public interface GpuDriver {
     /** The allocation that an address is in. */
     int addressRange(long[] base, long[] bytes, long address);
 
-    /** Queues zeroing. */
-    int zero(long address, long bytes, long stream);
+    /** Queues filling with a byte. */
+    int fill(long address, byte value, long bytes, long stream);
 
     /** Copies from the host; the source has been read when this returns. */
     int upload(long to, long from, long bytes);
@@ -136,7 +163,7 @@ public interface GpuDriver {
     int freePinned(long address);
 
     /** Where the GPU sees memory of {@link #allocatePinned}. */
-    int mappedAddress(long[] address, long host);
+    int mappedAddress(long[] address, long host, int flags);
 
     /** Writes a handle of {@link MemoryHandle#HANDLE_BYTES} bytes by which other processes of the host open an allocation. */
     int exportMemory(byte[] handle, long base);
@@ -163,13 +190,24 @@ public interface GpuDriver {
     int allowShared(long function, int bytes);
 
     /** Queues a kernel; {@code parameters} is the address of the list of addresses of its arguments. */
-    int launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters);
+    int launch(
+            long kernel,
+            int gridX,
+            int gridY,
+            int gridZ,
+            int blockX,
+            int blockY,
+            int blockZ,
+            int sharedBytes,
+            long stream,
+            long parameters,
+            long extra);
 
     /** Puts another mode in the place of the thread's for calls while streams record: global, of the thread, relaxed. */
     int exchangeCaptureMode(int[] mode);
 
-    /** A stream that waits for no other. */
-    int createStream(long[] stream);
+    /** A stream; with {@link #NON_BLOCKING} it waits for no other. */
+    int createStream(long[] stream, int flags);
 
     /** Destroys a stream when its work is done. */
     int destroyStream(long stream);
@@ -178,19 +216,19 @@ public interface GpuDriver {
     int synchronize(long stream);
 
     /** Lets a stream wait for an event. */
-    int await(long stream, long event);
+    int await(long stream, long event, int flags);
 
     /** Whether a stream records: 0 when it does not. */
     int isCapturing(long stream, int[] status);
 
-    /** Begins to record a stream; what other threads do is their own affair. */
-    int beginCapture(long stream);
+    /** Begins to record a stream; by {@link #THREAD_LOCAL} what other threads do is their own affair. */
+    int beginCapture(long stream, int mode);
 
     /** Ends it. */
     int endCapture(long stream, long[] graph);
 
     /** Makes a graph ready. */
-    int instantiate(long[] executable, long graph);
+    int instantiate(long[] executable, long graph, long flags);
 
     /** Queues a graph. */
     int launchGraph(long executable, long stream);
@@ -201,8 +239,8 @@ public interface GpuDriver {
     /** Destroys a graph. */
     int destroyGraph(long graph);
 
-    /** An event; one without times is cheaper. */
-    int createEvent(long[] event, boolean timed);
+    /** An event; one with {@link #DISABLE_TIMING} is cheaper. */
+    int createEvent(long[] event, int flags);
 
     /** Moves an event to the end of what is queued on a stream. */
     int record(long event, long stream);

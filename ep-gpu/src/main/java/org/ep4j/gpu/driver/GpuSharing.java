@@ -5,6 +5,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.HexFormat;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntSupplier;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
@@ -90,15 +94,14 @@ public final class GpuSharing {
 
     private SharedMemory allocatePlain(DriverContext context, long bytes, Kind kind) {
         GpuDriver driver = context.driver();
-        long[] address = new long[1];
-        context.call(
-                "allocation of " + bytes + " bytes on " + device.id() + freeText(context),
-                () -> driver.allocateShared(address, bytes));
+        long address = context.read(
+                () -> "allocation of " + bytes + " bytes on " + device.id() + context.freeText(),
+                out -> driver.allocateShared(out, bytes));
         try {
-            zero(context, address[0], bytes);
+            zero(context, address, bytes);
             long[] base = new long[1];
             long[] whole = new long[1];
-            context.call("looking for the allocation", () -> driver.addressRange(base, whole, address[0]));
+            context.call("looking for the allocation", () -> driver.addressRange(base, whole, address));
             byte[] handle = new byte[kind == Kind.IPC ? MemoryHandle.HANDLE_BYTES : 0];
             if (kind == Kind.IPC) {
                 // Of the base: small allocations share one, and importers get the whole of it.
@@ -108,27 +111,20 @@ public final class GpuSharing {
                     kind,
                     process(),
                     gpu(context),
-                    address[0],
-                    address[0] - base[0],
+                    address,
+                    address - base[0],
                     bytes,
                     whole[0],
                     HexFormat.of().formatHex(handle));
-            Runnable release = LocalAllocations.add(address[0], () -> {
-                closing(context, "freeing shared memory", () -> driver.free(address[0]));
+            Runnable release = LocalAllocations.add(address, () -> {
+                closing(context, "freeing shared memory", () -> driver.free(address));
                 context.close();
             });
-            return new SharedMemory(memory(address[0], bytes), told, release);
+            return new SharedMemory(memory(address, bytes), told, release);
         } catch (RuntimeException | Error e) {
-            closing(context, "freeing shared memory", () -> driver.free(address[0]));
+            closing(context, "freeing shared memory", () -> driver.free(address));
             throw e;
         }
-    }
-
-    private static String freeText(DriverContext context) {
-        long[] free = new long[1];
-        long[] total = new long[1];
-        int result = context.result(() -> context.driver().memoryInfo(free, total));
-        return result == 0 ? " with " + free[0] + " of " + total[0] + " bytes free" : "";
     }
 
     private SharedMemory allocateFabric(DriverContext context, long bytes) {
@@ -150,15 +146,14 @@ public final class GpuSharing {
     /** Done when this returns: other GPUs write as soon as they know the memory, and nothing may zero it after that. */
     private static void zero(DriverContext context, long address, long bytes) {
         GpuDriver driver = context.driver();
-        long[] stream = new long[1];
-        context.call("making a stream", () -> driver.createStream(stream));
+        long stream = context.createStream();
         try {
             context.call("zeroing " + bytes + " bytes", () -> {
-                int result = driver.zero(address, bytes, stream[0]);
-                return result == 0 ? driver.synchronize(stream[0]) : result;
+                int result = driver.fill(address, (byte) 0, bytes, stream);
+                return result == 0 ? driver.synchronize(stream) : result;
             });
         } finally {
-            context.result(() -> driver.destroyStream(stream[0]));
+            context.result(() -> driver.destroyStream(stream));
         }
     }
 
@@ -215,16 +210,15 @@ public final class GpuSharing {
 
     /** The context of a GPU of this process. */
     private static DriverContext owner(GpuDriver driver, String gpu) {
-        int[] count = new int[1];
-        driver.deviceCount(count);
-        for (int ordinal = 0; ordinal < count[0]; ordinal++) {
+        int count = GpuDriver.readOr(0, driver::deviceCount);
+        for (int ordinal = 0; ordinal < count; ordinal++) {
             DriverContext context = new DriverContext(driver, ordinal);
             if (gpu(context).equals(gpu)) {
                 return context;
             }
             context.close();
         }
-        throw new EpException(gpu + " is not among the " + count[0] + " GPUs that this process sees");
+        throw new EpException(gpu + " is not among the " + count + " GPUs that this process sees");
     }
 
     private SharedMemory mapIpc(DriverContext context, MemoryHandle handle) {
@@ -268,5 +262,59 @@ public final class GpuSharing {
 
     private DeviceMemory memory(long address, long bytes) {
         return DeviceMemory.of(address, bytes, device.id());
+    }
+
+    /**
+     * Who uses an allocation inside this process. Ranks that are threads of one process reach each other's memory by its address,
+     * and tell each other nothing but bytes; the driver counts users across processes, not inside one. So that a rank can close
+     * in any order, the last user frees. Addresses are one space for the whole process, hence the one table for all of it.
+     */
+    static final class LocalAllocations {
+        private static final ConcurrentMap<Long, Entry> USED = new ConcurrentHashMap<>();
+
+        private LocalAllocations() {}
+
+        private record Entry(int users, Runnable free) {}
+
+        /**
+         * Registers a new allocation with its first user.
+         *
+         * @param free called once, by the last user
+         * @return ends the use; a second call does nothing
+         */
+        static Runnable add(long address, Runnable free) {
+            USED.put(address, new Entry(1, free));
+            return once(address);
+        }
+
+        /** One more user, until the result is run; empty when the allocation is no longer there. */
+        static Optional<Runnable> retain(long address) {
+            Entry found = USED.computeIfPresent(address, (a, entry) -> new Entry(entry.users + 1, entry.free));
+            return found == null ? Optional.empty() : Optional.of(once(address));
+        }
+
+        private static Runnable once(long address) {
+            AtomicBoolean done = new AtomicBoolean();
+            return () -> {
+                if (done.compareAndSet(false, true)) {
+                    release(address);
+                }
+            };
+        }
+
+        private static void release(long address) {
+            Runnable[] last = new Runnable[1];
+            USED.computeIfPresent(address, (a, entry) -> {
+                if (entry.users > 1) {
+                    return new Entry(entry.users - 1, entry.free);
+                }
+                last[0] = entry.free;
+                return null;
+            });
+            // After the entry is gone: the driver may give the address out again at once.
+            if (last[0] != null) {
+                last[0].run();
+            }
+        }
     }
 }

@@ -15,17 +15,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Operations of buffers that are recorded in one graph. Used by devices. Safe for several threads. */
 public final class GraphRecording {
-    private final EngineGpu device;
+    private final DriverDevice device;
     private final Map<Replayed, List<Long>> numbers = new LinkedHashMap<>();
     private final List<Runnable> releases = new ArrayList<>();
-
-    /** Graph of the driver, which knows nothing of operations. */
-    public interface Graph {
-        /** Queues all of it once. */
-        void launch(long stream);
-
-        void close();
-    }
 
     /** Operations of one buffer, of which a graph can contain some. */
     public interface Replayed {
@@ -49,8 +41,7 @@ public final class GraphRecording {
      */
     private record Part(Replayed operations, List<Long> numbers) {}
 
-    /** Begins without operations. */
-    public GraphRecording(EngineGpu device) {
+    GraphRecording(DriverDevice device) {
         this.device = device;
     }
 
@@ -75,25 +66,55 @@ public final class GraphRecording {
                 .toList();
     }
 
-    /** Makes the graph whose launches count as operations of the buffers that have some in it. */
-    public GpuGraph graph(Graph recorded) {
-        return new RecordedGraph(recorded);
+    /** Records what {@code work} queues; launches of the graph count as operations of the buffers that have some in it. */
+    GpuGraph capture(long stream, Runnable work) {
+        try {
+            return new RecordedGraph(executable(stream, work));
+        } catch (RuntimeException | Error e) {
+            release();
+            throw e;
+        }
+    }
+
+    private long executable(long stream, Runnable work) {
+        DriverContext context = device.context();
+        GpuDriver driver = context.driver();
+        context.call(
+                "beginning to capture stream 0x" + Long.toHexString(stream),
+                () -> driver.beginCapture(stream, GpuDriver.THREAD_LOCAL));
+        long[] graph = new long[1];
+        try {
+            work.run();
+        } catch (RuntimeException | Error e) {
+            // The stream must not stay as it is; what was recorded until here is of no use.
+            if (context.result(() -> driver.endCapture(stream, graph)) == 0) {
+                context.result(() -> driver.destroyGraph(graph[0]));
+            }
+            throw e;
+        }
+        context.call("the recording of a graph", () -> driver.endCapture(stream, graph));
+        try {
+            return context.read(() -> "making a graph ready", out -> driver.instantiate(out, graph[0], 0));
+        } finally {
+            context.result(() -> driver.destroyGraph(graph[0]));
+        }
     }
 
     /** Gives back what was kept for the graph: it is closed, or was never made. */
-    public synchronized void release() {
+    private synchronized void release() {
         releases.forEach(Runnable::run);
         releases.clear();
     }
 
     private final class RecordedGraph implements GpuGraph {
-        private final Graph graph;
+        private final DriverContext context = device.context();
+        private final long executable;
         private final List<Part> parts = parts();
         private final AtomicBoolean closed = new AtomicBoolean();
         private @Nullable EpEvent last;
 
-        RecordedGraph(Graph graph) {
-            this.graph = graph;
+        RecordedGraph(long executable) {
+            this.executable = executable;
         }
 
         @Override
@@ -106,12 +127,16 @@ public final class GraphRecording {
 
         private EpEvent launch(long stream) {
             if (parts.isEmpty()) {
-                graph.launch(stream);
+                queue(stream);
                 return device.record(stream);
             }
             List<EpEvent> ends = new ArrayList<>();
             launch(0, stream, ends);
             return ends.size() == 1 ? ends.get(0) : new All(List.copyOf(ends));
+        }
+
+        private void queue(long stream) {
+            context.call("launch of a graph", () -> context.driver().launchGraph(executable, stream));
         }
 
         @Override
@@ -126,7 +151,7 @@ public final class GraphRecording {
         /** Launches under the locks of all buffers of the graph. */
         private void launch(int part, long stream, List<EpEvent> ends) {
             if (part == parts.size()) {
-                graph.launch(stream);
+                queue(stream);
             } else {
                 Part mine = parts.get(part);
                 ends.add(mine.operations().replay(mine.numbers(), stream, () -> launch(part + 1, stream, ends)));
@@ -136,7 +161,7 @@ public final class GraphRecording {
         @Override
         public void close() {
             if (closed.compareAndSet(false, true)) {
-                graph.close();
+                context.call("destroying a graph", () -> context.driver().destroyExecutable(executable));
                 release();
             }
         }

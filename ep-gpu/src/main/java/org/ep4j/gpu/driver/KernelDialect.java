@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
 
 /** Definitions of the same names for warps, atomics, fences, bulk copies and clocks on NVIDIA and AMD GPUs. */
 public enum KernelDialect {
@@ -30,15 +31,24 @@ public enum KernelDialect {
         return macros + "namespace ep {\n#line 1 \"" + resource + "\"\n" + text() + source + "}\n";
     }
 
-    /** The source text of the dialect. */
     public String text() {
-        try (InputStream in = KernelDialect.class.getResourceAsStream(resource)) {
+        return text(resource, KernelDialect.class.getResourceAsStream(resource));
+    }
+
+    /**
+     * Source text of kernels in a jar.
+     *
+     * @param name of the resource, for messages
+     * @param resource closed here; null where the jar lacks it
+     */
+    public static String text(String name, @Nullable InputStream resource) {
+        try (InputStream in = resource) {
             if (in == null) {
-                throw new IllegalStateException(resource + " is missing from the jar of ep-gpu");
+                throw new IllegalStateException(name + " is missing from its jar");
             }
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
-            throw new UncheckedIOException(resource + " cannot be read from the jar of ep-gpu", e);
+            throw new UncheckedIOException(name + " cannot be read from its jar", e);
         }
     }
 }

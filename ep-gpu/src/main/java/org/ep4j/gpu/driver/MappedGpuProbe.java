@@ -129,7 +129,6 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
                 .collect(Collectors.joining(", "));
     }
 
-    /** Runs all checks. */
     public final ProbeReport probe(Device device) {
         String ended = examine(device);
         codes.subList(checks.size(), codes.size()).forEach(code -> checks.add(Check.notRun(code, ended)));

@@ -60,7 +60,6 @@ public record MemoryHandle(
         }
     }
 
-    /** As bytes. */
     public byte[] encode() {
         return CODEC.encode(this);
     }

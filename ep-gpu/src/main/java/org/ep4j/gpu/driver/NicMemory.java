@@ -1,5 +1,6 @@
 package org.ep4j.gpu.driver;
 
+import com.sun.jna.NativeLibrary;
 import org.ep4j.DeviceMemory;
 import org.ep4j.spi.ExposedMemory;
 
@@ -24,13 +25,15 @@ public interface NicMemory {
     /** Pages of a GPU; what is exported consists of whole ones. */
     long GRANULE = 2 << 20;
 
-    /** A dma-buf that is open. */
-    interface File extends AutoCloseable {
-        /** To be handed to backends. */
-        ExposedMemory.DmaBuf dmaBuf();
-
-        /** Who has registered it keeps it. */
+    /**
+     * A dma-buf that a driver has given out; closing it leaves what was registered.
+     *
+     * @param dmaBuf its descriptor, which this process owns, and where the memory begins in it
+     */
+    record File(ExposedMemory.DmaBuf dmaBuf) implements AutoCloseable {
         @Override
-        void close();
+        public void close() {
+            NativeLibrary.getInstance("c").getFunction("close").invokeInt(new Object[] {dmaBuf.descriptor()});
+        }
     }
 }

@@ -44,10 +44,8 @@ public record PeerFacts(String backend) {
     /** Identity: PID namespace. */
     public static final String PIDS = "pid-namespace";
 
-    /** Value of a fact. */
     public static final String YES = "yes";
 
-    /** Value of a fact. */
     public static final String NO = "no";
 
     /** A fact; empty when the rank did not report it. */

@@ -2,12 +2,8 @@ package org.ep4j.gpu.driver;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Optional;
 import org.ep4j.DeviceMemory;
@@ -33,7 +29,6 @@ public final class PeerOrdering implements AutoCloseable {
     private final GpuModule module;
     private final long kernel;
 
-    /** Compiles the test for a device. */
     public PeerOrdering(EpDevice device) {
         this(device, source());
     }
@@ -49,14 +44,7 @@ public final class PeerOrdering implements AutoCloseable {
 
     /** The kernel, without the dialect. */
     public static String source() {
-        try (InputStream in = PeerOrdering.class.getResourceAsStream(SOURCE)) {
-            if (in == null) {
-                throw new IllegalStateException(SOURCE + " is missing from the engine's jar");
-            }
-            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UncheckedIOException(SOURCE + " cannot be read from the engine's jar", e);
-        }
+        return KernelDialect.text(SOURCE, PeerOrdering.class.getResourceAsStream(SOURCE));
     }
 
     /**

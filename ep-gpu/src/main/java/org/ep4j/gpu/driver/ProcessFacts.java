@@ -11,7 +11,6 @@ import org.ep4j.topology.read.FileTree;
  * @param ipc IPC namespace; empty when unknown
  */
 public record ProcessFacts(String process, String user, String pids, String ipc) {
-    /** Of this process. */
     public static ProcessFacts of(FileTree files) {
         return new ProcessFacts(
                 GpuSharing.process(),

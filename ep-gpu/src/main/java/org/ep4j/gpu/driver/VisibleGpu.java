@@ -36,7 +36,6 @@ public record VisibleGpu(
      */
     public record Peer(boolean possible, boolean linked, int hops) {}
 
-    /** Copies the map. */
     public VisibleGpu {
         peers = Collections.unmodifiableMap(new TreeMap<>(peers));
     }

@@ -9,7 +9,6 @@ import java.util.List;
  * @param all the GPUs, by ordinal
  */
 public record VisibleGpus(String driver, List<VisibleGpu> all) {
-    /** Copies the list. */
     public VisibleGpus {
         all = List.copyOf(all);
     }

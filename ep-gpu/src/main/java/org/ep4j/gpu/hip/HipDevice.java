@@ -9,7 +9,6 @@ import org.ep4j.gpu.GpuInfo;
 import org.ep4j.gpu.driver.DomainMemory;
 import org.ep4j.gpu.driver.DriverContext;
 import org.ep4j.gpu.driver.DriverDevice;
-import org.ep4j.gpu.driver.DriverModule;
 import org.ep4j.gpu.driver.GpuModule;
 import org.ep4j.gpu.driver.KernelCache;
 import org.ep4j.gpu.driver.MemoryHandle;
@@ -75,7 +74,7 @@ public final class HipDevice extends DriverDevice {
         Map<String, String> environment = System.getenv();
         HipCompiler compiler =
                 new HipCompiler(HipInstallation.find(environment, Path.of("/")), KernelCache.of(environment));
-        return new DriverModule(
+        return new GpuModule(
                 context(),
                 compiler.compile(
                         name, macros, source, runtime.architecture(context().device())));

@@ -3,6 +3,7 @@ package org.ep4j.gpu.hip;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
@@ -28,6 +29,15 @@ import org.ep4j.spi.ProbeRequest;
  * </ul>
  */
 public final class HipDeviceProvider extends DriverDeviceProvider {
+    /** Read by HIP when the process first uses it. */
+    static final String QUEUES_VARIABLE = "GPU_MAX_HW_QUEUES";
+
+    /** HIP's own. */
+    private static final int DEFAULT_QUEUES = 4;
+
+    /** Two buffers with a stream for operations and one for copies each, one for memory, stream 0, and the application's. */
+    private static final int ENOUGH_QUEUES = 8;
+
     /** For {@link java.util.ServiceLoader}; does nothing. */
     public HipDeviceProvider() {
         super(
@@ -49,7 +59,7 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
     protected void check(ProbeRequest request, ProbeReport.Builder report) {
         HipRuntime runtime = HipRuntime.load();
         DriverErrors errors = new DriverErrors(runtime);
-        errors.check(runtime.init(), "hipInit");
+        errors.check(runtime.init(0), "hipInit");
         HipVersion version = runtime.version();
         report.fact("runtime", version.toString());
         report.check(
@@ -87,7 +97,7 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
                                 + " run ./ep conformance");
         // All or none of them are in the report.
         Check compiler = compiler(architecture, timeout);
-        Check queues = HipQueues.check(System.getenv(), device);
+        Check queues = queues(System.getenv(), device);
         report.check(gpu).check(compiler).check(queues);
     }
 
@@ -110,6 +120,38 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
                             + " architecture; ep4j therefore compiles in a separate process");
         } catch (EpException e) {
             return Check.fail("EP-HIP-004", String.valueOf(e.getMessage()), HipArchitecture.remedy(architecture));
+        }
+    }
+
+    /**
+     * Checks whether a rank of one process has a hardware queue for each of its streams. HIP puts the streams of a process on at most
+     * {@value #QUEUES_VARIABLE} queues of a GPU; streams beyond them share. A kernel in a queue begins when all before it in that queue
+     * have ended, whatever stream they are of, so one that waits for other ranks holds up work that these may wait for.
+     */
+    static Check queues(Map<String, String> environment, Device device) {
+        int queues = queueLimit(environment.getOrDefault(QUEUES_VARIABLE, ""));
+        String detail = queues + " hardware queues of " + device + " for the streams of this process ("
+                + (environment.containsKey(QUEUES_VARIABLE)
+                        ? QUEUES_VARIABLE + "=" + environment.get(QUEUES_VARIABLE)
+                        : "HIP's default")
+                + ")";
+        return queues >= ENOUGH_QUEUES
+                ? Check.pass("EP-HIP-005", detail)
+                : Check.warn(
+                        "EP-HIP-005",
+                        detail
+                                + "; further streams share a queue, and a kernel that waits for other ranks delays the work behind it",
+                        "set " + QUEUES_VARIABLE + "=" + ENOUGH_QUEUES
+                                + " or more before the process starts; if several ranks of the process share a GPU, allow "
+                                + DEFAULT_QUEUES
+                                + " queues for each rank");
+    }
+
+    private static int queueLimit(String value) {
+        try {
+            return Math.max(1, Integer.parseInt(value.strip()));
+        } catch (NumberFormatException e) {
+            return DEFAULT_QUEUES;
         }
     }
 

@@ -28,7 +28,7 @@ public final class HipGpus {
     public static VisibleGpus look() {
         HipRuntime runtime = HipRuntime.load();
         DriverErrors errors = new DriverErrors(runtime);
-        errors.check(runtime.init(), "hipInit");
+        errors.check(runtime.init(0), "hipInit");
         HipVersion version = runtime.version();
         if (!version.isAtLeast(HipVersion.OLDEST)) {
             throw new EpUnavailableException("HIP " + version + " is older than " + HipVersion.OLDEST

@@ -10,7 +10,6 @@ import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.gpu.driver.DmaBufFile;
 import org.ep4j.gpu.driver.DriverContext;
 import org.ep4j.gpu.driver.GpuDirect;
 import org.ep4j.gpu.driver.NicMemory;
@@ -49,7 +48,7 @@ public final class HipNicMemory implements NicMemory {
         try {
             HipRuntime runtime = HipRuntime.load();
             int[] handle = new int[1];
-            return runtime.init() == 0 && runtime.device(handle, device.ordinal()) == 0
+            return runtime.init(0) == 0 && runtime.device(handle, device.ordinal()) == 0
                     ? Optional.of(facts(runtime, handle[0]))
                     : Optional.empty();
         } catch (EpException e) {
@@ -115,7 +114,7 @@ public final class HipNicMemory implements NicMemory {
         HipDmaBuf exporter = dmaBuf.orElseThrow(
                 () -> new EpUnavailableException(facts.withoutDmaBuf().orElse("") + ", or set ep.gpu.window=host"));
         long bytes = (memory.byteSize() + GRANULE - 1) / GRANULE * GRANULE;
-        return new DmaBufFile(exporter.export(context, memory, bytes));
+        return new File(exporter.export(context, memory, bytes));
     }
 
     @Override

@@ -7,7 +7,6 @@ import java.nio.file.Path;
 import java.util.List;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.transport.memory.LoadFailure;
 import org.ep4j.transport.memory.NativeMethods;
 
 /** AMD's run-time compiler, loaded from one place. Results are {@code hiprtcResult}. */
@@ -23,7 +22,7 @@ final class HipRtc {
             NativeMethods.bind(HipRtc.class, library.toString());
         } catch (LinkageError e) {
             throw new EpUnavailableException(
-                    "HIPRTC in " + library + " cannot be loaded (" + LoadFailure.reason(e)
+                    "HIPRTC in " + library + " cannot be loaded (" + NativeMethods.reason(e)
                             + "); install the package hiprtc of the same ROCm",
                     e);
         }

@@ -38,6 +38,10 @@ final class HipRtcProcess {
     /** Begins the names of temporary folders; the number of the process follows. */
     static final String PREFIX = "ep4j-hiprtc-";
 
+    private static final String SOURCE = "source";
+    private static final String CODE = "code";
+    private static final String FAILURE = "failure";
+
     private final Path library;
     private final String version;
     private final Duration deadline;
@@ -51,7 +55,7 @@ final class HipRtcProcess {
      * @param deadline of each compilation
      */
     HipRtcProcess(Path library, String version, Duration deadline) {
-        this(library, version, deadline, JavaCommand.of(HipRtcMain.class), Map.of());
+        this(library, version, deadline, JavaCommand.of(HipRtcProcess.class), Map.of());
     }
 
     /**
@@ -84,7 +88,7 @@ final class HipRtcProcess {
             Path folder =
                     Files.createTempDirectory(PREFIX + ProcessHandle.current().pid() + "-");
             try {
-                Files.writeString(folder.resolve(HipRtcMain.SOURCE), source);
+                Files.writeString(folder.resolve(SOURCE), source);
                 return compiled(name, target, folder);
             } finally {
                 delete(folder);
@@ -100,12 +104,12 @@ final class HipRtcProcess {
     private byte[] compiled(String name, String target, Path folder) throws IOException {
         Path output = folder.resolve("output");
         int end = end(start(name, target, folder, output), target);
-        Path failure = folder.resolve(HipRtcMain.FAILURE);
+        Path failure = folder.resolve(FAILURE);
         if (end == 0 && Files.exists(failure)) {
             throw new EpException(Files.readString(failure));
         }
         if (end == 0) {
-            return Files.readAllBytes(folder.resolve(HipRtcMain.CODE));
+            return Files.readAllBytes(folder.resolve(CODE));
         }
         String printed = printed(output);
         if (end <= SIGNAL) {
@@ -124,7 +128,7 @@ final class HipRtcProcess {
 
     private Process start(String name, String target, Path folder, Path output) throws IOException {
         List<String> command = new ArrayList<>(java);
-        command.addAll(HipRtcMain.arguments(library, version, target, name, folder));
+        command.addAll(List.of(library.toString(), version, target, name, folder.toString()));
         ProcessBuilder builder = new ProcessBuilder(command)
                 .directory(folder.toFile())
                 .redirectErrorStream(true)
@@ -184,5 +188,36 @@ final class HipRtcProcess {
         } catch (IOException e) {
             System.getLogger("org.ep4j").log(System.Logger.Level.DEBUG, () -> "files are left in " + folder + ": " + e);
         }
+    }
+
+    /**
+     * Asks HIPRTC once, in the process that {@link #compile} starts. Arguments: the library, its version, the architecture, the name of
+     * the source, and the folder in which it finds the source and leaves the code or why there is none.
+     */
+    public static void main(String[] arguments) throws IOException {
+        Thread watch = new Thread(HipRtcProcess::endWithParent, "parent");
+        watch.setDaemon(true);
+        watch.start();
+        Path folder = Path.of(arguments[4]);
+        String source = Files.readString(folder.resolve(SOURCE));
+        try {
+            byte[] code = new HipRtc(Path.of(arguments[0]), arguments[1])
+                    .compile(arguments[3], source, arguments[2], HipCompiler.OPTIONS);
+            Files.write(folder.resolve(CODE), code);
+        } catch (EpException e) {
+            Files.writeString(folder.resolve(FAILURE), String.valueOf(e.getMessage()));
+        }
+    }
+
+    /** The parent says nothing; its end ends this process too, which may hang in HIPRTC. */
+    private static void endWithParent() {
+        try {
+            while (System.in.read() >= 0) {
+                // Until the parent is gone.
+            }
+        } catch (IOException e) {
+            // As if it had ended.
+        }
+        Runtime.getRuntime().halt(1);
     }
 }

@@ -1,8 +1,8 @@
 package org.ep4j.gpu.hip;
 
+import com.sun.jna.Function;
+import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
-import com.sun.jna.Structure;
-import com.sun.jna.Structure.FieldOrder;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
@@ -11,7 +11,6 @@ import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.driver.DriverErrors;
 import org.ep4j.gpu.driver.GpuDriver;
-import org.ep4j.transport.memory.LoadFailure;
 import org.ep4j.transport.memory.NativeMethods;
 import org.ep4j.transport.memory.NativeMethods.Symbol;
 
@@ -42,9 +41,6 @@ final class HipRuntime implements GpuDriver {
     private static final int UNCACHED = 3;
     private static final int LAZY_ENABLE_PEER_ACCESS = 1;
     private static final int PORTABLE_MAPPED_COHERENT = 1 | 2 | 0x40000000;
-    private static final int NON_BLOCKING = 1;
-    private static final int DISABLE_TIMING = 2;
-    private static final int CAPTURE_MODE_THREAD_LOCAL = 1;
     private static final int COPY_DEFAULT = 4;
 
     private final NativeLibrary library;
@@ -78,7 +74,7 @@ final class HipRuntime implements GpuDriver {
         try {
             return new HipRuntime(NativeLibrary.getInstance(found.toString()));
         } catch (LinkageError e) {
-            String reason = LoadFailure.reason(e);
+            String reason = NativeMethods.reason(e);
             throw new EpUnavailableException(
                     "AMD's HIP runtime " + found + " cannot be loaded (" + reason + "); install a complete ROCm "
                             + HipVersion.OLDEST + " or newer, or set " + HipInstallation.VARIABLE
@@ -90,8 +86,6 @@ final class HipRuntime implements GpuDriver {
     native String hipGetErrorName(int result);
 
     native String hipGetErrorString(int result);
-
-    native int hipInit(int flags);
 
     native int hipRuntimeGetVersion(int[] version);
 
@@ -107,38 +101,11 @@ final class HipRuntime implements GpuDriver {
 
     native int hipExtMallocWithFlags(long[] address, long bytes, int flags);
 
-    native int hipMemsetD8Async(long address, byte value, long count, long stream);
-
     native int hipMemcpyAsync(long to, long from, long bytes, int kind, long stream);
 
     native int hipHostMalloc(long[] address, long bytes, int flags);
 
-    native int hipHostGetDevicePointer(long[] address, long host, int flags);
-
-    native int hipIpcOpenMemHandle(long[] address, IpcHandle.ByValue handle, int flags);
-
-    native int hipModuleLaunchKernel(
-            long function,
-            int gridX,
-            int gridY,
-            int gridZ,
-            int blockX,
-            int blockY,
-            int blockZ,
-            int sharedBytes,
-            long stream,
-            long parameters,
-            long extra);
-
-    native int hipStreamCreateWithFlags(long[] stream, int flags);
-
-    native int hipStreamWaitEvent(long stream, long event, int flags);
-
-    native int hipStreamBeginCapture(long stream, int mode);
-
-    native int hipGraphInstantiateWithFlags(long[] executable, long graph, long flags);
-
-    native int hipEventCreateWithFlags(long[] event, int flags);
+    native int hipIpcOpenMemHandle(long[] address, IpcHandle handle, int flags);
 
     @Override
     public String type() {
@@ -165,7 +132,6 @@ final class HipRuntime implements GpuDriver {
         return false;
     }
 
-    /** Version of the runtime. */
     HipVersion version() {
         return HipVersion.of(new DriverErrors(this).read("hipRuntimeGetVersion", this::hipRuntimeGetVersion));
     }
@@ -185,9 +151,8 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int init() {
-        return hipInit(0);
-    }
+    @Symbol("hipInit")
+    public native int init(int flags);
 
     @Override
     @Symbol("hipGetDeviceCount")
@@ -311,9 +276,8 @@ final class HipRuntime implements GpuDriver {
     public native int addressRange(long[] base, long[] bytes, long address);
 
     @Override
-    public int zero(long address, long bytes, long stream) {
-        return hipMemsetD8Async(address, (byte) 0, bytes, stream);
-    }
+    @Symbol("hipMemsetD8Async")
+    public native int fill(long address, byte value, long bytes, long stream);
 
     @Override
     @Symbol("hipMemcpyHtoD")
@@ -338,9 +302,8 @@ final class HipRuntime implements GpuDriver {
     public native int freePinned(long address);
 
     @Override
-    public int mappedAddress(long[] address, long host) {
-        return hipHostGetDevicePointer(address, host, 0);
-    }
+    @Symbol("hipHostGetDevicePointer")
+    public native int mappedAddress(long[] address, long host, int flags);
 
     @Override
     @Symbol("hipIpcGetMemHandle")
@@ -348,7 +311,7 @@ final class HipRuntime implements GpuDriver {
 
     @Override
     public int openMemory(long[] base, byte[] handle) {
-        var opened = new IpcHandle.ByValue(handle);
+        var opened = new IpcHandle(handle);
         int result = hipIpcOpenMemHandle(base, opened, LAZY_ENABLE_PEER_ACCESS);
         // The one flag that there is has the value 0 in older headers of ROCm 5, and other values are refused.
         return result == DriverErrors.INVALID_VALUE ? hipIpcOpenMemHandle(base, opened, 0) : result;
@@ -381,18 +344,27 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    public int launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
-        return hipModuleLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0);
-    }
+    @Symbol("hipModuleLaunchKernel")
+    public native int launch(
+            long kernel,
+            int gridX,
+            int gridY,
+            int gridZ,
+            int blockX,
+            int blockY,
+            int blockZ,
+            int sharedBytes,
+            long stream,
+            long parameters,
+            long extra);
 
     @Override
     @Symbol("hipThreadExchangeStreamCaptureMode")
     public native int exchangeCaptureMode(int[] mode);
 
     @Override
-    public int createStream(long[] stream) {
-        return hipStreamCreateWithFlags(stream, NON_BLOCKING);
-    }
+    @Symbol("hipStreamCreateWithFlags")
+    public native int createStream(long[] stream, int flags);
 
     @Override
     @Symbol("hipStreamDestroy")
@@ -403,27 +375,24 @@ final class HipRuntime implements GpuDriver {
     public native int synchronize(long stream);
 
     @Override
-    public int await(long stream, long event) {
-        return hipStreamWaitEvent(stream, event, 0);
-    }
+    @Symbol("hipStreamWaitEvent")
+    public native int await(long stream, long event, int flags);
 
     @Override
     @Symbol("hipStreamIsCapturing")
     public native int isCapturing(long stream, int[] status);
 
     @Override
-    public int beginCapture(long stream) {
-        return hipStreamBeginCapture(stream, CAPTURE_MODE_THREAD_LOCAL);
-    }
+    @Symbol("hipStreamBeginCapture")
+    public native int beginCapture(long stream, int mode);
 
     @Override
     @Symbol("hipStreamEndCapture")
     public native int endCapture(long stream, long[] graph);
 
     @Override
-    public int instantiate(long[] executable, long graph) {
-        return hipGraphInstantiateWithFlags(executable, graph, 0);
-    }
+    @Symbol("hipGraphInstantiateWithFlags")
+    public native int instantiate(long[] executable, long graph, long flags);
 
     @Override
     @Symbol("hipGraphLaunch")
@@ -438,9 +407,8 @@ final class HipRuntime implements GpuDriver {
     public native int destroyGraph(long graph);
 
     @Override
-    public int createEvent(long[] event, boolean timed) {
-        return hipEventCreateWithFlags(event, timed ? 0 : DISABLE_TIMING);
-    }
+    @Symbol("hipEventCreateWithFlags")
+    public native int createEvent(long[] event, int flags);
 
     @Override
     @Symbol("hipEventRecord")
@@ -458,22 +426,46 @@ final class HipRuntime implements GpuDriver {
     @Symbol("hipEventDestroy")
     public native int destroyEvent(long event);
 
-    /** {@code hipIpcMemHandle_t}: 64 opaque bytes. JNA makes it and reads its field by reflection, so all is public. */
-    @FieldOrder("reserved")
-    public static class IpcHandle extends Structure {
-        /** Bytes of a handle. */
-        static final int BYTES = 64;
+    /**
+     * {@code hipDeviceProp_t} of {@code hip_runtime_api.h}, of which only the architecture's name is needed: no attribute tells it.
+     * ROCm 6 changed the structure and gave the call that fills the new one another name.
+     */
+    record HipProperties(String function, int bytes, int architectureAt) {
+        /** Since ROCm 6: {@code hipDeviceProp_tR0600}. */
+        static final HipProperties R0600 = new HipProperties("hipGetDevicePropertiesR0600", 1472, 1160);
 
-        /** The handle. */
-        public byte[] reserved = new byte[BYTES];
+        /** ROCm 5. */
+        static final HipProperties R0000 = new HipProperties("hipGetDeviceProperties", 792, 396);
 
-        /** As an argument by value. */
-        public static final class ByValue extends IpcHandle implements Structure.ByValue {
-            /** For JNA. */
-            public ByValue() {}
+        private static final int TEXT_BYTES = 256;
 
-            ByValue(byte[] handle) {
-                System.arraycopy(handle, 0, reserved, 0, BYTES);
+        /** A runtime that is newer than this may write more. */
+        private static final int SPARE_BYTES = 4096;
+
+        /** {@code gfx942:sramecc+:xnack-}. */
+        static String architecture(NativeLibrary library, int device) {
+            HipProperties layout = layout(library);
+            try (Memory memory = new Memory(layout.bytes + SPARE_BYTES)) {
+                memory.clear();
+                int result = library.getFunction(layout.function).invokeInt(new Object[] {memory, device});
+                byte[] text = memory.getByteArray(layout.architectureAt, TEXT_BYTES);
+                String name = GpuDriver.text(text);
+                if (result != 0 || !name.matches("gfx[0-9a-f]{3,}(:[a-z]+[+-])*")) {
+                    throw new EpException(layout.function + " of hip:" + device + " gives " + result + " and \""
+                            + name.replaceAll("[^ -~]", "?")
+                            + "\", expected 0 and a name like gfx942:sramecc+:xnack-; see"
+                            + " rocminfo");
+                }
+                return name;
+            }
+        }
+
+        private static HipProperties layout(NativeLibrary library) {
+            try {
+                Function there = library.getFunction(R0600.function);
+                return there.getName().isEmpty() ? R0000 : R0600;
+            } catch (UnsatisfiedLinkError e) {
+                return R0000;
             }
         }
     }

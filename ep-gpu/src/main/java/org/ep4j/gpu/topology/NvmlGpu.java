@@ -25,7 +25,6 @@ record NvmlGpu(
         List<Remote> links,
         int chipLinks,
         int chipMegabytes) {
-    /** Copies the list. */
     NvmlGpu {
         links = List.copyOf(links);
     }

@@ -21,11 +21,11 @@ public final class NvmlSource implements TopologySource {
         try {
             nvml = Nvml.find();
         } catch (EpUnavailableException e) {
-            return expected ? warned(topology, "NVLinks are not known: " + e.getMessage()) : topology;
+            return expected ? TopologyCopy.warned(topology, "NVLinks are not known: " + e.getMessage()) : topology;
         }
         if (nvml.isEmpty()) {
             return expected
-                    ? warned(
+                    ? TopologyCopy.warned(
                             topology,
                             "libnvidia-ml.so.1 is not found, so NVLinks are not known; install the driver's "
                                     + "user-space libraries, or run the container with the \"utility\" capability")
@@ -35,9 +35,9 @@ public final class NvmlSource implements TopologySource {
             return refine(topology, nvml.get());
         } catch (IllegalStateException e) {
             // The library without a driver is usual in images that run anywhere.
-            return expected ? warned(topology, "NVLinks are not known: " + e.getMessage()) : topology;
+            return expected ? TopologyCopy.warned(topology, "NVLinks are not known: " + e.getMessage()) : topology;
         } catch (RuntimeException | LinkageError e) {
-            return warned(topology, "NVML could not be used: " + e);
+            return TopologyCopy.warned(topology, "NVML could not be used: " + e);
         }
     }
 
@@ -45,14 +45,8 @@ public final class NvmlSource implements TopologySource {
     static Topology refine(Topology topology, Nvml nvml) {
         Topology refined = new NvmlMerge(topology, nvml.gpus()).merge();
         for (String warning : nvml.warnings()) {
-            refined = warned(refined, warning);
+            refined = TopologyCopy.warned(refined, warning);
         }
         return refined;
-    }
-
-    private static Topology warned(Topology topology, String warning) {
-        return TopologyCopy.of(topology, topology.source(), part -> part)
-                .warn(warning)
-                .build();
     }
 }

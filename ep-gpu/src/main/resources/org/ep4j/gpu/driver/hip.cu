@@ -66,7 +66,7 @@ EP_DEVICE Lanes same(int value) {
   }
   return mine;
 }
-// With EP_RELAXED_STORES, which ep.gpu.publish sets and org.ep4j.engine.gpu.Publishing allows, counters and flags are stored without writing caches back.
+// With EP_RELAXED_STORES, which ep.gpu.publish sets and org.ep4j.engine.gpu.GpuBuffers allows, counters and flags are stored without writing caches back.
 // All that peers read is then in uncached memory, and a store there that has been acknowledged has arrived. A wave counts its own stores alone, so it waits
 // for them before another wave or another GPU can learn of them.
 #ifndef EP_RELAXED_STORES

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.sun.jna.Pointer;
 import com.sun.jna.Structure;
 import java.lang.ref.Reference;
+import org.ep4j.gpu.driver.GpuDriver;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -15,7 +16,7 @@ final class CudaStructuresTest {
     void handlesOfProcessesHave64Bytes() {
         byte[] bytes = new byte[64];
         bytes[63] = 7;
-        var handle = new CudaDriver.IpcHandle.ByValue(bytes);
+        var handle = new GpuDriver.IpcHandle(bytes);
         handle.write();
         assertThat(handle.size()).isEqualTo(64);
         assertThat(handle.getPointer().getByte(63)).isEqualTo((byte) 7);
@@ -24,8 +25,7 @@ final class CudaStructuresTest {
     /** As it does for a method that takes the structure by value; without it the driver's methods cannot be bound. */
     @Test
     void theLibraryOfNativeCallsCanMakeAHandle() {
-        assertThat(Structure.newInstance(CudaDriver.IpcHandle.ByValue.class).size())
-                .isEqualTo(64);
+        assertThat(Structure.newInstance(GpuDriver.IpcHandle.class).size()).isEqualTo(64);
     }
 
     @Test
@@ -52,9 +52,11 @@ final class CudaStructuresTest {
 
     @Test
     void launchConfigurationIsWhatTheDriverReads() {
-        assertThat(LaunchConfig.BYTES).as("sizeof(CUlaunchConfig)").isEqualTo(56);
-        assertThat(LaunchConfig.ATTRIBUTE_BYTES).as("sizeof(CUlaunchAttribute)").isEqualTo(72);
-        LaunchConfig launch = new LaunchConfig();
+        assertThat(CudaDevice.LaunchConfig.BYTES).as("sizeof(CUlaunchConfig)").isEqualTo(56);
+        assertThat(CudaDevice.LaunchConfig.ATTRIBUTE_BYTES)
+                .as("sizeof(CUlaunchAttribute)")
+                .isEqualTo(72);
+        CudaDevice.LaunchConfig launch = new CudaDevice.LaunchConfig();
         try {
             Pointer config = new Pointer(launch.of(5, 96, 1000, 0x123456789aL));
             assertThat(config.getIntArray(0, 7)).containsExactly(5, 1, 1, 96, 1, 1, 1000);

@@ -26,9 +26,9 @@ final class LocalAllocationsTest {
         long address = address();
         AtomicInteger freed = new AtomicInteger();
         List<Runnable> users = new ArrayList<>();
-        users.add(LocalAllocations.add(address, freed::incrementAndGet));
+        users.add(GpuSharing.LocalAllocations.add(address, freed::incrementAndGet));
         for (int i = 0; i < others; i++) {
-            users.add(LocalAllocations.retain(address).orElseThrow());
+            users.add(GpuSharing.LocalAllocations.retain(address).orElseThrow());
         }
         Collections.shuffle(users, new java.util.Random(seed));
         for (Runnable user : users) {
@@ -37,7 +37,7 @@ final class LocalAllocationsTest {
             user.run();
         }
         assertThat(freed).hasValue(1);
-        assertThat(LocalAllocations.retain(address)).isEmpty();
+        assertThat(GpuSharing.LocalAllocations.retain(address)).isEmpty();
     }
 
     @Test
@@ -45,9 +45,9 @@ final class LocalAllocationsTest {
         long address = address();
         AtomicInteger first = new AtomicInteger();
         AtomicInteger second = new AtomicInteger();
-        Runnable early = LocalAllocations.add(address, first::incrementAndGet);
+        Runnable early = GpuSharing.LocalAllocations.add(address, first::incrementAndGet);
         early.run();
-        Runnable late = LocalAllocations.add(address, second::incrementAndGet);
+        Runnable late = GpuSharing.LocalAllocations.add(address, second::incrementAndGet);
         early.run();
         assertThat(second).hasValue(0);
         late.run();
@@ -61,9 +61,9 @@ final class LocalAllocationsTest {
             long address = address();
             AtomicInteger freed = new AtomicInteger();
             List<Runnable> users = new ArrayList<>();
-            users.add(LocalAllocations.add(address, freed::incrementAndGet));
-            users.add(LocalAllocations.retain(address).orElseThrow());
-            users.add(LocalAllocations.retain(address).orElseThrow());
+            users.add(GpuSharing.LocalAllocations.add(address, freed::incrementAndGet));
+            users.add(GpuSharing.LocalAllocations.retain(address).orElseThrow());
+            users.add(GpuSharing.LocalAllocations.retain(address).orElseThrow());
             List<Thread> threads = users.stream().map(Thread::new).toList();
             threads.forEach(Thread::start);
             for (Thread thread : threads) {

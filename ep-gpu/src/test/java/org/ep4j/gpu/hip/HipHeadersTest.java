@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
+import org.ep4j.gpu.driver.GpuDriver;
 import org.ep4j.transport.memory.NativeMethods;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -82,7 +83,8 @@ final class HipHeadersTest {
         List<Integer> found = Stream.of(run(program.toString()).strip().split(" ", -1))
                 .map(Integer::parseInt)
                 .toList();
-        HipProperties layout = found.get(0) >= 6 ? HipProperties.R0600 : HipProperties.R0000;
+        HipRuntime.HipProperties layout =
+                found.get(0) >= 6 ? HipRuntime.HipProperties.R0600 : HipRuntime.HipProperties.R0000;
         assertThat(found.subList(1, found.size()))
                 .containsExactly(
                         HipRuntime.MULTIPROCESSOR_COUNT,
@@ -90,7 +92,7 @@ final class HipHeadersTest {
                         HipRuntime.WARP_SIZE * 1000 + HipRuntime.MEMORY_POOLS_SUPPORTED,
                         layout.bytes(),
                         layout.architectureAt(),
-                        HipRuntime.IpcHandle.BYTES,
+                        new GpuDriver.IpcHandle().size(),
                         600,
                         907,
                         704,

@@ -12,7 +12,6 @@ import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
-import org.ep4j.gpu.driver.DmaBufFile;
 import org.ep4j.gpu.driver.GpuDirect;
 import org.ep4j.gpu.driver.NicMemory;
 import org.ep4j.spi.ExposedMemory;
@@ -70,7 +69,7 @@ final class HipNicMemoryTest {
                 DeviceAllocation kept = without.allocateShared(NicMemory.GRANULE)) {
             HipDmaBuf hsa = HipDmaBuf.hsa(library()).orElseThrow();
             ExposedMemory.DmaBuf told = hsa.export(device.context(), allocation.memory(), NicMemory.GRANULE);
-            try (NicMemory.File file = new DmaBufFile(told)) {
+            try (NicMemory.File file = new NicMemory.File(told)) {
                 assertThat(Files.readSymbolicLink(Path.of("/proc/self/fd", String.valueOf(told.descriptor())))
                                 .toString())
                         .contains("emulated device memory");

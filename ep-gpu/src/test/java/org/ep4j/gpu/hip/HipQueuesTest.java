@@ -18,7 +18,7 @@ final class HipQueuesTest {
     @ParameterizedTest
     @CsvSource({"1, WARN, 1", "4, WARN, 4", "7, WARN, 7", "8, PASS, 8", "24, PASS, 24", "many, WARN, 4", "'', WARN, 4"})
     void aQueueForEachStreamOfARank(String value, Status status, int told) {
-        Check check = HipQueues.check(Map.of(HipQueues.VARIABLE, value), GPU);
+        Check check = HipDeviceProvider.queues(Map.of(HipDeviceProvider.QUEUES_VARIABLE, value), GPU);
         assertThat(check.status()).isEqualTo(status);
         assertThat(check.detail())
                 .startsWith(told + " hardware queues of hip:3")
@@ -27,7 +27,7 @@ final class HipQueuesTest {
 
     @Test
     void withoutASettingHipHasFour() {
-        Check check = HipQueues.check(Map.of(), GPU);
+        Check check = HipDeviceProvider.queues(Map.of(), GPU);
         assertThat(check.status()).isEqualTo(Status.WARN);
         assertThat(check.detail()).startsWith("4 hardware queues of hip:3").contains("HIP's default");
         assertThat(check.remedy()).contains("set GPU_MAX_HW_QUEUES=8 or more");

@@ -44,7 +44,7 @@ final class HipRtcProcessTest {
 
     private static HipRtcProcess apart(Duration deadline, Map<String, String> environment) {
         return new HipRtcProcess(
-                installation().compiler(), "7.0", deadline, JavaCommand.of(HipRtcMain.class), environment);
+                installation().compiler(), "7.0", deadline, JavaCommand.of(HipRtcProcess.class), environment);
     }
 
     /** It would not live long enough for anything. */
@@ -109,7 +109,7 @@ final class HipRtcProcessTest {
                         .children()
                         .filter(ProcessHandle::isAlive)
                         .noneMatch(
-                                child -> child.info().commandLine().orElse("").contains("HipRtcMain")));
+                                child -> child.info().commandLine().orElse("").contains("HipRtcProcess")));
     }
 
     @Test
@@ -124,7 +124,7 @@ final class HipRtcProcessTest {
 
     @Test
     void aProcessThatCannotBeStartedIsNotTakenForACompilerThatDied() {
-        List<String> java = new ArrayList<>(JavaCommand.of(HipRtcMain.class));
+        List<String> java = new ArrayList<>(JavaCommand.of(HipRtcProcess.class));
         java.set(java.size() - 1, "org.ep4j.Nothing");
         HipRtcProcess apart =
                 new HipRtcProcess(installation().compiler(), "7.0", HipRtcProcess.DEADLINE, java, Map.of());

@@ -44,7 +44,6 @@ public record Exchange(
         PER_SELECTION
     }
 
-    /** Checks the numbers. */
     public Exchange {
         at("tokens", tokens, 0);
         at("experts", experts, 1);
@@ -107,10 +106,5 @@ public record Exchange(
                 combineMessages,
                 number,
                 chosen);
-    }
-
-    /** Returns a copy whose dispatch and combine send one message per rank or per selection, as the arguments say. */
-    public Exchange messages(Messages dispatch, Messages combine) {
-        return new Exchange(mode, tokens, experts, topK, dispatchRow, combineRow, dispatch, combine, groups, topGroups);
     }
 }

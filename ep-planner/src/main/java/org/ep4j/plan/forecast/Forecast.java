@@ -35,7 +35,6 @@ public record Forecast(
         COMBINE
     }
 
-    /** Copies the list. */
     public Forecast {
         loads = List.copyOf(loads);
     }
@@ -58,15 +57,10 @@ public record Forecast(
     }
 
     /**
-     * Computes the forecast of one operation.
+     * Computes the forecasts of both operations, which share most of the work.
      *
      * @param placement experts of the plan's ranks
      */
-    public static Forecast of(GroupPlan plan, Exchange exchange, ExpertPlacement placement, Operation operation) {
-        return new Forecaster(plan, exchange, placement).forecast(operation);
-    }
-
-    /** Computes the forecasts of both operations, which share most of the work. */
     public static Map<Operation, Forecast> ofBoth(GroupPlan plan, Exchange exchange, ExpertPlacement placement) {
         Forecaster forecaster = new Forecaster(plan, exchange, placement);
         Map<Operation, Forecast> both = new EnumMap<>(Operation.class);

@@ -28,7 +28,7 @@ final class PathTable {
         nicCount = nicNumbers.size();
     }
 
-    private static <K> int number(Map<K, Integer> numbers, K key) {
+    static <K> int number(Map<K, Integer> numbers, K key) {
         Integer old = numbers.putIfAbsent(key, numbers.size());
         return old == null ? numbers.size() - 1 : old;
     }

@@ -41,7 +41,6 @@ public record Sizing(
     /** MoRI's default number of blocks (ROCm/mori {@code dispatch_combine.py}). */
     private static final int COMPUTE_UNITS = 80;
 
-    /** Copies the maps, in the order of their keys. */
     public Sizing {
         lanesPerRank = Collections.unmodifiableMap(new TreeMap<>(lanesPerRank));
         lanesPerHost = Collections.unmodifiableMap(new TreeMap<>(lanesPerHost));

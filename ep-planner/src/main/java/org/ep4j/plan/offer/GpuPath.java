@@ -41,7 +41,6 @@ public record GpuPath(
      * @param pairs pairs that share a link of the way when all GPUs of the host write to each other
      */
     public record Relays(List<Integer> gpus, int pairs) {
-        /** Copies the list. */
         public Relays {
             gpus = List.copyOf(gpus);
         }

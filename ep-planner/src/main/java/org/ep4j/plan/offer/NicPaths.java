@@ -25,7 +25,6 @@ import org.ep4j.topology.PathType;
  */
 public record NicPaths(
         List<NicPath> ports, List<String> names, Set<LinkLayer> linkLayers, int near, double gigabytesPerSecond) {
-    /** Copies the collections. */
     public NicPaths {
         ports = List.copyOf(ports);
         names = List.copyOf(names);
@@ -74,7 +73,6 @@ public record NicPaths(
         return ports.get(0).direct();
     }
 
-    /** The nearest port. */
     public NicPath nearest() {
         return ports.get(0);
     }

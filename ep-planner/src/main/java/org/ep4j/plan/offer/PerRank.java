@@ -26,7 +26,6 @@ public final class PerRank<T> {
         this.find = find;
     }
 
-    /** Returns the value for a rank. */
     public T of(RankProfile rank) {
         return known.computeIfAbsent(rank, find);
     }

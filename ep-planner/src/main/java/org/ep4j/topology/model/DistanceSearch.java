@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PathType;
@@ -63,7 +65,7 @@ final class DistanceSearch {
             frontier = next;
         }
         best.remove(base);
-        return base instanceof Gpu gpu ? CoherentPaths.correct(topology, gpu, best) : best;
+        return base instanceof Gpu gpu ? viaProcessor(topology, gpu, best) : best;
     }
 
     private static Distance step(Distance sofar, Part from, Part to, Link link) {
@@ -125,5 +127,43 @@ final class DistanceSearch {
         }
         int width = Double.compare(candidate.gigabytesPerSecond(), known.gigabytesPerSecond());
         return width > 0 || (width == 0 && candidate.hops() < known.hops());
+    }
+
+    /**
+     * Corrects ways from a GPU that has a coherent link to its processor (Grace Hopper, Grace Blackwell) to the NICs of that
+     * processor. They go over the coherent link and then over PCIe, which is better than a way through a host bridge on both
+     * sides. NCCL calls them P2C and grants them to the widest NICs of that processor only ({@code graph/paths.cc}).
+     */
+    private static Map<Part, Distance> viaProcessor(Topology topology, Gpu gpu, Map<Part, Distance> best) {
+        Set<Integer> nodes = topology.neighbours(gpu).stream()
+                .filter(part -> topology.links(gpu, part).stream().anyMatch(link -> link.type() == LinkType.C2C))
+                .filter(NumaNode.class::isInstance)
+                .map(part -> ((NumaNode) part).number())
+                .collect(Collectors.toSet());
+        if (nodes.isEmpty()) {
+            return best;
+        }
+        List<Nic> near = topology.nics().stream()
+                .filter(nic -> nic.host() == gpu.host() && nodes.contains(nic.numa()))
+                .filter(nic -> viaRoot(best, nic))
+                .toList();
+        double widest = near.stream().mapToDouble(nic -> width(best, nic)).max().orElse(0);
+        Map<Part, Distance> corrected = new HashMap<>(best);
+        for (Nic nic : near) {
+            if (width(best, nic) >= widest) {
+                corrected.computeIfPresent(
+                        nic, (part, far) -> new Distance(PathType.P2C, far.gigabytesPerSecond(), far.hops()));
+            }
+        }
+        return corrected;
+    }
+
+    private static boolean viaRoot(Map<Part, Distance> best, Nic nic) {
+        Distance distance = best.get(nic);
+        return distance != null && (distance.type() == PathType.PHB || distance.type() == PathType.NODE);
+    }
+
+    private static double width(Map<Part, Distance> best, Nic nic) {
+        return best.getOrDefault(nic, SELF).gigabytesPerSecond();
     }
 }

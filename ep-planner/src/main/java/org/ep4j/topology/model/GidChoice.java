@@ -93,7 +93,7 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
         Optional<Gid> best = port.gids().stream()
                 .filter(gid -> verdict(port, Optional.of(gid)).usable())
                 .min(Comparator.<Gid>comparingInt(gid -> mapsIpv4(gid) ? 0 : 1)
-                        .thenComparingInt(gid -> version2(gid) ? 0 : 1)
+                        .thenComparingInt(gid -> gid.type().contains("v2") ? 0 : 1)
                         .thenComparingInt(Gid::index));
         if (best.isPresent()) {
             return new GidChoice(best.get().index(), best, verdict(port, best));
@@ -118,7 +118,7 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
         if (address.get().linkLocal()) {
             return Verdict.LINK_LOCAL;
         }
-        if (gid.filter(GidChoice::version1).isPresent()) {
+        if (gid.filter(entry -> entry.type().contains("v1")).isPresent()) {
             return Verdict.ROCE_V1;
         }
         return address.get().ipv4Mapped() ? Verdict.FINE : Verdict.IPV6;
@@ -126,14 +126,6 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
 
     private static boolean mapsIpv4(Gid gid) {
         return GidAddress.parse(gid.address()).filter(GidAddress::ipv4Mapped).isPresent();
-    }
-
-    private static boolean version1(Gid gid) {
-        return gid.type().contains("v1");
-    }
-
-    private static boolean version2(Gid gid) {
-        return gid.type().contains("v2");
     }
 
     private static boolean known(NicPort port) {

@@ -91,13 +91,11 @@ public record Gpu(
             return this;
         }
 
-        /** Sets the PCI function. */
         public Builder address(Optional<PciAddress> function) {
             address = function;
             return this;
         }
 
-        /** Sets the PCI ids. */
         public Builder id(PciId ids) {
             id = ids;
             return this;
@@ -115,7 +113,6 @@ public record Gpu(
             return this;
         }
 
-        /** Sets the NUMA node. */
         public Builder numa(int node) {
             numa = node;
             return this;

@@ -17,13 +17,6 @@ public final class Localities {
     private Localities() {}
 
     /**
-     * The machine around a GPU; the GIDs to send from are chosen by the rules of {@link GidChoice}, not by a setting.
-     */
-    public static Locality of(Topology topology, Gpu gpu) {
-        return of(topology, gpu, -1);
-    }
-
-    /**
      * The machine around a GPU.
      *
      * @param gidIndex entry of the tables of GIDs that ports are to send from; -1 for each port's own
@@ -61,14 +54,6 @@ public final class Localities {
                 .processors(processors(topology, gpu.host()) / gpus.size())
                 .card(cards.getOrDefault(gpu.card(), gpu.index()))
                 .build();
-    }
-
-    /**
-     * The machine around the processor; the GIDs to send from are chosen by the rules of {@link GidChoice}, not by a
-     * setting.
-     */
-    public static Locality ofHost(Topology topology, int host, int numa) {
-        return ofHost(topology, host, numa, -1);
     }
 
     /**

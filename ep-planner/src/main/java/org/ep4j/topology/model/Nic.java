@@ -69,7 +69,6 @@ public record Nic(
                 true);
     }
 
-    /** Copies the list. */
     public Nic {
         ports = List.copyOf(ports);
     }
@@ -107,13 +106,6 @@ public record Nic(
         return name.equals(other.name())
                 || (physical.isPresent() && (physical.equals(other.physical()) || physical.equals(other.address())))
                 || (other.physical().isPresent() && other.physical().equals(address));
-    }
-
-    /** Returns a copy with other ports. */
-    public Nic withPorts(List<NicPort> others) {
-        return new Nic(
-                host, name, address, physical, id, family, driver, card, numa, gpuDirect, compute, others, guid,
-                listed);
     }
 
     /** Returns a copy with a node GUID. */

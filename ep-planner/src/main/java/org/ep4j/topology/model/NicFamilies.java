@@ -6,6 +6,7 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicReach;
 
 /**
  * Finds the family of a NIC: by kernel driver, then by PCI ids. Names do not count, since udev rules and administrators
@@ -120,6 +121,15 @@ public final class NicFamilies {
             // Cassini-2 has HPE's own vendor id (shs-cxi-driver).
             case 0x1590 -> device == 0x0371 ? NicFamily.CXI : NicFamily.ETHERNET;
             default -> other(id);
+        };
+    }
+
+    /** Link layer by the class code, which firmware sets by what the port is configured for. */
+    public static NicReach.LinkLayer linkLayer(PciId id) {
+        return switch (id.classCode() >> 8) {
+            case 0x0207 -> NicReach.LinkLayer.INFINIBAND;
+            case 0x0200 -> NicReach.LinkLayer.ETHERNET;
+            default -> NicReach.LinkLayer.UNSPECIFIED;
         };
     }
 

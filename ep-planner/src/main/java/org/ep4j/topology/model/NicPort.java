@@ -41,7 +41,6 @@ public record NicPort(
         UNKNOWN
     }
 
-    /** Copies the list. */
     public NicPort {
         gids = List.copyOf(gids);
     }

@@ -33,6 +33,11 @@ public final class TopologyCopy {
         return some(topology, source, host, part -> Optional.of(change.apply(part)));
     }
 
+    /** Returns a copy of a topology with one more warning. */
+    public static Topology warned(Topology topology, String warning) {
+        return of(topology, topology.source(), part -> part).warn(warning).build();
+    }
+
     /**
      * Returns a builder with some parts of a topology, and their links and distances.
      *

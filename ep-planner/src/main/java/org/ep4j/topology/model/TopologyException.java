@@ -11,7 +11,6 @@ public final class TopologyException extends EpException {
         super(message);
     }
 
-    /** Creates the exception with a message and a cause. */
     public TopologyException(String message, Throwable cause) {
         super(message, cause);
     }

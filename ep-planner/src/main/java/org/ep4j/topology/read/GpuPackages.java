@@ -43,7 +43,10 @@ final class GpuPackages {
         if (one.equals(a) && other.equals(b)) {
             topology.link(a, b, link);
         } else {
-            between.merge(new LinkedHashSet<>(List.of(one, other)), link, GpuPackages::wider);
+            between.merge(
+                    new LinkedHashSet<>(List.of(one, other)),
+                    link,
+                    (known, added) -> known.gigabytesPerSecond() >= added.gigabytesPerSecond() ? known : added);
         }
     }
 
@@ -58,9 +61,5 @@ final class GpuPackages {
     private Part end(Gpu gpu) {
         GpuSwitch fabric = inside.get(gpu);
         return fabric == null ? gpu : fabric;
-    }
-
-    private static Link wider(Link one, Link other) {
-        return one.gigabytesPerSecond() >= other.gigabytesPerSecond() ? one : other;
     }
 }

@@ -38,17 +38,6 @@ final class HwlocBitmap {
 
     private static long word(String text) {
         String digits = text.startsWith(PREFIX) ? text.substring(PREFIX.length()) : text;
-        if (digits.length() > BITS / 4) {
-            return 0;
-        }
-        long word = 0;
-        for (int i = 0; i < digits.length(); i++) {
-            int value = Character.digit(digits.charAt(i), 16);
-            if (value < 0) {
-                return 0;
-            }
-            word = word << 4 | value;
-        }
-        return word;
+        return digits.matches("[0-9a-fA-F]{1,8}") ? Long.parseLong(digits, 16) : 0;
     }
 }

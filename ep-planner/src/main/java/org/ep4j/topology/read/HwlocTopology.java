@@ -563,7 +563,9 @@ final class HwlocTopology {
                 .boxed()
                 .toList();
         String ofPort = numbers.size() == 1 ? netdev : "";
-        NicReach.LinkLayer layer = layer(HwlocFile.id(pci));
+        PciId id = HwlocFile.id(pci);
+        NicReach.LinkLayer layer =
+                NicFamilies.of("", id) == NicFamily.EFA ? NicReach.LinkLayer.UNSPECIFIED : NicFamilies.linkLayer(id);
         return numbers.stream()
                 .map(number -> port(number, infos, layer, ofPort))
                 .toList();
@@ -582,18 +584,6 @@ final class HwlocTopology {
             case "4" -> NicPort.State.ACTIVE;
             case "1", "2", "3" -> NicPort.State.DOWN;
             default -> NicPort.State.UNKNOWN;
-        };
-    }
-
-    /** Firmware sets the class code by what the port is configured for. */
-    private static NicReach.LinkLayer layer(PciId id) {
-        if (NicFamilies.of("", id) == NicFamily.EFA) {
-            return NicReach.LinkLayer.UNSPECIFIED;
-        }
-        return switch (id.classCode() >> 8) {
-            case 0x0207 -> NicReach.LinkLayer.INFINIBAND;
-            case 0x0200 -> NicReach.LinkLayer.ETHERNET;
-            default -> NicReach.LinkLayer.UNSPECIFIED;
         };
     }
 

@@ -13,7 +13,6 @@ import org.ep4j.topology.model.PciAddress;
  * @param links ways to other nodes, of {@code io_links} and of {@code p2p_links}
  */
 public record KfdNode(int number, Map<String, Long> properties, List<KfdLink> links) {
-    /** Copies the map and the list. */
     public KfdNode {
         properties = Map.copyOf(properties);
         links = List.copyOf(links);

@@ -23,19 +23,11 @@ public final class LinuxTopology {
     private LinuxTopology() {}
 
     /**
-     * Reads a machine.
-     *
-     * @param source name of it for messages
-     * @param files {@code /sys} and {@code /proc} of it, and {@code /var/run}, where a cloud provider may describe its PCI tree
-     */
-    public static Topology read(String source, FileTree files) {
-        return read(source, files, Map.of());
-    }
-
-    /**
      * Reads a machine. {@code NCCL_TOPO_FILE} in {@code environment} may name a file in which the cloud provider describes
      * the PCI tree of a virtual machine.
      *
+     * @param source name of it for messages
+     * @param files {@code /sys} and {@code /proc} of it, and {@code /var/run}, where a cloud provider may describe its PCI tree
      * @param environment variables of the process
      */
     public static Topology read(String source, FileTree files, Map<String, String> environment) {
@@ -67,8 +59,7 @@ public final class LinuxTopology {
         }
         NetworkInterfaces interfaces = new NetworkInterfaces(sys);
         LostRates lost = new LostRates();
-        Set<String> taken = new RdmaNics(sys, pci, interfaces, lost, builder, host).add();
-        EthernetNics.add(sys, pci, interfaces, lost, builder, host, taken);
+        new LinuxNics(sys, pci, interfaces, lost, builder, host).add();
         lost.finish(builder);
         return builder.build();
     }

@@ -223,11 +223,7 @@ final class NcclNics {
     private static NicPort port(Net net, double megabits, PciId id) {
         int written = net.element().number("port", 1, 255, 1);
         int number = written > net.earlier() ? written - net.earlier() : written;
-        NicReach.LinkLayer layer = switch (id.classCode() >> 8) {
-            case 0x0207 -> NicReach.LinkLayer.INFINIBAND;
-            case 0x0200 -> NicReach.LinkLayer.ETHERNET;
-            default -> NicReach.LinkLayer.UNSPECIFIED;
-        };
+        NicReach.LinkLayer layer = NicFamilies.linkLayer(id);
         return new NicPort(number, NicPort.State.UNKNOWN, layer, megabits / 1000, 0, 0, "", List.of());
     }
 

@@ -22,7 +22,6 @@ record NcclSeat(NumaNode node, Part parent) {
         return new NcclSeat(node, other);
     }
 
-    /** The link of a {@code pci} element to what is above it. */
     static Link link(XmlElement pci) {
         double rate = NcclValues.pcieRate(
                 pci.value("link_speed"), pci.number("link_width").orElse(0));

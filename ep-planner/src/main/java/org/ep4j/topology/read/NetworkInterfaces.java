@@ -122,12 +122,10 @@ final class NetworkInterfaces {
                 .collect(Collectors.toSet());
     }
 
-    /** Names of all interfaces, sorted. */
     Set<String> names() {
         return names;
     }
 
-    /** True for a bond. */
     boolean isBond(String name) {
         return sys.tree().exists(FOLDER + name + "/bonding");
     }

@@ -52,7 +52,6 @@ final class NumaNodes {
         }
     }
 
-    /** The link of a node to another one of its host. */
     static Link link(NumaNode node) {
         return new Link(LinkType.CPU, LinkBandwidths.processors(node.processor()), 1);
     }

@@ -42,7 +42,6 @@ final class PciTree {
             return functions.get(functions.size() - 1);
         }
 
-        /** Its address. */
         Optional<PciAddress> address() {
             return PciAddress.parse(SysFiles.last(device()));
         }
@@ -60,7 +59,6 @@ final class PciTree {
         return sys.tree().real(path).flatMap(PciTree::parse);
     }
 
-    /** The place of a PCI function by its address. */
     Optional<Place> place(PciAddress address) {
         return place("/sys/bus/pci/devices/" + address);
     }

@@ -31,7 +31,6 @@ record SysFiles(FileTree tree) {
         }
     }
 
-    /** Ids of a PCI function. */
     PciId id(String device) {
         return new PciId(
                 number(device + "/vendor"),
@@ -56,7 +55,6 @@ record SysFiles(FileTree tree) {
                 .orElse("");
     }
 
-    /** Last component of a path. */
     static String last(String path) {
         return path.substring(path.lastIndexOf('/') + 1);
     }

@@ -4,8 +4,16 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+import java.util.TreeMap;
+import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.model.Topology;
+import org.ep4j.topology.model.TopologyCopy;
 import org.ep4j.topology.model.TopologyException;
 
 /**
@@ -24,6 +32,25 @@ import org.ep4j.topology.model.TopologyException;
 public final class Topologies {
     private static final String EXPECTED = "expected a topology file of NCCL or RCCL (XML with <system>), XML of hwloc "
             + "(with <topology>), or the output of \"nvidia-smi topo -m\", \"rocm-smi --showtopo\" or \"ibv_devinfo\"";
+
+    /** Folders in folders that a recording may be in. */
+    private static final int DEPTH = 4;
+
+    /** Folders that are looked into; a folder with more is no recording. */
+    private static final int FOLDERS = 256;
+
+    /** Entries of folders, besides files that describe all of them. */
+    private static final Map<String, Integer> MOST = Map.of(
+            KfdNodes.FOLDER + "/nodes",
+            Limits.GPUS + Limits.NUMA_NODES,
+            "/sys/class/infiniband",
+            Limits.NICS,
+            "/sys/class/net",
+            2 * Limits.NICS,
+            "/sys/bus/pci/devices",
+            8 * Limits.NICS,
+            "/sys/devices/system/node",
+            2 * Limits.NUMA_NODES);
 
     private Topologies() {}
 
@@ -59,7 +86,24 @@ public final class Topologies {
      * @param environment variables of the process, of which {@code NCCL_TOPO_FILE} may name a file among the others
      */
     public static Topology read(String source, FileTree files, Map<String, String> environment) {
-        return Plausible.of(Recordings.read(source, files, environment));
+        FileTree machine = recording(source, files);
+        MOST.forEach((folder, most) -> {
+            int entries = machine.list(folder).size();
+            if (entries > most) {
+                throw Faults.in(source, folder + " has " + entries + " entries; at most " + most + " are read");
+            }
+        });
+        Topology topology = LinuxTopology.read(source, machine, environment);
+        long nvidia = topology.gpus().stream()
+                .filter(gpu -> gpu.vendor() == GpuVendor.NVIDIA)
+                .count();
+        // NVLinks are no part of a recording, which a reader of the result should know.
+        return Plausible.of(
+                nvidia < 2
+                        ? topology
+                        : TopologyCopy.warned(
+                                topology,
+                                "/sys does not describe NVLink; in this topology, NVIDIA GPUs are joined by PCIe only"));
     }
 
     /**
@@ -71,7 +115,36 @@ public final class Topologies {
      * @throws TopologyException when there is no machine in it, or several
      */
     public static FileTree recording(String source, FileTree files) {
-        return Recordings.find(source, files);
+        List<String> folders = List.of("");
+        int looked = 0;
+        for (int depth = 0; depth < DEPTH; depth++) {
+            List<String> found =
+                    folders.stream().filter(folder -> machine(files, folder)).toList();
+            if (found.size() > 1) {
+                throw Faults.in(source, "there are several recordings of machines, in " + shown(found) + "; name one");
+            }
+            if (!found.isEmpty()) {
+                FileTree tree = found.get(0).isEmpty() ? files : RebasedTree.of(found.get(0), files);
+                return tree.exists("/sys") ? tree : FileTree.under(KfdNodes.FOLDER, tree);
+            }
+            List<String> next = new ArrayList<>();
+            for (String folder : folders) {
+                for (String name : files.list(folder.isEmpty() ? "/" : folder)) {
+                    String path = folder + "/" + name;
+                    // A link to another folder would be a second machine.
+                    boolean own = files.real(path).filter(path::equals).isPresent();
+                    if (own && looked < FOLDERS && !files.list(path).isEmpty()) {
+                        next.add(path);
+                        looked++;
+                    }
+                }
+            }
+            folders = next;
+        }
+        throw Faults.in(
+                source,
+                "the folder holds no recording of a machine; expected a folder \"sys\" in it, or \"nodes\" of KFD "
+                        + "(/sys/class/kfd/kfd/topology); there is " + shown(files.list("/")));
     }
 
     private static String text(Path file) {
@@ -201,6 +274,54 @@ public final class Topologies {
      * installed. Nothing of the machine is changed; what cannot be read is missing or a warning.
      */
     public static Topology live() {
-        return Plausible.ofThisMachine(LiveTopology.read());
+        Topology topology = LinuxTopology.read("this machine", FileTree.of(Path.of("/")), System.getenv());
+        Map<String, TopologySource> sources = new TreeMap<>();
+        List<String> broken = new ArrayList<>();
+        collect(ServiceLoader.load(TopologySource.class, TopologySource.class.getClassLoader()), sources, broken);
+        collect(ServiceLoader.load(TopologySource.class), sources, broken);
+        for (TopologySource source : sources.values()) {
+            topology = refine(topology, source);
+        }
+        for (String warning : broken) {
+            topology = TopologyCopy.warned(topology, warning);
+        }
+        return Plausible.ofThisMachine(topology);
+    }
+
+    private static boolean machine(FileTree files, String folder) {
+        return files.exists(folder + "/sys")
+                || files.list(folder + "/nodes").stream()
+                        .anyMatch(node -> files.exists(folder + "/nodes/" + node + "/properties"));
+    }
+
+    private static String shown(List<String> names) {
+        return names.isEmpty()
+                ? "nothing"
+                : Faults.quote(String.join(", ", names.subList(0, Math.min(names.size(), 8))));
+    }
+
+    /** Asks a source, and keeps what was known when it fails against its contract. */
+    static Topology refine(Topology topology, TopologySource source) {
+        try {
+            return source.refine(topology);
+        } catch (RuntimeException | LinkageError e) {
+            return TopologyCopy.warned(topology, "topology source " + source.id() + " failed: " + e);
+        }
+    }
+
+    private static void collect(
+            ServiceLoader<TopologySource> loader, Map<String, TopologySource> sources, List<String> broken) {
+        Iterator<TopologySource> found = loader.iterator();
+        while (true) {
+            try {
+                if (!found.hasNext()) {
+                    return;
+                }
+                TopologySource source = found.next();
+                sources.putIfAbsent(source.id(), source);
+            } catch (ServiceConfigurationError | LinkageError e) {
+                broken.add("a topology source could not be loaded: " + e.getMessage());
+            }
+        }
     }
 }

@@ -103,7 +103,7 @@ final class VerbsPorts {
                         port.state(),
                         megabits,
                         "speed of " + name,
-                        EthernetNics.speed(sys, name),
+                        LinuxNics.speed(sys, name),
                         LostRates.ONE_PORT));
         return megabits > 0 ? megabits / 1000 : port.gigabitsPerSecond();
     }

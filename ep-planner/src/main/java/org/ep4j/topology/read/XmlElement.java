@@ -27,7 +27,6 @@ record XmlElement(
         return Optional.ofNullable(attributes.get(key));
     }
 
-    /** Value of an attribute, empty when it is missing. */
     String value(String key) {
         return attributes.getOrDefault(key, "");
     }

@@ -48,7 +48,7 @@ class DistanceSearchTest {
                     List.of(NicPort.of(1, 400)));
             machine.add(port).link(zero, port, pci(48));
         }
-        return Localities.of(machine.link(zero, gpu, pci(48)).build(), gpu).nics();
+        return Localities.of(machine.link(zero, gpu, pci(48)).build(), gpu, -1).nics();
     }
 
     @Test

@@ -55,7 +55,7 @@ class RelayedGpusTest {
 
         assertThat(ring.distance(gpus.get(0), gpus.get(2))).contains(new Distance(PathType.NVB, 40, 2));
         assertThat(ring.distance(gpus.get(0), gpus.get(1))).contains(new Distance(PathType.NVL, 50, 1));
-        assertThat(Localities.of(ring, gpus.get(0)).peer(2).orElseThrow())
+        assertThat(Localities.of(ring, gpus.get(0), -1).peer(2).orElseThrow())
                 .isEqualTo(GpuPeer.of(2, new Distance(PathType.NVB, 40, 2), LinkType.XGMI)
                         .through(List.of(1)));
     }
@@ -80,9 +80,9 @@ class RelayedGpusTest {
         Topology ring = ring(GpuVendor.NVIDIA, 40, 40, 40, 40);
 
         assertThat(ring.distance(gpus.get(0), gpus.get(2))).map(Distance::type).contains(PathType.NVB);
-        assertThat(Localities.of(ring, gpus.get(0)).peer(2).orElseThrow())
+        assertThat(Localities.of(ring, gpus.get(0), -1).peer(2).orElseThrow())
                 .isEqualTo(GpuPeer.of(2, new Distance(PathType.PHB, 24, 2), LinkType.PCI));
-        assertThat(Localities.of(ring, gpus.get(0)).peer(1).orElseThrow().link())
+        assertThat(Localities.of(ring, gpus.get(0), -1).peer(1).orElseThrow().link())
                 .isEqualTo(LinkType.NVLINK);
     }
 
@@ -124,7 +124,7 @@ class RelayedGpusTest {
     }
 
     private RankProfile rank(Topology machine, int gpu) {
-        Locality around = Localities.of(machine, gpus.get(gpu));
+        Locality around = Localities.of(machine, gpus.get(gpu), -1);
         return RankProfile.builder(gpu, "host", Device.hip(gpu))
                 .pid(1)
                 .locality(around)

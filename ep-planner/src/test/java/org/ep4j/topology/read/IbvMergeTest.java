@@ -45,7 +45,7 @@ class IbvMergeTest {
                         + "that a process can open, so these NICs are not used");
         Gpu gpu = merged.gpus().get(0);
         assertThat(merged.nearestNics(gpu)).extracting(Nic::name).containsExactly("mlx5_1");
-        Locality around = Localities.of(merged, gpu);
+        Locality around = Localities.of(merged, gpu, -1);
         assertThat(around.nics())
                 .filteredOn(nic -> !nic.ports().isEmpty())
                 .extracting(NicReach::name)

@@ -3,6 +3,7 @@ package org.ep4j.topology.read;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
@@ -403,7 +404,10 @@ final class LinuxTopologyTest {
         assertThat(machine.links(gpu(machine, 0), gpu(machine, 1))).containsExactly(new Link(LinkType.XGMI, 48, 1));
         assertThat(machine.links(gpu(machine, 0), gpu(machine, 3))).isEmpty();
         assertThat(machine.distance(gpu(machine, 0), gpu(machine, 3))).contains(new Distance(PathType.NVB, 48, 2));
-        assertThat(Localities.of(machine, gpu(machine, 0)).peer(3).orElseThrow().via())
+        assertThat(Localities.of(machine, gpu(machine, 0), -1)
+                        .peer(3)
+                        .orElseThrow()
+                        .via())
                 .containsExactly(1, 2);
     }
 
@@ -475,7 +479,7 @@ final class LinuxTopologyTest {
 
     @Test
     void nothingToReadIsAMachineWithoutDevices() {
-        Topology machine = LinuxTopology.read("empty", new MemoryTree());
+        Topology machine = LinuxTopology.read("empty", new MemoryTree(), Map.of());
 
         assertThat(machine.parts()).isEmpty();
         assertThat(machine.hosts()).hasSize(1);
@@ -491,7 +495,7 @@ final class LinuxTopologyTest {
     }
 
     private static Topology read(SysTree tree) {
-        return LinuxTopology.read("test", tree.tree());
+        return LinuxTopology.read("test", tree.tree(), Map.of());
     }
 
     private static Gpu gpu(Topology machine, int index) {

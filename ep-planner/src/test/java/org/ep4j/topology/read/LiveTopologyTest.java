@@ -2,6 +2,7 @@ package org.ep4j.topology.read;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.Map;
 import org.ep4j.topology.model.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -10,9 +11,9 @@ import org.junit.jupiter.api.Test;
 final class LiveTopologyTest {
     @Test
     void aSourceThatFailsLeavesTheMachineWithAWarning() {
-        Topology machine = LinuxTopology.read("test", Machines.twoSockets().tree());
+        Topology machine = LinuxTopology.read("test", Machines.twoSockets().tree(), Map.of());
 
-        Topology refined = LiveTopology.refine(machine, new TopologySource() {
+        Topology refined = Topologies.refine(machine, new TopologySource() {
             @Override
             public String id() {
                 return "broken";

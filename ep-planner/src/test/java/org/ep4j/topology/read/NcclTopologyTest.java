@@ -144,16 +144,16 @@ class NcclTopologyTest {
                 NcclTopology.read("both", "<system version='1'><cpu numaid='0'>" + near + "</cpu>" + far + "</system>");
         assertThat(both.nics()).extracting(Nic::name).containsExactly(name, "eno1");
         assertThat(both.nearestNics(gpu(both, 0))).containsExactly(nic(both, "eno1"));
-        assertThat(Localities.of(both, gpu(both, 0)).nics())
+        assertThat(Localities.of(both, gpu(both, 0), -1).nics())
                 .extracting(NicReach::name)
                 .containsExactly("eno1");
-        assertThat(Localities.ofHost(both, 0, 0).nics())
+        assertThat(Localities.ofHost(both, 0, 0, -1).nics())
                 .extracting(NicReach::name)
                 .containsExactly("eno1");
 
         Topology alone = NcclTopology.read("alone", cpu(near));
         assertThat(alone.nearestNics(gpu(alone, 0))).isEmpty();
-        assertThat(Localities.of(alone, gpu(alone, 0)).nics()).isEmpty();
+        assertThat(Localities.of(alone, gpu(alone, 0), -1).nics()).isEmpty();
     }
 
     @Test
@@ -163,7 +163,7 @@ class NcclTopologyTest {
                 cpu(gpu("0000:02:00.0", "")
                         + card("0000:01:00.0", "vendor='0x15b3' device='0x1021'", net("tunnel0", "port='1'"))));
         assertThat(machine.nearestNics(gpu(machine, 0))).extracting(Nic::name).containsExactly("tunnel0");
-        assertThat(Localities.of(machine, gpu(machine, 0)).nics()).hasSize(1);
+        assertThat(Localities.of(machine, gpu(machine, 0), -1).nics()).hasSize(1);
         assertThat(machine.warnings()).containsExactly(NcclNics.UNRATED + "tunnel0 (line 4: none)");
     }
 

@@ -32,7 +32,7 @@ final class NetworkInterfacesTest {
     }
 
     private Topology machine() {
-        return LinuxTopology.read("test", sys.tree());
+        return LinuxTopology.read("test", sys.tree(), Map.of());
     }
 
     private NicPort port(String name) {
@@ -192,8 +192,8 @@ final class NetworkInterfacesTest {
         sys.files.linked("/sys/devices/" + PCI + "1/physfn", "/sys/devices/" + PCI + "0");
         route("eth0 01", "eth1 02");
 
-        NicPaths paths =
-                NicPaths.of(Localities.ofHost(machine(), 0, -1), nic -> true).orElseThrow();
+        NicPaths paths = NicPaths.of(Localities.ofHost(machine(), 0, -1, -1), nic -> true)
+                .orElseThrow();
         assertThat(paths.names()).containsExactly("mlx5_0:1", "mlx5_1:1");
         assertThat(paths.gigabytesPerSecond()).isLessThan(12.5);
     }
@@ -268,7 +268,7 @@ final class NetworkInterfacesTest {
                 sys.files.linked("/sys/devices/" + PCI + function + "/physfn", "/sys/devices/" + PCI + "0");
             }
         }
-        Locality around = Localities.ofHost(machine(), 0, -1);
+        Locality around = Localities.ofHost(machine(), 0, -1, -1);
 
         assertThat(around.nics()).extracting(NicReach::function).containsOnly("mlx5_0");
         NicPaths paths = NicPaths.of(around, nic -> true).orElseThrow();
@@ -294,7 +294,7 @@ final class NetworkInterfacesTest {
             sys.scalable("mlx5_" + number, below, number, "sf" + number, "100 Gb/sec (2X HDR)")
                     .gid("mlx5_" + number, 3, ipv4(number), V2, "sf" + number);
         }
-        Locality around = Localities.ofHost(machine(), 0, -1);
+        Locality around = Localities.ofHost(machine(), 0, -1, -1);
 
         assertThat(around.nics())
                 .extracting(NicReach::name, NicReach::function)

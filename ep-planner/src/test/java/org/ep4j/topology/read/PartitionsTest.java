@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.IntBinaryOperator;
 import java.util.stream.IntStream;
@@ -208,10 +209,10 @@ class PartitionsTest {
 
     @Test
     void aGpuThatIsNotDividedHasItsLinksForItself() {
-        Topology machine = LinuxTopology.read("spx", Machines.instinct().tree());
+        Topology machine = LinuxTopology.read("spx", Machines.instinct().tree(), Map.of());
         assertThat(machine.gpus()).extracting(Gpu::card).containsOnly("");
         assertThat(machine.only(GpuSwitch.class)).isEmpty();
-        Locality around = Localities.of(machine, machine.gpus().get(1));
+        Locality around = Localities.of(machine, machine.gpus().get(1), -1);
         assertThat(around.card()).isEqualTo(1);
         assertThat(around.partitions(1)).isOne();
     }
@@ -247,7 +248,7 @@ class PartitionsTest {
     }
 
     private static RankProfile rank(Topology machine, Gpu gpu) {
-        Locality around = Localities.of(machine, gpu);
+        Locality around = Localities.of(machine, gpu, -1);
         return RankProfile.builder(gpu.index(), "host", Device.hip(gpu.index()))
                 .pid(1)
                 .locality(around)

@@ -2,6 +2,7 @@ package org.ep4j.topology.read;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.Map;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.model.Localities;
 import org.ep4j.topology.model.NumaNode;
@@ -27,20 +28,23 @@ final class ProcessorCountTest {
     void theSetsOfNodesAreCountedAndDividedBetweenGpus() {
         Topology machine = NcclTopology.read("two", TWO_GPUS);
         assertThat(machine.numaNodes()).extracting(NumaNode::processors).containsExactly(48, 16);
-        assertThat(Localities.of(machine, machine.gpus().get(1)).processors()).isEqualTo(32);
+        assertThat(Localities.of(machine, machine.gpus().get(1), -1).processors())
+                .isEqualTo(32);
     }
 
     @Test
     void withoutSetsTheNumberIsUnknown() {
         Topology machine = NcclTopology.read("two", TWO_GPUS.replaceAll(" affinity=\"[^\"]*\"", ""));
-        assertThat(Localities.of(machine, machine.gpus().get(0)).processors()).isZero();
+        assertThat(Localities.of(machine, machine.gpus().get(0), -1).processors())
+                .isZero();
     }
 
     @Test
     void aProcessMayBeKeptToFewer() {
         Locality place = Localities.of(
                 NcclTopology.read("two", TWO_GPUS),
-                NcclTopology.read("two", TWO_GPUS).gpus().get(0));
+                NcclTopology.read("two", TWO_GPUS).gpus().get(0),
+                -1);
         assertThat(place.withAtMostProcessors(4).processors()).isEqualTo(4);
         assertThat(place.withAtMostProcessors(400).processors()).isEqualTo(32);
         assertThat(Locality.UNKNOWN.withAtMostProcessors(4).processors()).isEqualTo(4);
@@ -50,10 +54,10 @@ final class ProcessorCountTest {
     void listsOfTheKernelAreCounted() {
         SysTree tree = new SysTree().nodes(1);
         tree.files.file("/sys/devices/system/node/node0/cpulist", "0-3,8,10-11\n");
-        Topology machine = LinuxTopology.read("machine", tree.files);
+        Topology machine = LinuxTopology.read("machine", tree.files, Map.of());
         assertThat(machine.numaNodes()).extracting(NumaNode::processors).containsExactly(7);
         tree.files.file("/sys/devices/system/node/node0/cpulist", "0-3;8\n");
-        assertThat(LinuxTopology.read("machine", tree.files).numaNodes())
+        assertThat(LinuxTopology.read("machine", tree.files, Map.of()).numaNodes())
                 .extracting(NumaNode::processors)
                 .containsExactly(0);
     }

@@ -240,7 +240,7 @@ final class ProviderTreeTest {
     @Test
     void aFileWithTheMachinesOwnSwitchesChangesNothing() {
         SysTree tree = Machines.twoSockets();
-        Topology shown = LinuxTopology.read("test", tree.tree());
+        Topology shown = LinuxTopology.read("test", tree.tree(), Map.of());
         StringBuilder xml = new StringBuilder("<system version='1'><cpu numaid='0' affinity='ff'>");
         PciSwitch upper = shown.only(PciSwitch.class).get(0);
         xml.append("<pci busid='").append(upper.address()).append("' class='0x060400' vendor='0x1000' device='0xc030'");
@@ -262,7 +262,7 @@ final class ProviderTreeTest {
 
     @Test
     void linksOfGpusStay() {
-        Topology machine = LinuxTopology.read("test", machine().tree());
+        Topology machine = LinuxTopology.read("test", machine().tree(), Map.of());
         Topology.Builder linked = TopologyCopy.of(machine, "test", part -> part);
         linked.link(machine.gpus().get(0), machine.gpus().get(2), new Link(LinkType.XGMI, 50, 1));
         linked.link(machine.gpus().get(0), machine.numaNodes().get(0), new Link(LinkType.C2C, 300, 1));

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.ep4j.testing.ForAll;
@@ -25,7 +26,7 @@ final class ReadersFuzzTest {
     private static final Duration FOREVER = Duration.ofMinutes(2);
 
     private static final Topology MACHINE =
-            LinuxTopology.read("machine", Machines.twoSockets().tree());
+            LinuxTopology.read("machine", Machines.twoSockets().tree(), Map.of());
 
     private static final List<String> TEXTS = Stream.concat(
                     Stream.of(
@@ -61,7 +62,7 @@ final class ReadersFuzzTest {
         SysTree tree = instinct ? Machines.instinct() : Machines.twoSockets();
         seeds.forEach(seed -> damage(tree.files, new Random(seed)));
 
-        assertTimeoutPreemptively(FOREVER, () -> use(LinuxTopology.read("damaged", tree.tree())));
+        assertTimeoutPreemptively(FOREVER, () -> use(LinuxTopology.read("damaged", tree.tree(), Map.of())));
     }
 
     /** Something goes, becomes another text, is what another file is, or leads somewhere else. */
@@ -88,9 +89,9 @@ final class ReadersFuzzTest {
 
     private static void use(Topology topology) {
         for (Gpu gpu : topology.gpus().stream().limit(2).toList()) {
-            assertThat(Localities.of(topology, gpu).gpus())
+            assertThat(Localities.of(topology, gpu, -1).gpus())
                     .isLessThanOrEqualTo(topology.gpus().size());
         }
-        assertThat(Localities.ofHost(topology, 0, -1).gpu()).isEqualTo(-1);
+        assertThat(Localities.ofHost(topology, 0, -1, -1).gpu()).isEqualTo(-1);
     }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.model.Gid;
@@ -147,7 +148,7 @@ final class SoftRoceTest {
                 .file(netdev + "/mtu", "4200\n")
                 .file(netdev + "/speed", "10000\n")
                 .file(netdev + "/dev_port", "0\n");
-        Topology machine = LinuxTopology.read("test", tree.tree());
+        Topology machine = LinuxTopology.read("test", tree.tree(), Map.of());
         assertThat(machine.warnings()).isEmpty();
         assertThat(machine.nics()).hasSize(1);
         return machine.nics().get(0);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.topology.Distance;
@@ -189,7 +190,7 @@ final class TextReadersTest {
                 .contains(PathType.NVL);
         assertThat(machine.distance(gpus.get(0), gpus.get(2))).contains(new Distance(PathType.NVB, 0, 2));
         assertThat(machine.links(gpus.get(0), gpus.get(2))).isEmpty();
-        assertThat(Localities.of(machine, gpus.get(0)).peer(2).orElseThrow().via())
+        assertThat(Localities.of(machine, gpus.get(0), -1).peer(2).orElseThrow().via())
                 .containsExactly(1);
     }
 
@@ -250,7 +251,7 @@ final class TextReadersTest {
 
     @Test
     void mergingKeepsWhatTheMachineKnowsOfANic() {
-        Topology machine = LinuxTopology.read("sys", Machines.twoSockets().tree());
+        Topology machine = LinuxTopology.read("sys", Machines.twoSockets().tree(), Map.of());
         String text = Texts.IBV_DEVINFO.replace("mlx5_0", "mlx5_1").replace("InfiniBand\n", "Ethernet\n");
 
         Nic before = machine.nics().get(1);
@@ -264,7 +265,7 @@ final class TextReadersTest {
 
     @Test
     void aTextWithoutAnyDeviceIsNotMerged() {
-        Topology machine = LinuxTopology.read("sys", Machines.twoSockets().tree());
+        Topology machine = LinuxTopology.read("sys", Machines.twoSockets().tree(), Map.of());
 
         for (String text : List.of("", "# notes", "sh: ibv_devinfo: command not found\n", Texts.NVIDIA_SMI)) {
             assertThatThrownBy(() -> Topologies.merge(machine, "devinfo", text))

@@ -85,7 +85,7 @@ class TopologyFuzzTest {
     static void use(Topology topology) {
         for (Gpu gpu : topology.gpus().stream().limit(3).toList()) {
             List<Nic> nearest = topology.nearestNics(gpu);
-            Locality around = Localities.of(topology, gpu);
+            Locality around = Localities.of(topology, gpu, -1);
             assertThat(around.gpus()).isLessThanOrEqualTo(topology.gpus().size());
             assertThat(around.nics()).hasSizeGreaterThanOrEqualTo(nearest.size());
             for (Nic nic : nearest.stream().limit(3).toList()) {

@@ -107,7 +107,7 @@ class TopologyRulesTest {
     @MethodSource("machines")
     void localitiesListTheNearestNicsFirst(Topology machine) {
         for (Gpu gpu : machine.gpus()) {
-            List<NicReach> nics = Localities.of(machine, gpu).nics();
+            List<NicReach> nics = Localities.of(machine, gpu, -1).nics();
             assertThat(nics).extracting(nic -> nic.distance().type()).isSorted();
             List<String> rdma = nics.stream()
                     .filter(nic -> nic.family().rdma())

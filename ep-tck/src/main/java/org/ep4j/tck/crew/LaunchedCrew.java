@@ -1,9 +1,7 @@
 package org.ep4j.tck.crew;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
+import java.lang.invoke.MethodHandles;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -14,6 +12,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
+import org.ep4j.plan.RecordCodec;
 import org.ep4j.tck.oracle.Patience;
 
 /**
@@ -26,6 +25,11 @@ public final class LaunchedCrew implements RankCrew {
 
     /** How much later than the first report the last may come, on top of the job's own limit. */
     private static final Duration REPORTING = Duration.ofSeconds(60);
+
+    private static final byte[] NOTHING = {};
+    private static final RecordCodec<Job> JOBS = new RecordCodec<>(MethodHandles.lookup(), Job.class, "a job", 1);
+    private static final RecordCodec<RankReport> REPORTS =
+            new RecordCodec<>(MethodHandles.lookup(), RankReport.class, "its report", 1);
 
     private final Bootstrap control;
     private final int crew;
@@ -58,40 +62,34 @@ public final class LaunchedCrew implements RankCrew {
     /** Runs the jobs of all crews of rank 0 until {@link #dismiss}; for the other ranks. */
     public static void serve(Bootstrap control) {
         LaunchedCrew crew = new LaunchedCrew(control, 0);
-        while (true) {
-            Optional<Wire.Message> message = crew.handOut("");
-            if (message.isEmpty()) {
-                crew.close();
-                return;
-            }
-            crew.work(message.get().run().orElseThrow().job());
+        for (Optional<Job> job = crew.handOut(NOTHING); job.isPresent(); job = crew.handOut(NOTHING)) {
+            crew.work(job.get());
             if (!crew.usable()) {
                 crew.close();
                 crew = new LaunchedCrew(control, crew.crew + 1);
             }
         }
+        crew.close();
     }
 
     /** Ends the service of the other ranks, on rank 0: no crew follows. */
     public void dismiss() {
         try {
-            handOut("");
+            handOut(NOTHING);
         } catch (EpException e) {
             // A rank is gone, which the results have told already; the others notice, too.
             System.getLogger(LaunchedCrew.class.getName()).log(System.Logger.Level.DEBUG, "other ranks have ended", e);
         }
     }
 
-    /** Gives what rank 0 says; empty for the end. */
-    private Optional<Wire.Message> handOut(String mine) {
-        String text = gather("job", mine, PATIENCE).get(0);
-        return text.isEmpty() ? Optional.empty() : Wire.decode(text);
+    /** Gives the job of rank 0; empty for the end. */
+    private Optional<Job> handOut(byte[] mine) {
+        byte[] job = gather("job", mine, PATIENCE).get(0);
+        return job.length == 0 ? Optional.empty() : Optional.of(JOBS.decode(job));
     }
 
-    private List<String> gather(String what, String mine, Duration deadline) {
-        return control.allGather("tck/" + what + crew + "/" + jobs, mine.getBytes(UTF_8), deadline).stream()
-                .map(bytes -> new String(bytes, UTF_8))
-                .toList();
+    private List<byte[]> gather(String what, byte[] mine, Duration deadline) {
+        return control.allGather("tck/" + what + crew + "/" + jobs, mine, deadline);
     }
 
     @Override
@@ -106,61 +104,45 @@ public final class LaunchedCrew implements RankCrew {
 
     @Override
     public List<RankReport> run(Job job) {
-        handOut(Wire.encode(new Wire.Message(Wire.Kind.RUN, Optional.of(Wire.Run.of(job)), false, "", Map.of(), 0)));
+        handOut(JOBS.encode(job));
         return work(job);
     }
 
     private List<RankReport> work(Job job) {
-        boolean takesPart = control.rank() < job.ranks();
-        String mine = takesPart ? Wire.encode(attempt(job)) : "";
-        List<String> texts = gather("report", mine, job.timeout().plus(Patience.here(REPORTING)));
+        byte[] mine = control.rank() < job.ranks() ? REPORTS.encode(attempt(job)) : NOTHING;
+        List<RankReport> reports = gather("report", mine, job.timeout().plus(Patience.here(REPORTING))).stream()
+                .limit(job.ranks())
+                .map(REPORTS::decode)
+                .toList();
         jobs++;
-        List<RankReport> reports = new ArrayList<>();
-        for (int rank = 0; rank < job.ranks(); rank++) {
-            Wire.Message message = Wire.decode(texts.get(rank)).orElseThrow();
-            reports.add(new RankReport(
-                    rank,
-                    message.kind() == Wire.Kind.STACKS
-                            ? RankReport.End.HUNG
-                            : message.failed() ? RankReport.End.FAILED : RankReport.End.DONE,
-                    message.detail(),
-                    message.facts(),
-                    message.nanos()));
-        }
         usable = reports.stream().allMatch(report -> report.end() == RankReport.End.DONE);
         return reports;
     }
 
     /** Runs this rank's part in a thread of its own, which is left behind when it hangs. */
-    private Wire.Message attempt(Job job) {
-        FutureTask<RankRunner.Outcome> task = new FutureTask<>(() -> runner.run(job));
+    private RankReport attempt(Job job) {
+        FutureTask<RankReport> task = new FutureTask<>(() -> runner.run(job));
         Thread thread = new Thread(task, "tck-rank");
         thread.setDaemon(true);
         thread.start();
         try {
-            RankRunner.Outcome outcome = task.get(job.timeout().toMillis(), TimeUnit.MILLISECONDS);
-            boolean failed = outcome.end() != RankReport.End.DONE;
-            if (failed) {
+            RankReport report = task.get(job.timeout().toMillis(), TimeUnit.MILLISECONDS);
+            if (report.end() != RankReport.End.DONE) {
                 // The others need not wait for a rank that will not come.
                 base.close();
             }
-            return new Wire.Message(
-                    Wire.Kind.ENDED, Optional.empty(), failed, outcome.detail(), outcome.facts(), outcome.nanos());
+            return report;
         } catch (TimeoutException e) {
-            String stacks = "not done after " + job.timeout() + "; threads:\n" + StackDump.text();
+            RankReport report = RankReport.hung(control.rank(), job, RankRunner.stacks());
             hung = true;
             base.close();
-            return Wire.Message.detail(Wire.Kind.STACKS, stacks);
+            return report;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return failure(e);
+            return runner.report(RankReport.End.FAILED, e.toString(), Map.of());
         } catch (ExecutionException e) {
-            return failure(e);
+            return runner.report(RankReport.End.FAILED, e.toString(), Map.of());
         }
-    }
-
-    private static Wire.Message failure(Exception e) {
-        return new Wire.Message(Wire.Kind.ENDED, Optional.empty(), true, e.toString(), Map.of(), System.nanoTime());
     }
 
     @Override

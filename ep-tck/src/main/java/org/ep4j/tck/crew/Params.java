@@ -1,9 +1,11 @@
 package org.ep4j.tck.crew;
 
 import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * Parameters of a scenario.
@@ -33,6 +35,14 @@ public record Params(Map<String, String> values) {
     /** A number, or {@code absent}. */
     public int number(String name, int absent) {
         return Integer.parseInt(values.getOrDefault(name, Integer.toString(absent)));
+    }
+
+    /** Numbers between commas; none where it is absent. */
+    public List<Integer> numbers(String name) {
+        return Stream.of(text(name, "").split(",", -1))
+                .filter(part -> !part.isEmpty())
+                .map(Integer::valueOf)
+                .toList();
     }
 
     /** A fraction, or {@code absent}. */

@@ -67,21 +67,15 @@ public final class ProcessCrew implements RankCrew {
      * @param own variables of each rank, for example another {@code MASTER_PORT} to meet through
      */
     public ProcessCrew(int size, String heap, Map<String, String> more, OwnEnvironment own) {
-        Map<String, String> environment = new TreeMap<>(more);
-        environment.put("WORLD_SIZE", Integer.toString(size));
-        environment.put("LOCAL_WORLD_SIZE", Integer.toString(size));
-        environment.put("MASTER_ADDR", "127.0.0.1");
-        // A setting of the machine for jobs of several hosts would refuse loopback.
-        environment.put(EpKeys.BOOTSTRAP_INTERFACE.environmentName(), "");
-        environment.put(
-                EpKeys.SETUP_TIMEOUT.environmentName(), Patience.here(START).toSeconds() + "s");
-        environment.put(EpKeys.BOOTSTRAP_SECRET.environmentName(), randomKey());
+        String secret = randomSecret();
         try (KeptPort port = KeptPort.take()) {
-            environment.put("MASTER_PORT", Integer.toString(port.number()));
             for (int rank = 0; rank < size; rank++) {
-                environment.put("RANK", Integer.toString(rank));
-                environment.put("LOCAL_RANK", Integer.toString(rank));
-                Map<String, String> all = new TreeMap<>(environment);
+                Map<String, String> all = new TreeMap<>(more);
+                all.putAll(environment(rank, size, port.number()));
+                all.put(
+                        EpKeys.SETUP_TIMEOUT.environmentName(),
+                        Patience.here(START).toSeconds() + "s");
+                all.put(EpKeys.BOOTSTRAP_SECRET.environmentName(), secret);
                 all.putAll(own.of(rank, port.number()));
                 processes.add(new RankProcess(rank, all, heap, events));
             }
@@ -93,7 +87,32 @@ public final class ProcessCrew implements RankCrew {
         }
     }
 
-    private static String randomKey() {
+    /**
+     * Torchrun's variables for a rank that is a process of this machine.
+     *
+     * @param port of the rendezvous on the loopback interface
+     */
+    public static Map<String, String> environment(int rank, int size, int port) {
+        return Map.of(
+                "RANK",
+                Integer.toString(rank),
+                "LOCAL_RANK",
+                Integer.toString(rank),
+                "WORLD_SIZE",
+                Integer.toString(size),
+                "LOCAL_WORLD_SIZE",
+                Integer.toString(size),
+                "MASTER_ADDR",
+                "127.0.0.1",
+                "MASTER_PORT",
+                Integer.toString(port),
+                // A setting of the machine for jobs of several hosts would refuse loopback.
+                EpKeys.BOOTSTRAP_INTERFACE.environmentName(),
+                "");
+    }
+
+    /** A secret that only the ranks of one job know. */
+    public static String randomSecret() {
         byte[] key = new byte[32];
         new SecureRandom().nextBytes(key);
         return HexFormat.of().formatHex(key);
@@ -147,8 +166,7 @@ public final class ProcessCrew implements RankCrew {
 
     @Override
     public List<RankReport> run(Job job) {
-        Wire.Message message = new Wire.Message(Wire.Kind.RUN, Optional.of(Wire.Run.of(job)), false, "", Map.of(), 0);
-        processes.subList(0, job.ranks()).forEach(p -> p.send(message));
+        processes.subList(0, job.ranks()).forEach(p -> p.send(Wire.Message.run(job)));
         Map<Integer, RankReport> reports = new TreeMap<>();
         long end = System.nanoTime() + job.timeout().toNanos();
         while (reports.size() < job.ranks()) {
@@ -178,25 +196,12 @@ public final class ProcessCrew implements RankCrew {
                     Map.of(),
                     System.nanoTime()));
         }
-        Wire.Message message = event.message().get();
-        if (message.kind() == Wire.Kind.KILL) {
-            process.kill();
-            return Optional.of(
-                    new RankReport(event.rank(), RankReport.End.KILLED, "", message.facts(), System.nanoTime()));
-        }
-        if (message.kind() != Wire.Kind.ENDED) {
-            return Optional.empty();
-        }
-        if (message.failed()) {
-            // The others need not wait for a rank that will not come.
-            process.kill();
-        }
-        return Optional.of(new RankReport(
-                event.rank(),
-                message.failed() ? RankReport.End.FAILED : RankReport.End.DONE,
-                message.failed() ? message.detail() + process.printed() : "",
-                message.facts(),
-                message.nanos()));
+        Optional<RankReport> report = event.message().get().report();
+        // One that asked for it is killed, and so is one that failed: the others need not wait for it.
+        report.filter(one -> one.end() != RankReport.End.DONE).ifPresent(one -> process.kill());
+        return report.map(one -> one.end() == RankReport.End.FAILED
+                ? new RankReport(one.rank(), one.end(), one.detail() + process.printed(), one.facts(), one.nanos())
+                : one);
     }
 
     private void reportHung(Job job, Map<Integer, RankReport> reports) {
@@ -219,19 +224,12 @@ public final class ProcessCrew implements RankCrew {
             event.get()
                     .message()
                     .filter(m -> m.kind() == Wire.Kind.STACKS)
-                    .ifPresent(m -> stacks.put(rank, m.detail()));
+                    .ifPresent(m -> stacks.put(rank, m.stacks()));
         }
         for (int rank = 0; rank < job.ranks(); rank++) {
-            reports.putIfAbsent(
-                    rank,
-                    new RankReport(
-                            rank,
-                            RankReport.End.HUNG,
-                            "not done after " + job.timeout() + "; threads:\n"
-                                    + stacks.getOrDefault(rank, "(no answer)")
-                                    + processes.get(rank).printed(),
-                            Map.of(),
-                            System.nanoTime()));
+            String seen = stacks.getOrDefault(rank, "(no answer)")
+                    + processes.get(rank).printed();
+            reports.putIfAbsent(rank, RankReport.hung(rank, job, seen));
         }
     }
 

@@ -136,6 +136,12 @@ public final class RankContext implements AutoCloseable {
         return channel.allGather("x" + exchanges++, mine, Patience.here(PATIENCE));
     }
 
+    /** Gives the number of ranks on which something holds, when all have come here. */
+    public int count(boolean here) {
+        byte[] mine = {(byte) (here ? 1 : 0)};
+        return (int) exchange(mine).stream().filter(theirs -> theirs[0] == 1).count();
+    }
+
     /** Returns when all ranks have come here. */
     public void meet() {
         exchange(new byte[0]);
@@ -153,16 +159,21 @@ public final class RankContext implements AutoCloseable {
 
     /** Dies after {@code delay}, whatever the rank does then. Only where ranks are processes. */
     public void dieAfter(Duration delay) {
+        later(delay, this::die);
+    }
+
+    /** Runs {@code action} after {@code delay} in a thread of its own, for which nobody waits. */
+    public void later(Duration delay, Runnable action) {
         Thread thread = new Thread(
                 () -> {
                     try {
                         Thread.sleep(delay.toMillis());
-                        killer.accept(facts);
+                        action.run();
                     } catch (InterruptedException e) {
                         Thread.currentThread().interrupt();
                     }
                 },
-                "tck-death");
+                "tck-later");
         thread.setDaemon(true);
         thread.start();
     }

@@ -8,7 +8,6 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
-import java.util.Optional;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 
@@ -46,33 +45,22 @@ public final class RankProcessMain {
             Wire.Message message =
                     Wire.decode(line).orElseThrow(() -> new IOException("received a line that is not a message"));
             if (message.kind() == Wire.Kind.DUMP) {
-                send(Wire.Message.detail(Wire.Kind.STACKS, StackDump.text()));
+                send(Wire.Message.stacks(RankRunner.stacks()));
             }
-            message.run().ifPresent(run -> start(run.job()));
+            message.job().ifPresent(this::start);
         }
         runner.close();
     }
 
     private void start(Job job) {
-        Thread thread = new Thread(
-                () -> {
-                    RankRunner.Outcome outcome = runner.run(job);
-                    send(new Wire.Message(
-                            Wire.Kind.ENDED,
-                            Optional.empty(),
-                            outcome.end() != RankReport.End.DONE,
-                            outcome.detail(),
-                            outcome.facts(),
-                            outcome.nanos()));
-                },
-                "tck-rank");
+        Thread thread = new Thread(() -> send(Wire.Message.ended(runner.run(job))), "tck-rank");
         thread.setDaemon(true);
         thread.start();
     }
 
     /** Never returns: the crew kills this process with SIGKILL. */
     private void askForDeath(Map<String, String> facts) {
-        send(new Wire.Message(Wire.Kind.KILL, Optional.empty(), false, "", Map.copyOf(facts), 0));
+        send(Wire.Message.ended(runner.report(RankReport.End.KILLED, "", facts)));
         while (true) {
             try {
                 Thread.sleep(1000);

@@ -28,4 +28,9 @@ public record RankReport(int rank, End end, String detail, Map<String, String> f
     public RankReport {
         facts = Map.copyOf(facts);
     }
+
+    static RankReport hung(int rank, Job job, String stacks) {
+        String detail = "not done after " + job.timeout() + "; threads:\n" + stacks;
+        return new RankReport(rank, End.HUNG, detail, Map.of(), System.nanoTime());
+    }
 }

@@ -28,39 +28,45 @@ final class RankRunner implements AutoCloseable {
         this.killer = killer;
     }
 
-    /**
-     * What came of a job.
-     *
-     * @param nanos when the scenario ended, before anything was closed
-     */
-    record Outcome(RankReport.End end, String detail, Map<String, String> facts, long nanos) {}
-
-    Outcome run(Job job) {
+    RankReport run(Job job) {
         Map<String, String> facts = Map.of();
         try {
             GroupFactory factory = create(GroupFactory.class, job.factory());
             try (RankContext context = new RankContext(job, base, factory, () -> sharedGroup(job, factory), killer)) {
                 facts = context.facts();
-                Optional<Outcome> failed = run(job, context);
+                Optional<RankReport> failed = run(job, context);
                 if (failed.isPresent()) {
                     return failed.get();
                 }
             }
-            return new Outcome(RankReport.End.DONE, "", facts, System.nanoTime());
+            return report(RankReport.End.DONE, "", facts);
         } catch (RuntimeException | Error e) {
-            return new Outcome(RankReport.End.FAILED, describe(e), facts, System.nanoTime());
+            return report(RankReport.End.FAILED, describe(e), facts);
         }
     }
 
-    /** Runs the scenario; an outcome only when it does not end well. */
-    private static Optional<Outcome> run(Job job, RankContext context) {
+    /** Runs the scenario; a report only when it does not end well. Its time is before anything is closed. */
+    private Optional<RankReport> run(Job job, RankContext context) {
         try {
             create(Scenario.class, job.scenario()).run(context);
             return Optional.empty();
-        } catch (RankKilled e) {
-            return Optional.of(new Outcome(RankReport.End.KILLED, "", context.facts(), System.nanoTime()));
+        } catch (Killed e) {
+            return Optional.of(report(RankReport.End.KILLED, "", context.facts()));
         } catch (RuntimeException | Error e) {
-            return Optional.of(new Outcome(RankReport.End.FAILED, describe(e), context.facts(), System.nanoTime()));
+            return Optional.of(report(RankReport.End.FAILED, describe(e), context.facts()));
+        }
+    }
+
+    RankReport report(RankReport.End end, String detail, Map<String, String> facts) {
+        return new RankReport(base.rank(), end, detail, facts, System.nanoTime());
+    }
+
+    /** Ends the thread of a rank that asked for its death. An Error, so that no scenario catches it. */
+    static final class Killed extends Error {
+        private static final long serialVersionUID = 1L;
+
+        Killed() {
+            super("rank killed", null, false, false);
         }
     }
 
@@ -87,6 +93,22 @@ final class RankRunner implements AutoCloseable {
             throw new IllegalArgumentException(
                     name + " is not a " + type.getSimpleName() + " with a no-argument constructor", e);
         }
+    }
+
+    /** What every thread of this JVM is doing. */
+    static String stacks() {
+        Map<String, StackTraceElement[]> byName = new TreeMap<>();
+        Thread.getAllStackTraces()
+                .forEach((thread, frames) ->
+                        byName.put(thread.getName() + " (" + thread.getId() + ", " + thread.getState() + ")", frames));
+        StringBuilder text = new StringBuilder();
+        byName.forEach((name, frames) -> {
+            text.append(name).append('\n');
+            for (StackTraceElement frame : frames) {
+                text.append("    at ").append(frame).append('\n');
+            }
+        });
+        return text.toString();
     }
 
     private static String describe(Throwable failure) {

@@ -3,12 +3,15 @@ package org.ep4j.tck.crew;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import org.ep4j.tck.oracle.Patience;
 
 /** Commands of the operating system. */
 public final class Shell {
     private static final Duration SEEN = Patience.here(Duration.ofSeconds(5));
+
+    private static final Duration LONGEST_SIGNAL = Duration.ofSeconds(30);
 
     private Shell() {}
 
@@ -43,5 +46,23 @@ public final class Shell {
         if (process.exitValue() != 0) {
             throw new IllegalStateException("\"" + command + "\" ended with exit code " + process.exitValue());
         }
+    }
+
+    /** Stops this process (SIGSTOP). Returns once it continues. */
+    public static void stopThisProcess() {
+        run("kill -STOP " + ProcessHandle.current().pid(), LONGEST_SIGNAL);
+    }
+
+    /** Stops this process for a time. Returns once it continues. */
+    public static void pauseThisProcess(Duration time) {
+        long pid = ProcessHandle.current().pid();
+        run(
+                String.format(Locale.ROOT, "kill -STOP %d; sleep %.3f; kill -CONT %d", pid, time.toNanos() / 1e9, pid),
+                LONGEST_SIGNAL);
+    }
+
+    /** Lets a stopped process continue (SIGCONT); one that runs is left alone. */
+    public static void resume(long pid) {
+        run("kill -CONT " + pid, LONGEST_SIGNAL);
     }
 }

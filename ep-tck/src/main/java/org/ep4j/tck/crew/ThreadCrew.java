@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -25,7 +24,7 @@ public final class ThreadCrew implements RankCrew {
         for (Bootstrap bootstrap : bootstraps) {
             runners.add(new RankRunner(bootstrap, facts -> {
                 EpEngine.installed().declareDead(bootstrap, "killed by the conformance kit");
-                throw new RankKilled();
+                throw new RankRunner.Killed();
             }));
         }
     }
@@ -42,17 +41,17 @@ public final class ThreadCrew implements RankCrew {
 
     @Override
     public List<RankReport> run(Job job) {
-        BlockingQueue<Tagged> ended = new LinkedBlockingQueue<>();
+        BlockingQueue<RankReport> ended = new LinkedBlockingQueue<>();
         List<Thread> threads = new ArrayList<>();
         for (int rank = 0; rank < job.ranks(); rank++) {
             int mine = rank;
             Thread thread = new Thread(
                     () -> {
-                        RankRunner.Outcome outcome = runners.get(mine).run(job);
-                        if (outcome.end() == RankReport.End.FAILED) {
+                        RankReport report = runners.get(mine).run(job);
+                        if (report.end() == RankReport.End.FAILED) {
                             EpEngine.installed().declareDead(bootstraps.get(mine), "its scenario failed");
                         }
-                        ended.add(new Tagged(mine, outcome));
+                        ended.add(report);
                     },
                     "tck-rank-" + rank);
             thread.setDaemon(true);
@@ -61,18 +60,13 @@ public final class ThreadCrew implements RankCrew {
         threads.forEach(Thread::start);
         List<RankReport> reports = collect(job, ended);
         if (reports.size() < job.ranks()) {
-            String stacks = StackDump.text();
+            String stacks = RankRunner.stacks();
             threads.forEach(Thread::interrupt);
             for (int rank = 0; rank < job.ranks(); rank++) {
                 int missing = rank;
                 if (reports.stream().noneMatch(r -> r.rank() == missing)) {
                     hung.add(rank);
-                    reports.add(new RankReport(
-                            rank,
-                            RankReport.End.HUNG,
-                            "not done after " + job.timeout() + "; threads:\n" + stacks,
-                            Map.of(),
-                            System.nanoTime()));
+                    reports.add(RankReport.hung(rank, job, stacks));
                 }
             }
         }
@@ -81,20 +75,16 @@ public final class ThreadCrew implements RankCrew {
         return reports;
     }
 
-    private record Tagged(int rank, RankRunner.Outcome outcome) {}
-
-    private static List<RankReport> collect(Job job, BlockingQueue<Tagged> ended) {
+    private static List<RankReport> collect(Job job, BlockingQueue<RankReport> ended) {
         List<RankReport> reports = new ArrayList<>();
         long end = System.nanoTime() + job.timeout().toNanos();
         try {
             while (reports.size() < job.ranks()) {
-                Tagged one = ended.poll(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+                RankReport one = ended.poll(end - System.nanoTime(), TimeUnit.NANOSECONDS);
                 if (one == null) {
                     break;
                 }
-                RankRunner.Outcome outcome = one.outcome();
-                reports.add(
-                        new RankReport(one.rank(), outcome.end(), outcome.detail(), outcome.facts(), outcome.nanos()));
+                reports.add(one);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

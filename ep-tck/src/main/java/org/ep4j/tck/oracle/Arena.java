@@ -135,26 +135,11 @@ public final class Arena implements AutoCloseable {
         });
     }
 
-    /** All elements of an INT32 tensor. */
-    public int[] readInts(Tensor tensor) {
-        return device.ints(tensor);
-    }
-
-    /** All elements of an INT64 tensor. */
-    public long[] readLongs(Tensor tensor) {
-        return device.longs(tensor);
-    }
-
     /** All elements of an INT32 or INT64 tensor of ids. */
     public long[] readIds(Tensor tensor) {
         return tensor.type() == DataType.INT64
                 ? device.longs(tensor)
                 : Arrays.stream(device.ints(tensor)).asLongStream().toArray();
-    }
-
-    /** All elements of an FP32 tensor. */
-    public float[] readFloats(Tensor tensor) {
-        return device.floats(tensor);
     }
 
     /** All bytes of a tensor. */

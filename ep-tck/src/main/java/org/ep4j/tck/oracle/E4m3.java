@@ -7,20 +7,6 @@ public final class E4m3 {
 
     private E4m3() {}
 
-    /** The value of a code; exact. */
-    public static float toFloat(byte code) {
-        int magnitude = code & 0x7f;
-        if (magnitude == 0x7f) {
-            return Float.NaN;
-        }
-        int exponent = magnitude >>> 3;
-        int mantissa = magnitude & 7;
-        float value = exponent == 0
-                ? Math.scalb((float) mantissa, MIN_EXPONENT - 3)
-                : Math.scalb(8f + mantissa, exponent - 7 - 3);
-        return code < 0 ? -value : value;
-    }
-
     /** The nearest code, ties to even, magnitudes above 448 become 448, NaN becomes {@code sign | 0x7f}. */
     public static byte fromFloat(float value) {
         int sign = Float.floatToRawIntBits(value) >>> 31 << 7;

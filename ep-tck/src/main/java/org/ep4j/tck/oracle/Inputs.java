@@ -1,5 +1,6 @@
 package org.ep4j.tck.oracle;
 
+import java.util.Arrays;
 import org.ep4j.DataType;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
@@ -68,7 +69,7 @@ public final class Inputs {
             if (row < table.rows() && table.sourceRank()[row] >= 0) {
                 outputs.row(table.sourceRank()[row], table.sourceToken()[row], table.key(row), out);
             } else {
-                java.util.Arrays.fill(out, (short) 0x7fc0);
+                Arrays.fill(out, (short) 0x7fc0);
             }
         });
     }

@@ -1,7 +1,10 @@
 package org.ep4j.tck.oracle;
 
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Set;
+import java.util.function.ToIntFunction;
 import org.ep4j.RowLayout;
 
 /**
@@ -30,6 +33,10 @@ public record RowTable(
         int[] rowsPerExpert,
         int[] alignedPerExpert,
         long[] expertOffsets) {
+    private static final Selection PADDING = new Selection(-1, -1, -1);
+
+    /** A row before it is in the table: where its token is, and the place of the selection in the token's top-k list. */
+    record Selection(int rank, int token, int place) {}
 
     /**
      * Computes the table.
@@ -38,38 +45,33 @@ public record RowTable(
      * @param masked ranks that neither send nor receive
      */
     public static RowTable of(Workload workload, int rank, RowLayout layout, int alignment, Set<Integer> masked) {
-        Collector rows = new Collector();
+        List<Selection> rows = new ArrayList<>();
         int[] perSource = new int[workload.ranks()];
         int[] experts = workload.expertsOf(rank);
         int[] perExpert = new int[experts.length];
         int[] aligned = new int[experts.length];
         long[] offsets = new long[experts.length + 1];
         for (int e = 0; e < experts.length; e++) {
-            Collector ofExpert = new Collector();
-            selectionsOf(workload, experts[e], masked, ofExpert);
+            List<Selection> ofExpert = selectionsOf(workload, experts[e], masked);
             perExpert[e] = ofExpert.size();
             aligned[e] = (ofExpert.size() + alignment - 1) / alignment * alignment;
             offsets[e + 1] = offsets[e] + aligned[e];
             if (layout == RowLayout.BY_EXPERT) {
-                ofExpert.pad(aligned[e]);
                 rows.addAll(ofExpert);
+                rows.addAll(Collections.nCopies(aligned[e] - ofExpert.size(), PADDING));
             }
         }
         if (layout == RowLayout.BY_RANK) {
             tokensOn(workload, rank, masked, rows);
         }
-        for (int source : rows.ranks()) {
-            if (source >= 0) {
-                perSource[source]++;
-            }
-        }
+        rows.stream().filter(row -> row.rank() >= 0).forEach(row -> perSource[row.rank()]++);
         return new RowTable(
                 workload,
                 rank,
                 layout,
-                rows.ranks(),
-                rows.tokens(),
-                rows.places(),
+                column(rows, Selection::rank),
+                column(rows, Selection::token),
+                column(rows, Selection::place),
                 perSource,
                 perExpert,
                 aligned,
@@ -96,83 +98,31 @@ public record RowTable(
     }
 
     /** Rows of one expert, in order: source rank, source token, place. */
-    static void selectionsOf(Workload workload, int expert, Set<Integer> masked, Collector rows) {
+    static List<Selection> selectionsOf(Workload workload, int expert, Set<Integer> masked) {
+        List<Selection> rows = new ArrayList<>();
         for (int source = 0; source < workload.ranks(); source++) {
             for (int token = 0; token < (masked.contains(source) ? 0 : workload.tokens(source)); token++) {
                 for (int k = 0; k < workload.topK(); k++) {
                     if (workload.expert(source, token, k) == expert) {
-                        rows.add(source, token, k);
+                        rows.add(new Selection(source, token, k));
                     }
                 }
             }
         }
+        return rows;
     }
 
-    private static void tokensOn(Workload workload, int rank, Set<Integer> masked, Collector rows) {
+    static int[] column(List<Selection> rows, ToIntFunction<Selection> value) {
+        return rows.stream().mapToInt(value).toArray();
+    }
+
+    private static void tokensOn(Workload workload, int rank, Set<Integer> masked, List<Selection> rows) {
         for (int source = 0; source < workload.ranks(); source++) {
             for (int token = 0; token < (masked.contains(source) ? 0 : workload.tokens(source)); token++) {
-                if (onRank(workload, source, token, rank)) {
-                    rows.add(source, token, -1);
+                if (workload.selections(source, token).anyMatch(expert -> workload.rankOf(expert) == rank)) {
+                    rows.add(new Selection(source, token, -1));
                 }
             }
-        }
-    }
-
-    /** True when a token has an expert on {@code rank}. */
-    static boolean onRank(Workload workload, int source, int token, int rank) {
-        for (int k = 0; k < workload.topK(); k++) {
-            int expert = workload.expert(source, token, k);
-            if (expert >= 0 && workload.rankOf(expert) == rank) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /** Grows three arrays together. */
-    static final class Collector {
-        private int[] rank = new int[16];
-        private int[] token = new int[16];
-        private int[] place = new int[16];
-        private int size;
-
-        void add(int sourceRank, int sourceToken, int sourcePlace) {
-            if (size == rank.length) {
-                rank = Arrays.copyOf(rank, size * 2);
-                token = Arrays.copyOf(token, size * 2);
-                place = Arrays.copyOf(place, size * 2);
-            }
-            rank[size] = sourceRank;
-            token[size] = sourceToken;
-            place[size++] = sourcePlace;
-        }
-
-        void addAll(Collector other) {
-            for (int i = 0; i < other.size; i++) {
-                add(other.rank[i], other.token[i], other.place[i]);
-            }
-        }
-
-        void pad(int rows) {
-            while (size < rows) {
-                add(-1, -1, -1);
-            }
-        }
-
-        int size() {
-            return size;
-        }
-
-        int[] ranks() {
-            return Arrays.copyOf(rank, size);
-        }
-
-        int[] tokens() {
-            return Arrays.copyOf(token, size);
-        }
-
-        int[] places() {
-            return Arrays.copyOf(place, size);
         }
     }
 }

@@ -1,21 +1,21 @@
 package org.ep4j.tck.oracle;
 
+import java.util.List;
 import java.util.Set;
 import org.ep4j.EpShape;
+import org.ep4j.tck.oracle.RowTable.Selection;
 
 /**
  * What a low-latency dispatch must deliver on one rank. The first index of every array is the local expert.
  *
  * @param workload the inputs
- * @param rank the receiver
  * @param sourceRank {@code [L][count]} rank of each row's token
  * @param sourceToken {@code [L][count]} index of the token there
  * @param place {@code [L][count]} place of the selection in the token's top-k list
  * @param ranges {@code [L][R]} rows of each source rank: count in the low, first row in the high 32 bits
  */
 @SuppressWarnings("ArrayRecordComponent") // read in loops; equality is not asked of it
-public record SlotTable(
-        Workload workload, int rank, int[][] sourceRank, int[][] sourceToken, int[][] place, long[][] ranges) {
+public record SlotTable(Workload workload, int[][] sourceRank, int[][] sourceToken, int[][] place, long[][] ranges) {
 
     /**
      * Computes the table.
@@ -29,11 +29,10 @@ public record SlotTable(
         int[][] place = new int[experts.length][];
         long[][] ranges = new long[experts.length][workload.ranks()];
         for (int e = 0; e < experts.length; e++) {
-            RowTable.Collector rows = new RowTable.Collector();
-            RowTable.selectionsOf(workload, experts[e], masked, rows);
-            sourceRank[e] = rows.ranks();
-            sourceToken[e] = rows.tokens();
-            place[e] = rows.places();
+            List<Selection> rows = RowTable.selectionsOf(workload, experts[e], masked);
+            sourceRank[e] = RowTable.column(rows, Selection::rank);
+            sourceToken[e] = RowTable.column(rows, Selection::token);
+            place[e] = RowTable.column(rows, Selection::place);
             long first = 0;
             for (int source = 0; source < workload.ranks(); source++) {
                 long count = 0;
@@ -44,7 +43,7 @@ public record SlotTable(
                 first += count;
             }
         }
-        return new SlotTable(workload, rank, sourceRank, sourceToken, place, ranges);
+        return new SlotTable(workload, sourceRank, sourceToken, place, ranges);
     }
 
     /** L. */

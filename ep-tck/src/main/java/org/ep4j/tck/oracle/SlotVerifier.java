@@ -30,8 +30,8 @@ final class SlotVerifier {
         for (int e = 0; e < local; e++) {
             counts[e] = table.count(e);
         }
-        Compare.ints("rowsPerExpert", arena.readInts(result.rowsPerExpert()), counts);
-        ranges(arena.readLongs(result.layoutRanges()), table);
+        Compare.ints("rowsPerExpert", arena.device().ints(result.rowsPerExpert()), counts);
+        ranges(arena.device().longs(result.layoutRanges()), table);
         Compare.equal("presence of scales", result.scales().isPresent(), format != WireFormat.BF16);
         long elements = 0;
         for (int e = 0; e < local; e++) {
@@ -67,7 +67,7 @@ final class SlotVerifier {
     }
 
     private long tokens(Tensor seen, SlotTable table, int expert) {
-        int[] tokens = arena.readInts(seen);
+        int[] tokens = arena.device().ints(seen);
         for (int row = 0; row < table.count(expert); row++) {
             if (tokens[row] != table.sourceToken()[expert][row]) {
                 throw new AssertionError("sourceTokens" + where(table, expert, row) + " is " + tokens[row]

@@ -1,6 +1,6 @@
 package org.ep4j.tck.oracle;
 
-import java.util.Set;
+import java.util.Arrays;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
@@ -49,12 +49,12 @@ public final class Verifier {
 
     /** A high-throughput combine. */
     public long combine(CombineResult result, CombineOracle oracle, Workload workload, int rank, CombineWant want) {
-        shape("combined out", result.out(), DataType.BF16, workload.tokens(rank), workload.hidden());
-        short[] expected = new short[workload.hidden()];
-        arena.readShorts(result.out(), workload.tokens(rank), (token, seen) -> {
-            oracle.highThroughput(rank, token, want.layout(), want.precision(), want.biases(), expected);
-            Compare.shorts("combined out", seen, expected, h -> "[token " + token + "][channel " + h + "]");
-        });
+        combined(
+                result,
+                workload,
+                rank,
+                (token, row) ->
+                        oracle.highThroughput(rank, token, want.layout(), want.precision(), want.biases(), row));
         Compare.equal("presence of combined weights", result.weights().isPresent(), want.weights());
         if (want.weights()) {
             Tensor weights = result.weights().orElseThrow();
@@ -83,12 +83,7 @@ public final class Verifier {
     /** A low-latency combine of unrounded rows. */
     public long combine(
             CombineResult result, CombineOracle oracle, Workload workload, int rank, CombinePrecision precision) {
-        shape("combined out", result.out(), DataType.BF16, workload.tokens(rank), workload.hidden());
-        short[] expected = new short[workload.hidden()];
-        arena.readShorts(result.out(), workload.tokens(rank), (token, seen) -> {
-            oracle.lowLatency(rank, token, precision, expected);
-            Compare.shorts("combined out", seen, expected, h -> "[token " + token + "][channel " + h + "]");
-        });
+        combined(result, workload, rank, (token, row) -> oracle.lowLatency(rank, token, precision, row));
         Compare.equal("presence of combined weights", result.weights().isPresent(), false);
         return (long) workload.tokens(rank) * workload.hidden();
     }
@@ -113,19 +108,28 @@ public final class Verifier {
         return (long) workload.tokens(rank) * workload.hidden();
     }
 
+    private void combined(CombineResult result, Workload workload, int rank, Arena.RowVisitor<short[]> oracle) {
+        shape("combined out", result.out(), DataType.BF16, workload.tokens(rank), workload.hidden());
+        short[] expected = new short[workload.hidden()];
+        arena.readShorts(result.out(), workload.tokens(rank), (token, seen) -> {
+            oracle.visit(token, expected);
+            Compare.shorts("combined out", seen, expected, h -> "[token " + token + "][channel " + h + "]");
+        });
+    }
+
     private long sources(DispatchResult result, RowTable table) {
-        int[] ranks = arena.readInts(result.sourceRanks());
-        int[] tokens = arena.readInts(result.sourceTokens());
+        int[] ranks = arena.device().ints(result.sourceRanks());
+        int[] tokens = arena.device().ints(result.sourceTokens());
         Compare.ints("sourceRanks", ranks, padded(table.sourceRank(), ranks.length, result.rows()));
         Compare.ints("sourceTokens", tokens, padded(table.sourceToken(), tokens.length, result.rows()));
         return 2L * table.rows();
     }
 
     private long counts(DispatchResult result, RowTable table) {
-        Compare.ints("rowsPerSource", arena.readInts(result.rowsPerSource()), table.rowsPerSource());
-        Compare.ints("rowsPerExpert", arena.readInts(result.rowsPerExpert()), table.rowsPerExpert());
+        Compare.ints("rowsPerSource", arena.device().ints(result.rowsPerSource()), table.rowsPerSource());
+        Compare.ints("rowsPerExpert", arena.device().ints(result.rowsPerExpert()), table.rowsPerExpert());
         if (table.layout() == RowLayout.BY_EXPERT) {
-            Compare.longs("expertOffsets", arena.readLongs(result.expertOffsets()), table.expertOffsets());
+            Compare.longs("expertOffsets", arena.device().longs(result.expertOffsets()), table.expertOffsets());
         }
         Compare.ints("hostRowsPerExpert", result.hostRowsPerExpert(), table.alignedPerExpert());
         return table.rowsPerSource().length + 3L * table.rowsPerExpert().length;
@@ -139,7 +143,7 @@ public final class Verifier {
             if (table.sourceRank()[row] >= 0) {
                 table.workload().row(table.sourceRank()[row], table.sourceToken()[row], expected);
             } else if (carried.zeroPadding()) {
-                java.util.Arrays.fill(expected, (short) 0);
+                Arrays.fill(expected, (short) 0);
             } else {
                 return;
             }
@@ -156,7 +160,7 @@ public final class Verifier {
             if (table.sourceRank()[row] >= 0) {
                 workload.fp8Row(table.sourceRank()[row], table.sourceToken()[row], expected);
             } else if (carried.zeroPadding()) {
-                java.util.Arrays.fill(expected, (byte) 0);
+                Arrays.fill(expected, (byte) 0);
             } else {
                 return;
             }
@@ -208,7 +212,7 @@ public final class Verifier {
         Tensor tensor = result.topkWeights().orElseThrow();
         long[] dims = byRank ? new long[] {result.rows(), width} : new long[] {result.rows()};
         SlotVerifier.shape("topkWeights", tensor, DataType.FP32, dims);
-        float[] seen = arena.readFloats(tensor);
+        float[] seen = arena.device().floats(tensor);
         for (int i = 0; i < table.rows() * width; i++) {
             int row = i / width;
             int place = byRank ? i % width : table.place()[row];
@@ -233,8 +237,8 @@ public final class Verifier {
         if (length != rows) {
             throw new AssertionError("a source tensor has " + length + " elements, must have " + rows);
         }
-        int[] all = java.util.Arrays.copyOf(exact, length);
-        java.util.Arrays.fill(all, exact.length, length, -1);
+        int[] all = Arrays.copyOf(exact, length);
+        Arrays.fill(all, exact.length, length, -1);
         return all;
     }
 
@@ -254,9 +258,6 @@ public final class Verifier {
      * @param exactCounts false when the result has worst-case size
      */
     public record Carried(DataType rows, DataType idType, boolean weights, boolean zeroPadding, boolean exactCounts) {
-        /** BF16 rows with INT32 ids and weights, exact counts. */
-        public static final Carried BF16 = new Carried(DataType.BF16, DataType.INT32, true, false, true);
-
         /** True where scales come along. */
         public boolean fp8() {
             return rows.isFp8();
@@ -272,7 +273,4 @@ public final class Verifier {
      * @param weights true when weights were sent back
      */
     public record CombineWant(RowLayout layout, CombinePrecision precision, int biases, boolean weights) {}
-
-    /** No masked ranks. */
-    public static final Set<Integer> NOBODY = Set.of();
 }

@@ -1,6 +1,7 @@
 package org.ep4j.tck.oracle;
 
 import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
  * The inputs of one exchange on all ranks: who sends how many tokens, where they go and what they hold. Routing is stored;
@@ -94,6 +95,11 @@ public final class Workload {
         return ids[rank][token * topK + place];
     }
 
+    /** Experts of all selections of a token. */
+    public IntStream selections(int rank, int token) {
+        return Arrays.stream(ids[rank], token * topK, (token + 1) * topK).filter(expert -> expert >= 0);
+    }
+
     /** {@code [T * K]} expert ids of {@code rank}; the caller's own copy. */
     public int[] ids(int rank) {
         return ids[rank].clone();
@@ -119,11 +125,6 @@ public final class Workload {
             }
         }
         return Arrays.copyOf(found, count);
-    }
-
-    /** Owner of every expert; the caller's own copy. */
-    public int[] owners() {
-        return owner.clone();
     }
 
     /** Fills {@code out} with the BF16 row of a token. */

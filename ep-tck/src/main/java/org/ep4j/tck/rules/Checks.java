@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Supplier;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpStateException;
 import org.ep4j.Recovery;
 import org.ep4j.tck.oracle.Patience;
 
@@ -41,6 +42,12 @@ final class Checks {
             throw new AssertionError(what + " must throw " + type.getSimpleName() + ", but threw " + e, e);
         }
         throw new AssertionError(what + " must throw " + type.getSimpleName() + ", but was accepted");
+    }
+
+    /** What is stale is refused, with a message. */
+    static void stale(String what, Runnable access) {
+        EpStateException refused = refused(EpStateException.class, what, access);
+        that(!String.valueOf(refused.getMessage()).isBlank(), what + " is refused without a message");
     }
 
     /** Runs {@code action}, which must end within {@code limit}, or what that is on a slow machine. */

@@ -51,18 +51,6 @@ abstract class Exchange implements AutoCloseable {
                         : how.onStream(stream));
     }
 
-    Arena arena() {
-        return arena;
-    }
-
-    Verifier verifier() {
-        return verifier;
-    }
-
-    Inputs inputs() {
-        return inputs;
-    }
-
     @Override
     public void close() {
         arena.close();

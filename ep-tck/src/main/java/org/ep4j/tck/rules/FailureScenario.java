@@ -1,14 +1,12 @@
 package org.ep4j.tck.rules;
 
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
-import java.util.stream.Collectors;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.EpBuffer;
@@ -90,7 +88,7 @@ final class FailureScenario implements Scenario {
             Runnable call = operation.prepare();
             context.meet();
             boolean inTime = context.isRank(absent) || isAbsentNamed(context, absent, call, timeout);
-            if (!all(context, inTime)) {
+            if (context.count(inTime) < context.size()) {
                 return false;
             }
             if (isFixed(context)) {
@@ -125,12 +123,6 @@ final class FailureScenario implements Scenario {
         Checks.that(whole || failure.peer() == absent, "peer() is " + failure.peer() + " in: " + late.getMessage());
         Checks.mentions(late, "rank " + absent);
         return true;
-    }
-
-    /** Whether something holds on all ranks; returns when all have come here. */
-    private static boolean all(RankContext context, boolean here) {
-        byte[] mine = {(byte) (here ? 1 : 0)};
-        return context.exchange(mine).stream().allMatch(theirs -> theirs[0] == 1);
     }
 
     /** Whether the buffers of the subject cannot move into fresh memory. */
@@ -198,7 +190,7 @@ final class FailureScenario implements Scenario {
     private static EpGroup briefSetup(RankContext context) {
         for (Duration timeout = TIMEOUT; ; timeout = timeout.multipliedBy(LONGER)) {
             Optional<EpGroup> group = joined(context, timeout);
-            if (all(context, group.isPresent())) {
+            if (context.count(group.isPresent()) == context.size()) {
                 return group.orElseThrow();
             }
         }
@@ -218,10 +210,7 @@ final class FailureScenario implements Scenario {
 
     /** Victims die before, inside or somewhere in a loop of the operation; the others go on without them. */
     private static void kill(RankContext context) {
-        Set<Integer> victims = Arrays.stream(
-                        context.params().text("victims", "1").split(",", -1))
-                .map(Integer::parseInt)
-                .collect(Collectors.toCollection(TreeSet::new));
+        Set<Integer> victims = new TreeSet<>(context.params().numbers("victims"));
         EpGroup group = context.group();
         EpBuffer buffer = buffer(context, group);
         try (Operation operation = brief(context, buffer, Checks.patience())) {
@@ -258,7 +247,7 @@ final class FailureScenario implements Scenario {
             Checks.reported(recovery, context.size());
             operation.verifyRest();
             if (context.params().has("device")) {
-                StreamScenario.deviceWorks(context, buffer, victims);
+                StreamScenario.deviceWorks(context, buffer);
             }
             if (context.params().has("barrier")) {
                 barrier(group, victims);
@@ -384,21 +373,19 @@ final class FailureScenario implements Scenario {
 
     private static void maskLate(
             RankContext context, EpBuffer buffer, Workload workload, HighThroughputOptions options, int out) {
-        try (HighThroughputExchange exchange =
-                new HighThroughputExchange(context, buffer, workload, options, Set.of())) {
+        try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, workload, options)) {
             // Its rows are where a combine that forgot the mask would find them.
             exchange.round();
             DispatchHandle handle = exchange.dispatch().handle();
             context.meet();
             if (!context.isRank(out)) {
                 buffer.mask(out);
-                exchange.verifier()
-                        .combine(
-                                exchange.combine(handle, workload.randomOutputs()),
-                                new CombineOracle(workload, workload.randomOutputs(), Set.of(out)),
-                                workload,
-                                context.rank(),
-                                options.want());
+                exchange.verifier.combine(
+                        exchange.combine(handle, workload.randomOutputs()),
+                        new CombineOracle(workload, workload.randomOutputs(), Set.of(out)),
+                        workload,
+                        context.rank(),
+                        options.want());
             }
         }
     }
@@ -411,7 +398,7 @@ final class FailureScenario implements Scenario {
             Params drawn = Params.parse("dup=0.2 tokens=12 seed=6 precision=" + precision);
             Workload workload = new Setup(drawn, context.size()).workload();
             LowLatencyOptions options = LowLatencyOptions.of(drawn);
-            try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, workload, options, Set.of())) {
+            try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, workload, options)) {
                 // In both banks: its rows are where a combine that forgot the mask would find them.
                 exchange.round();
                 exchange.round();
@@ -430,7 +417,7 @@ final class FailureScenario implements Scenario {
                     Checks.equal("its recourse()", lost.recourse(), EpException.Recourse.REJOIN);
                 } else {
                     buffer.mask(out);
-                    new Verifier(exchange.arena())
+                    new Verifier(exchange.arena)
                             .combine(
                                     exchange.combine(handle, workload.randomOutputs()),
                                     new CombineOracle(workload, workload.randomOutputs(), Set.of(out)),

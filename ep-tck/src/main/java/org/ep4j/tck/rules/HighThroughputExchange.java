@@ -20,7 +20,11 @@ import org.ep4j.tck.oracle.Workload;
 /** One high-throughput exchange of one rank, every result compared with the oracle. */
 final class HighThroughputExchange extends Exchange {
     private final HighThroughputOptions options;
-    private final RowTable table;
+    final RowTable table;
+
+    HighThroughputExchange(RankContext context, EpBuffer buffer, Workload workload, HighThroughputOptions options) {
+        this(context, buffer, workload, options, Set.of());
+    }
 
     HighThroughputExchange(
             RankContext context,
@@ -163,9 +167,5 @@ final class HighThroughputExchange extends Exchange {
         Tensor x = Tensor.of(own.memory(), DataType.BF16, handle.rows(), workload.hidden());
         inputs.outputs(x, table, outputs);
         return x;
-    }
-
-    RowTable table() {
-        return table;
     }
 }

@@ -4,6 +4,7 @@ import static org.ep4j.tck.rules.Refusal.Table.HIDDEN;
 import static org.ep4j.tck.rules.Refusal.Table.MOST;
 import static org.ep4j.tck.rules.Refusal.Table.TOKENS;
 import static org.ep4j.tck.rules.Refusal.Table.TOPK;
+import static org.ep4j.tck.rules.Refusal.wrong;
 
 import java.util.List;
 import org.ep4j.CombineRequest;
@@ -11,7 +12,6 @@ import org.ep4j.DataType;
 import org.ep4j.Device;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpStateException;
 import org.ep4j.OpOptions;
@@ -20,12 +20,6 @@ import org.ep4j.Tensor;
 /** Wrong arguments of high-throughput operations. */
 final class HighThroughputRefusals {
     private HighThroughputRefusals() {}
-
-    static List<Refusal> all() {
-        List<Refusal> all = new java.util.ArrayList<>(dispatches());
-        all.addAll(combines());
-        return all;
-    }
 
     /** Refusals of dispatches and of {@code dispatchLayout()}. */
     static List<Refusal> dispatches() {
@@ -310,10 +304,6 @@ final class HighThroughputRefusals {
                     old.close();
                     t.send(CombineRequest.builder(x, old));
                 }));
-    }
-
-    private static Refusal wrong(String name, String text, String mention, Refusal.Action action) {
-        return new Refusal(name, text, EpArgumentException.class, mention, action);
     }
 
     private static Refusal closed(String name, String text, Refusal.Action action) {

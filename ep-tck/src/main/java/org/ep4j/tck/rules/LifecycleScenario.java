@@ -75,7 +75,7 @@ final class LifecycleScenario implements Scenario {
     }
 
     private static void placement(RankContext context) {
-        Setup setup = new Setup(context.params(), context.size());
+        Setup setup = Setup.of(context);
         EpBuffer buffer = context.buffer(setup.shape());
         Checks.equal("shape()", buffer.shape(), setup.shape());
         Checks.equal("group()", buffer.group().rank(), context.rank());
@@ -91,7 +91,7 @@ final class LifecycleScenario implements Scenario {
 
     private static void size(RankContext context) {
         for (String params : List.of("tokens=8", "tokens=64 hidden=1024", "tokens=3 experts=50 topk=8 recv=5")) {
-            EpShape shape = new Setup(Params.parse(params), context.size()).shape();
+            EpShape shape = Setup.of(context, params).shape();
             var before = context.group().bufferSize(shape);
             Checks.equal("bufferSize() asked twice", context.group().bufferSize(shape), before);
             try (EpBuffer buffer = context.group().createBuffer(shape)) {
@@ -125,7 +125,7 @@ final class LifecycleScenario implements Scenario {
     private static void buffers(RankContext context) {
         List<EpBuffer> buffers = new ArrayList<>();
         for (int hidden : new int[] {64, 128, 256}) {
-            buffers.add(context.buffer(new Setup(Params.parse("hidden=" + hidden), context.size()).shape()));
+            buffers.add(context.buffer(Setup.of(context, "hidden=" + hidden).shape()));
         }
         for (int round = 0; round < 3; round++) {
             for (EpBuffer buffer : buffers) {
@@ -140,9 +140,10 @@ final class LifecycleScenario implements Scenario {
     private static void groups(RankContext context) {
         EpGroup first = context.newGroup(Map.of());
         EpGroup second = context.newGroup(Map.of());
-        EpBuffer one = context.owned(first.createBuffer(new Setup(Params.parse("hidden=64"), context.size()).shape()));
-        EpBuffer two =
-                context.owned(second.createBuffer(new Setup(Params.parse("hidden=192"), context.size()).shape()));
+        EpBuffer one =
+                context.owned(first.createBuffer(Setup.of(context, "hidden=64").shape()));
+        EpBuffer two = context.owned(
+                second.createBuffer(Setup.of(context, "hidden=192").shape()));
         for (int round = 0; round < 4; round++) {
             highThroughput(context, one, Params.parse("hidden=64 seed=" + round));
             highThroughput(context, two, Params.parse("hidden=192 seed=" + (9 + round)));
@@ -154,7 +155,7 @@ final class LifecycleScenario implements Scenario {
     private static void closeOrder(RankContext context) {
         List<EpBuffer> buffers = new ArrayList<>();
         EpGroup group = context.newGroup(Map.of());
-        EpShape shape = new Setup(Params.parse(""), context.size()).shape();
+        EpShape shape = Setup.of(context, "").shape();
         for (int i = 0; i < 3; i++) {
             buffers.add(group.createBuffer(shape));
             highThroughput(context, buffers.get(i), Params.parse("seed=" + i));
@@ -171,7 +172,7 @@ final class LifecycleScenario implements Scenario {
 
     private static void closeGroupFirst(RankContext context) {
         EpGroup group = context.newGroup(Map.of());
-        EpBuffer buffer = group.createBuffer(new Setup(Params.parse(""), context.size()).shape());
+        EpBuffer buffer = group.createBuffer(Setup.of(context, "").shape());
         highThroughput(context, buffer, Params.parse(""));
         group.close();
         buffer.close();
@@ -185,7 +186,7 @@ final class LifecycleScenario implements Scenario {
     /** Rank 0 closes at once after its last operation, the others only when it is gone. */
     private static void closeUneven(RankContext context) {
         EpGroup group = context.newGroup(Map.of());
-        EpBuffer buffer = group.createBuffer(new Setup(Params.parse(""), context.size()).shape());
+        EpBuffer buffer = group.createBuffer(Setup.of(context, "").shape());
         for (int round = 0; round < 3; round++) {
             highThroughput(context, buffer, Params.parse("seed=" + round));
             lowLatency(context, buffer, Params.parse("seed=" + round));
@@ -202,14 +203,10 @@ final class LifecycleScenario implements Scenario {
     }
 
     private static void afterClose(RankContext context) {
-        EpBuffer buffer = context.group().createBuffer(new Setup(Params.parse(""), context.size()).shape());
+        EpBuffer buffer = context.group().createBuffer(Setup.of(context, "").shape());
         HighThroughputExchange exchange = context.owned(exchangeOf(context, buffer));
         LowLatencyExchange small = context.owned(new LowLatencyExchange(
-                context,
-                buffer,
-                new Setup(Params.parse(""), context.size()).workload(),
-                LowLatencyOptions.of(Params.parse("")),
-                Set.of()));
+                context, buffer, Setup.of(context, "").workload(), LowLatencyOptions.of(Params.parse(""))));
         DispatchResult result = exchange.dispatch();
         CombineResult back = exchange.combine(result.handle(), (rank, token, key, out) -> {});
         LowLatencyDispatchResult packed = small.dispatch();
@@ -228,7 +225,7 @@ final class LifecycleScenario implements Scenario {
 
     /** File handles and mappings of this process do not grow with buffers that come and go. */
     private static void noLeak(RankContext context) {
-        EpShape shape = new Setup(Params.parse(""), context.size()).shape();
+        EpShape shape = Setup.of(context, "").shape();
         cycle(context, shape, 3);
         context.meet();
         long handles = entries("/proc/self/fd");
@@ -325,7 +322,8 @@ final class LifecycleScenario implements Scenario {
     private static void numbers(RankContext context) {
         for (long first : FIRST_NUMBERS) {
             EpGroup group = context.newGroup(Map.of(EpKeys.FIRST_NUMBER.name(), Long.toString(first)));
-            EpBuffer buffer = context.owned(group.createBuffer(new Setup(Params.parse(""), context.size()).shape()));
+            EpBuffer buffer =
+                    context.owned(group.createBuffer(Setup.of(context, "").shape()));
             for (int round = 0; round < PAST_THE_POWER; round++) {
                 Params params = Params.parse("tokens=5 seed=" + round);
                 highThroughput(context, buffer, params);
@@ -343,7 +341,7 @@ final class LifecycleScenario implements Scenario {
     }
 
     private static void exchange(RankContext context, EpGroup group) {
-        try (EpBuffer buffer = group.createBuffer(new Setup(Params.parse(""), context.size()).shape())) {
+        try (EpBuffer buffer = group.createBuffer(Setup.of(context, "").shape())) {
             highThroughput(context, buffer, Params.parse("layout=BY_EXPERT align=4"));
             highThroughput(context, buffer, Params.parse(""));
             lowLatency(context, buffer, Params.parse("format=FP8"));
@@ -380,12 +378,8 @@ final class LifecycleScenario implements Scenario {
         }
     }
 
-    private static HighThroughputExchange exchangeOf(RankContext context, EpBuffer buffer) {
+    static HighThroughputExchange exchangeOf(RankContext context, EpBuffer buffer) {
         return new HighThroughputExchange(
-                context,
-                buffer,
-                new Setup(Params.parse(""), context.size()).workload(),
-                HighThroughputOptions.of(Params.parse("")),
-                Set.of());
+                context, buffer, Setup.of(context, "").workload(), HighThroughputOptions.of(Params.parse("")));
     }
 }

@@ -23,9 +23,13 @@ final class LowLatencyExchange extends Exchange {
     private static final int COUNTED_BEFORE = 1000;
 
     private final LowLatencyOptions options;
-    private final SlotTable table;
+    final SlotTable table;
     private final long slots;
     private final CRC32C bits = new CRC32C();
+
+    LowLatencyExchange(RankContext context, EpBuffer buffer, Workload workload, LowLatencyOptions options) {
+        this(context, buffer, workload, options, Set.of());
+    }
 
     LowLatencyExchange(
             RankContext context, EpBuffer buffer, Workload workload, LowLatencyOptions options, Set<Integer> masked) {
@@ -95,11 +99,11 @@ final class LowLatencyExchange extends Exchange {
     }
 
     private void checkStatistics(Tensor counted, Tensor waited) {
-        int[] seen = arena.readInts(counted);
+        int[] seen = arena.device().ints(counted);
         for (int e = 0; e < seen.length; e++) {
             Checks.equal("expertStats[" + e + "]", seen[e], COUNTED_BEFORE + table.count(e));
         }
-        for (long nanos : arena.readLongs(waited)) {
+        for (long nanos : arena.device().longs(waited)) {
             Checks.that(nanos >= 0 && nanos < Checks.patience().toNanos(), "waitStats holds " + nanos + " ns");
         }
     }
@@ -195,9 +199,5 @@ final class LowLatencyExchange extends Exchange {
     /** A digest of every combined row so far. */
     String bits() {
         return Long.toHexString(bits.getValue());
-    }
-
-    SlotTable table() {
-        return table;
     }
 }

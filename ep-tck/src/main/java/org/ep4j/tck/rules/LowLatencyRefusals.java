@@ -9,7 +9,6 @@ import java.util.Arrays;
 import java.util.List;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
@@ -21,12 +20,6 @@ import org.ep4j.WireFormat;
 /** Wrong arguments of low-latency operations. */
 final class LowLatencyRefusals {
     private LowLatencyRefusals() {}
-
-    static List<Refusal> all() {
-        List<Refusal> all = new java.util.ArrayList<>(dispatches());
-        all.addAll(combines());
-        return all;
-    }
 
     static List<Refusal> dispatches() {
         return List.of(
@@ -209,6 +202,6 @@ final class LowLatencyRefusals {
     }
 
     private static Refusal wrong(String name, String text, String mention, Refusal.Action action) {
-        return new Refusal(name, "low latency: " + text, EpArgumentException.class, mention, action);
+        return Refusal.wrong(name, "low latency: " + text, mention, action);
     }
 }

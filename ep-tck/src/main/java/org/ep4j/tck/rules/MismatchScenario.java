@@ -166,7 +166,7 @@ final class MismatchScenario implements Scenario {
         EpBuffer buffer = context.buffer(new Setup(crowded, context.size()).shape());
         Workload workload = new Setup(crowded, context.size()).workload();
         try (HighThroughputExchange exchange =
-                new HighThroughputExchange(context, buffer, workload, HighThroughputOptions.of(crowded), Set.of())) {
+                new HighThroughputExchange(context, buffer, workload, HighThroughputOptions.of(crowded))) {
             EpOverflowException refused = Checks.within(
                     LIMIT,
                     "the report of an overflow",

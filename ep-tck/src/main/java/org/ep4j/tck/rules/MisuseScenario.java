@@ -1,12 +1,10 @@
 package org.ep4j.tck.rules;
 
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -42,6 +40,9 @@ final class MisuseScenario implements Scenario {
     /** How long a call that was interrupted has to notice it. */
     private static final Duration NOTICED = Duration.ofSeconds(2);
 
+    /** How long a call has to end. */
+    static final Duration LIMIT = Duration.ofSeconds(60);
+
     @Override
     public void run(RankContext context) {
         switch (context.params().text("case", "")) {
@@ -71,21 +72,16 @@ final class MisuseScenario implements Scenario {
     }
 
     private static LowLatencyExchange hooked(RankContext context, EpBuffer buffer, int seed) {
-        return new LowLatencyExchange(context, buffer, setup(context).workload(seed), HOOK, Set.of());
-    }
-
-    private static HighThroughputExchange exchange(RankContext context, EpBuffer buffer) {
-        return new HighThroughputExchange(
-                context, buffer, setup(context).workload(), HighThroughputOptions.of(PARAMS), Set.of());
+        return new LowLatencyExchange(context, buffer, setup(context).workload(seed), HOOK);
     }
 
     /** A call in a thread of its own. */
-    private static final class Call {
-        private final CompletableFuture<DispatchResult> end = new CompletableFuture<>();
+    static final class Call<T> {
+        private final CompletableFuture<T> end = new CompletableFuture<>();
         private final CountDownLatch begun = new CountDownLatch(1);
         private final Thread thread;
 
-        Call(Supplier<DispatchResult> work) {
+        Call(Supplier<T> work) {
             thread = new Thread(
                     () -> {
                         begun.countDown();
@@ -101,8 +97,8 @@ final class MisuseScenario implements Scenario {
         }
 
         /** Begins it, and returns when it waits. */
-        static Call waiting(RankContext context, Supplier<DispatchResult> work) {
-            Call call = new Call(work);
+        static <T> Call<T> waiting(RankContext context, Supplier<T> work) {
+            Call<T> call = new Call<>(work);
             try {
                 Checks.that(
                         call.begun.await(Checks.patience().toNanos(), TimeUnit.NANOSECONDS), "a thread does not start");
@@ -129,7 +125,7 @@ final class MisuseScenario implements Scenario {
 
         /** What it threw; empty if it returned. */
         Optional<Throwable> failure(String what) {
-            Checks.that(endsWithin(Duration.ofSeconds(60)), what + " does not end");
+            Checks.that(endsWithin(LIMIT), what + " does not end");
             return Optional.ofNullable(end.handle((result, e) -> e).join());
         }
 
@@ -141,7 +137,7 @@ final class MisuseScenario implements Scenario {
                     what + " must end in " + type.getSimpleName() + ", but ended in " + failure);
         }
 
-        DispatchResult result(String what) {
+        T result(String what) {
             failure(what).ifPresent(e -> {
                 throw new AssertionError(what + " must return, but threw " + e, e);
             });
@@ -209,12 +205,12 @@ final class MisuseScenario implements Scenario {
         EpBuffer buffer = context.owned(
                 context.newGroup(Map.of()).createBuffer(setup(context).shape()));
         LifecycleScenario.highThroughput(context, buffer, PARAMS);
-        try (HighThroughputExchange exchange = exchange(context, buffer)) {
-            Optional<Call> call =
+        try (HighThroughputExchange exchange = LifecycleScenario.exchangeOf(context, buffer)) {
+            Optional<Call<DispatchResult>> call =
                     context.isRank(0) ? Optional.empty() : Optional.of(Call.waiting(context, exchange::dispatch));
             call.ifPresent(one -> one.thread.interrupt());
             boolean goesOn = call.isPresent() && !call.get().endsWithin(NOTICED);
-            if (count(context, goesOn) == context.size() - 1) {
+            if (context.count(goesOn) == context.size() - 1) {
                 // Work of a GPU is not taken back by an interrupt.
                 Checks.that(
                         GpuDevice.isGpu(buffer.group().device()),
@@ -228,16 +224,9 @@ final class MisuseScenario implements Scenario {
         LifecycleScenario.highThroughput(context, buffer, PARAMS);
     }
 
-    private static long count(RankContext context, boolean here) {
-        byte[] mine = Boolean.toString(here).getBytes(StandardCharsets.UTF_8);
-        return context.exchange(mine).stream()
-                .filter(theirs -> Boolean.parseBoolean(new String(theirs, StandardCharsets.UTF_8)))
-                .count();
-    }
-
     private static void closeWaiting(RankContext context) {
         EpBuffer buffer = context.group().createBuffer(setup(context).shape());
-        try (HighThroughputExchange exchange = exchange(context, buffer)) {
+        try (HighThroughputExchange exchange = LifecycleScenario.exchangeOf(context, buffer)) {
             closeWhileOthersWait(context, buffer, exchange, buffer::close);
         }
         LifecycleScenario.highThroughput(context, context.buffer(setup(context).shape()), PARAMS);
@@ -247,14 +236,14 @@ final class MisuseScenario implements Scenario {
         EpGroup group = context.newGroup(Map.of());
         EpBuffer buffer = group.createBuffer(setup(context).shape());
         // The memory of the exchange goes with the group's device.
-        closeWhileOthersWait(context, buffer, exchange(context, buffer), group::close);
+        closeWhileOthersWait(context, buffer, LifecycleScenario.exchangeOf(context, buffer), group::close);
     }
 
     private static void closeWhileOthersWait(
             RankContext context, EpBuffer buffer, HighThroughputExchange exchange, Runnable close) {
         LifecycleScenario.highThroughput(context, buffer, PARAMS);
         if (!context.isRank(0)) {
-            Call call = Call.waiting(context, exchange::dispatch);
+            Call<DispatchResult> call = Call.waiting(context, exchange::dispatch);
             close.run();
             call.refused(EpException.class, "a dispatch that waits while its buffer is closed");
         }
@@ -265,10 +254,10 @@ final class MisuseScenario implements Scenario {
     /** Each dispatch meets one of every other rank, of whichever thread, so all carry the same rows. */
     private static void twoThreads(RankContext context) {
         EpBuffer buffer = context.buffer(setup(context).shape());
-        List<Call> calls = new ArrayList<>();
+        List<Call<DispatchResult>> calls = new ArrayList<>();
         for (int thread = 0; thread < 2; thread++) {
-            HighThroughputExchange exchange = context.owned(exchange(context, buffer));
-            calls.add(new Call(() -> {
+            HighThroughputExchange exchange = context.owned(LifecycleScenario.exchangeOf(context, buffer));
+            calls.add(new Call<>(() -> {
                 DispatchResult result = exchange.dispatch();
                 for (int i = 0; i < 5; i++) {
                     try {
@@ -282,7 +271,7 @@ final class MisuseScenario implements Scenario {
                 return result;
             }));
         }
-        for (Call call : calls) {
+        for (Call<DispatchResult> call : calls) {
             call.result("a thread with a buffer that another thread uses");
         }
         LifecycleScenario.highThroughput(context, buffer, PARAMS);
@@ -297,7 +286,7 @@ final class MisuseScenario implements Scenario {
         if (context.isRank(0)) {
             buffer.mask(left);
         }
-        try (HighThroughputExchange exchange = exchange(context, buffer)) {
+        try (HighThroughputExchange exchange = LifecycleScenario.exchangeOf(context, buffer)) {
             exchange.endAfter(Patience.here(Duration.ofSeconds(2)));
             context.meet();
             Checks.refused(
@@ -339,24 +328,35 @@ final class MisuseScenario implements Scenario {
 
     private static void closedQueued(RankContext context) {
         EpBuffer buffer = context.buffer(setup(context).shape());
-        try (HighThroughputExchange exchange = exchange(context, buffer)) {
+        fromClosedMemory(context, buffer, (exchange, arena, closed) -> {
+            DispatchResult first = asynchronous(buffer, context.arena())
+                    .dispatch(request(context, exchange.inputs).build());
+            DispatchResult second = asynchronous(buffer, context.arena())
+                    .dispatch(request(context, closed).build());
+            arena.close();
+            context.meet();
+            first.event().await(Checks.patience());
+            Checks.refused(
+                    EpStateException.class,
+                    "an operation whose rows are in memory that was closed before the operation began",
+                    () -> second.event().await(Checks.patience()));
+        });
+    }
+
+    /** Calls that read rows from an arena, which they close before all meet. */
+    private interface Closing {
+        void run(HighThroughputExchange exchange, Arena arena, Inputs closed);
+    }
+
+    /** Rank 0 calls its dispatch after the others have closed the memory of theirs. */
+    private static void fromClosedMemory(RankContext context, EpBuffer buffer, Closing others) {
+        try (HighThroughputExchange exchange = LifecycleScenario.exchangeOf(context, buffer)) {
             if (context.isRank(0)) {
                 context.meet();
                 exchange.verify(exchange.dispatch());
             } else {
                 Arena arena = new Arena(context.group().device());
-                Inputs closed = new Inputs(arena, setup(context).workload());
-                DispatchResult first = asynchronous(buffer, context.arena())
-                        .dispatch(request(context, exchange.inputs()).build());
-                DispatchResult second = asynchronous(buffer, context.arena())
-                        .dispatch(request(context, closed).build());
-                arena.close();
-                context.meet();
-                first.event().await(Checks.patience());
-                Checks.refused(
-                        EpStateException.class,
-                        "an operation whose rows are in memory that was closed before the operation began",
-                        () -> second.event().await(Checks.patience()));
+                others.run(exchange, arena, new Inputs(arena, setup(context).workload()));
             }
             context.meet();
         }
@@ -384,23 +384,14 @@ final class MisuseScenario implements Scenario {
     private static void closedRunning(RankContext context) {
         EpBuffer buffer = context.buffer(setup(context).shape());
         LifecycleScenario.highThroughput(context, buffer, PARAMS);
-        try (HighThroughputExchange exchange = exchange(context, buffer)) {
-            if (context.isRank(0)) {
-                context.meet();
-                exchange.verify(exchange.dispatch());
-            } else {
-                Arena arena = new Arena(context.group().device());
-                Inputs closed = new Inputs(arena, setup(context).workload());
-                DispatchResult result = asynchronous(buffer, context.arena())
-                        .dispatch(request(context, closed).build());
-                context.sleep(begun());
-                arena.close();
-                context.meet();
-                result.event().await(Checks.patience());
-                exchange.verify(result);
-            }
+        fromClosedMemory(context, buffer, (exchange, arena, closed) -> {
+            DispatchResult result = asynchronous(buffer, context.arena())
+                    .dispatch(request(context, closed).build());
+            context.sleep(begun());
+            arena.close();
             context.meet();
-        }
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+            result.event().await(Checks.patience());
+            exchange.verify(result);
+        });
     }
 }

@@ -1,7 +1,6 @@
 package org.ep4j.tck.rules;
 
 import java.time.Duration;
-import java.util.Set;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.EpBuffer;
@@ -38,10 +37,9 @@ final class Operation implements AutoCloseable {
         this.context = context;
         this.buffer = buffer;
         Workload workload = new Setup(PARAMS, context.size()).workload();
-        this.high = new HighThroughputExchange(context, buffer, workload, HighThroughputOptions.of(PARAMS), Set.of());
-        this.low = new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(PARAMS), Set.of());
-        this.hooked =
-                new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(Params.parse("hook")), Set.of());
+        this.high = new HighThroughputExchange(context, buffer, workload, HighThroughputOptions.of(PARAMS));
+        this.low = new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(PARAMS));
+        this.hooked = new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(Params.parse("hook")));
     }
 
     /** False where the operation counts as completed on some ranks although others did not take part. */
@@ -62,9 +60,7 @@ final class Operation implements AutoCloseable {
         return switch (name) {
             case "ht-dispatch" -> high::dispatch;
             case "ht-async" ->
-                () -> async.dispatch(
-                                high.inputs().rows(context.rank()),
-                                high.inputs().ids(context.rank(), DataType.INT32))
+                () -> async.dispatch(high.inputs.rows(context.rank()), high.inputs.ids(context.rank(), DataType.INT32))
                         .event()
                         .await(Checks.patience());
             case "ht-combine" -> () -> high.combine(handle, (rank, token, key, out) -> {});

@@ -2,7 +2,6 @@ package org.ep4j.tck.rules;
 
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.Set;
 import org.ep4j.CombineResult;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
@@ -18,7 +17,7 @@ final class OrderScenario implements Scenario {
 
     @Override
     public void run(RankContext context) {
-        Setup setup = new Setup(context.params(), context.size());
+        Setup setup = Setup.of(context);
         EpBuffer buffer = context.buffer(setup.shape());
         switch (context.params().text("case", "")) {
             case "slow-reader" -> slowReader(context, buffer, setup);
@@ -33,10 +32,10 @@ final class OrderScenario implements Scenario {
         for (int round = 0; round < 3 * context.size(); round++) {
             boolean slow = round % context.size() == context.rank();
             try (HighThroughputExchange exchange =
-                    new HighThroughputExchange(context, buffer, setup.workload(round), HIGH, Set.of())) {
+                    new HighThroughputExchange(context, buffer, setup.workload(round), HIGH)) {
                 DispatchResult result = exchange.dispatch();
                 pause(context, slow);
-                exchange.verifier().dispatch(result, exchange.table(), HIGH.carried());
+                exchange.verifier.dispatch(result, exchange.table, HIGH.carried());
                 CombineResult back =
                         exchange.combine(result.handle(), setup.workload(round).randomOutputs());
                 pause(context, slow);
@@ -51,10 +50,9 @@ final class OrderScenario implements Scenario {
         LowLatencyOptions options = LowLatencyOptions.of(context.params());
         for (int round = 0; round < 3 * context.size(); round++) {
             boolean slow = round % context.size() == context.rank();
-            try (LowLatencyExchange one =
-                            new LowLatencyExchange(context, buffer, setup.workload(2L * round), options, Set.of());
-                    LowLatencyExchange two = new LowLatencyExchange(
-                            context, buffer, setup.workload(2L * round + 1), options, Set.of())) {
+            try (LowLatencyExchange one = new LowLatencyExchange(context, buffer, setup.workload(2L * round), options);
+                    LowLatencyExchange two =
+                            new LowLatencyExchange(context, buffer, setup.workload(2L * round + 1), options)) {
                 LowLatencyDispatchResult first = one.dispatch();
                 LowLatencyDispatchResult second = two.dispatch();
                 pause(context, slow);
@@ -80,12 +78,11 @@ final class OrderScenario implements Scenario {
         LowLatencyOptions options = LowLatencyOptions.of(context.params());
         byte[] before = new byte[0];
         for (int round = 0; round < 3; round++) {
-            try (LowLatencyExchange exchange =
-                    new LowLatencyExchange(context, buffer, setup.workload(), options, Set.of())) {
+            try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, setup.workload(), options)) {
                 LowLatencyDispatchResult result = exchange.dispatch();
                 CombineResult back = exchange.combine(result.handle(), exchange.outputs());
                 exchange.verify(back);
-                byte[] bits = exchange.arena().readRaw(back.out());
+                byte[] bits = exchange.arena.readRaw(back.out());
                 int at = round == 0 ? -1 : Arrays.mismatch(bits, before);
                 Checks.that(
                         at < 0, "byte " + at + " of the combined rows differs between two rounds with the same inputs");

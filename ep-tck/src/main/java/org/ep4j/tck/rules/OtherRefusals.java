@@ -1,12 +1,12 @@
 package org.ep4j.tck.rules;
 
+import static org.ep4j.tck.rules.Refusal.wrong;
+
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpConfigException;
-import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
@@ -47,7 +47,7 @@ final class OtherRefusals {
                                 .maxTokens(4)
                                 .placement(ExpertPlacement.block(9, 2))
                                 .build()),
-                argument(
+                wrong(
                         "group-placement",
                         "a placement for another number of ranks",
                         "ranks",
@@ -57,7 +57,7 @@ final class OtherRefusals {
                                         .maxTokens(4)
                                         .placement(ExpertPlacement.block(8, t.context.size() + 1))
                                         .build())),
-                argument(
+                wrong(
                         "size-placement",
                         "bufferSize() with a placement for another number of ranks",
                         "ranks",
@@ -67,19 +67,19 @@ final class OtherRefusals {
                                         .maxTokens(4)
                                         .placement(ExpertPlacement.block(8, t.context.size() + 1))
                                         .build())),
-                argument("mask-self", "masking oneself", "rank", t -> t.buffer.mask(t.context.rank())),
-                argument(
+                wrong("mask-self", "masking oneself", "rank", t -> t.buffer.mask(t.context.rank())),
+                wrong(
                         "mask-range",
                         "masking a rank that the group does not have",
                         "rank",
                         t -> t.buffer.mask(t.context.size())),
-                argument("mask-negative", "masking rank -1", "-1", t -> t.buffer.mask(-1)),
-                argument(
+                wrong("mask-negative", "masking rank -1", "-1", t -> t.buffer.mask(-1)),
+                wrong(
                         "timeout-zero",
                         "a timeout of zero",
                         "timeout",
                         t -> t.buffer.withOptions(OpOptions.DEFAULT.timeout(Duration.ZERO))),
-                of(
+                new Refusal(
                         "too-large",
                         "a buffer larger than the machine's memory",
                         EpResourceException.class,
@@ -98,19 +98,10 @@ final class OtherRefusals {
     }
 
     private static Refusal shape(String name, String text, String mention, Supplier<EpShape> build) {
-        return argument(name, text, mention, t -> t.context.group().createBuffer(build.get()));
-    }
-
-    private static Refusal argument(String name, String text, String mention, Refusal.Action action) {
-        return of(name, text, EpArgumentException.class, mention, action);
+        return wrong(name, text, mention, t -> t.context.group().createBuffer(build.get()));
     }
 
     private static Refusal config(String name, String text, String mention, Map<String, String> settings) {
-        return of(name, text, EpConfigException.class, mention, t -> t.context.newGroup(settings));
-    }
-
-    private static Refusal of(
-            String name, String text, Class<? extends EpException> type, String mention, Refusal.Action action) {
-        return new Refusal(name, text, type, mention, action);
+        return new Refusal(name, text, EpConfigException.class, mention, t -> t.context.newGroup(settings));
     }
 }

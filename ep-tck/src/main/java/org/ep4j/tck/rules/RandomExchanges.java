@@ -36,7 +36,7 @@ public final class RandomExchanges implements Scenario {
 
     /** The shape of a buffer for {@link #exchange}, from the parameters {@code hidden} and {@code topk} of the job. */
     public static EpShape shape(RankContext context) {
-        return new Setup(Params.parse(shapeText(context.params())), context.size()).shape();
+        return Setup.of(context, shapeText(context.params())).shape();
     }
 
     private static String shapeText(Params params) {

@@ -1,10 +1,12 @@
 package org.ep4j.tck.rules;
 
 import java.util.List;
+import java.util.stream.Stream;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.LowLatencyCombineRequest;
@@ -146,10 +148,18 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
         }
     }
 
+    static Refusal wrong(String name, String text, String mention, Action action) {
+        return new Refusal(name, text, EpArgumentException.class, mention, action);
+    }
+
     static List<Refusal> all() {
-        List<Refusal> all = new java.util.ArrayList<>(HighThroughputRefusals.all());
-        all.addAll(LowLatencyRefusals.all());
-        all.addAll(OtherRefusals.all());
-        return all;
+        return Stream.of(
+                        HighThroughputRefusals.dispatches(),
+                        HighThroughputRefusals.combines(),
+                        LowLatencyRefusals.dispatches(),
+                        LowLatencyRefusals.combines(),
+                        OtherRefusals.all())
+                .flatMap(List::stream)
+                .toList();
     }
 }

@@ -1,7 +1,6 @@
 package org.ep4j.tck.rules;
 
 import java.time.Duration;
-import java.util.Set;
 import org.ep4j.DispatchHandle;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
@@ -26,10 +25,10 @@ final class RefusalScenario implements Scenario {
         Setup setup = new Setup(PARAMS, context.size());
         EpBuffer buffer = context.buffer(setup.shape());
         EpBuffer other = context.buffer(setup.shape());
-        HighThroughputExchange exchange = context.owned(new HighThroughputExchange(
-                context, buffer, setup.workload(), HighThroughputOptions.of(PARAMS), Set.of()));
-        LowLatencyExchange packed = context.owned(
-                new LowLatencyExchange(context, buffer, setup.workload(), LowLatencyOptions.of(PARAMS), Set.of()));
+        HighThroughputExchange exchange = context.owned(
+                new HighThroughputExchange(context, buffer, setup.workload(), HighThroughputOptions.of(PARAMS)));
+        LowLatencyExchange packed =
+                context.owned(new LowLatencyExchange(context, buffer, setup.workload(), LowLatencyOptions.of(PARAMS)));
         DispatchHandle handle = exchange.dispatch().handle();
         LowLatencyHandle lowLatencyHandle = packed.dispatch().handle();
         Refusal.Table table = new Refusal.Table(context, buffer, other, handle, lowLatencyHandle);

@@ -1,6 +1,5 @@
 package org.ep4j.tck.rules;
 
-import java.util.Set;
 import org.ep4j.EpBuffer;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
@@ -22,13 +21,13 @@ final class Rounds implements Scenario {
             Workload workload = setup.workload(1000L * round + 1);
             if (lowLatency) {
                 try (LowLatencyExchange exchange =
-                        new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(params), Set.of())) {
+                        new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(params))) {
                     exchange.round();
                     context.fact("bits", exchange.bits());
                 }
             } else {
-                try (HighThroughputExchange exchange = new HighThroughputExchange(
-                        context, buffer, workload, HighThroughputOptions.of(params), Set.of())) {
+                try (HighThroughputExchange exchange =
+                        new HighThroughputExchange(context, buffer, workload, HighThroughputOptions.of(params))) {
                     exchange.round();
                 }
             }

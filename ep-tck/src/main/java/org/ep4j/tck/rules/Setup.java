@@ -6,6 +6,7 @@ import java.util.stream.IntStream;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.oracle.DataPattern;
 import org.ep4j.tck.oracle.Routing;
 import org.ep4j.tck.oracle.Workload;
@@ -23,6 +24,14 @@ final class Setup {
     Setup(Params params, int ranks) {
         this.params = params;
         this.ranks = ranks;
+    }
+
+    static Setup of(RankContext context) {
+        return new Setup(context.params(), context.size());
+    }
+
+    static Setup of(RankContext context, String params) {
+        return new Setup(Params.parse(params), context.size());
     }
 
     Workload workload() {

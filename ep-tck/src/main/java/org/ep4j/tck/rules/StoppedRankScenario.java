@@ -11,7 +11,7 @@ import org.ep4j.Recovery;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
-import org.ep4j.tck.crew.Signals;
+import org.ep4j.tck.crew.Shell;
 import org.ep4j.tck.oracle.Patience;
 
 /**
@@ -27,10 +27,10 @@ final class StoppedRankScenario implements Scenario {
 
     @Override
     public void run(RankContext context) {
-        EpBuffer buffer = context.buffer(new Setup(Params.parse(""), context.size()).shape());
+        EpBuffer buffer = context.buffer(Setup.of(context, "").shape());
         int stopped = context.size() - 1;
         if (context.isRank(stopped)) {
-            stopAfter(UNTIL_STOP);
+            context.later(UNTIL_STOP, Shell::stopThisProcess);
         }
         EpException failure = Checks.refused(
                 EpException.class, "a loop of exchanges in which the process of one rank is stopped", () -> {
@@ -61,7 +61,7 @@ final class StoppedRankScenario implements Scenario {
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(stopped));
         for (int round = 0; round < rounds(context); round++) {
             if (round == rounds(context) / 3 && context.isRank(0)) {
-                Signals.resume(context.plan().profiles().get(stopped).pid());
+                Shell.resume(context.plan().profiles().get(stopped).pid());
             }
             exchange(context, buffer, round);
         }
@@ -105,7 +105,7 @@ final class StoppedRankScenario implements Scenario {
                 EpNoMajorityException.class,
                 "recover() by one of two ranks, while the other does not take part,",
                 () -> buffer.recover(BRIEF));
-        Signals.resume(context.plan().profiles().get(1).pid());
+        Shell.resume(context.plan().profiles().get(1).pid());
         Recovery recovery = recoverOnceTheOtherIsDead(buffer);
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(1));
         for (int round = 0; round < rounds(context); round++) {
@@ -125,20 +125,5 @@ final class StoppedRankScenario implements Scenario {
                 }
             }
         }
-    }
-
-    private static void stopAfter(Duration delay) {
-        Thread thread = new Thread(
-                () -> {
-                    try {
-                        Thread.sleep(delay.toMillis());
-                        Signals.stopThisProcess();
-                    } catch (InterruptedException e) {
-                        Thread.currentThread().interrupt();
-                    }
-                },
-                "stop");
-        thread.setDaemon(true);
-        thread.start();
     }
 }

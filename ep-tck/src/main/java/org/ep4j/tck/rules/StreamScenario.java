@@ -2,7 +2,7 @@ package org.ep4j.tck.rules;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
-import java.util.Set;
+import java.util.List;
 import java.util.function.Function;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
@@ -26,7 +26,7 @@ final class StreamScenario implements Scenario {
 
     @Override
     public void run(RankContext context) {
-        EpBuffer buffer = context.buffer(new Setup(context.params(), context.size()).shape());
+        EpBuffer buffer = context.buffer(Setup.of(context).shape());
         switch (context.params().text("case", "")) {
             case "stream" -> onStream(context, buffer, context.params().text("on", "0"));
             case "in-turn" -> inTurn(context, buffer);
@@ -53,42 +53,27 @@ final class StreamScenario implements Scenario {
 
     private static void onStream(RankContext context, EpBuffer buffer, String handle) {
         if (!handle.equals("created")) {
-            rounds(context, buffer, Long.parseLong(handle), Set.of());
+            rounds(context, buffer, Long.parseLong(handle));
             return;
         }
         try (GpuStream stream = gpu(buffer).createStream()) {
-            rounds(context, buffer, stream.handle(), Set.of());
+            rounds(context, buffer, stream.handle());
             stream.synchronize(Checks.patience());
         }
     }
 
     /** Both modes, waiting and asynchronous. */
-    private static void rounds(RankContext context, EpBuffer buffer, long stream, Set<Integer> masked) {
-        Setup setup = new Setup(Params.parse(""), context.size());
-        int round = 0;
-        for (String how : new String[] {"", "async worst", "async id64 cached"}) {
-            try (HighThroughputExchange exchange = new HighThroughputExchange(
-                    context,
-                    buffer,
-                    setup.workload(++round),
-                    HighThroughputOptions.of(Params.parse(how), stream),
-                    masked)) {
-                exchange.round();
-            }
-            try (LowLatencyExchange exchange = new LowLatencyExchange(
-                    context,
-                    buffer,
-                    setup.workload(++round),
-                    LowLatencyOptions.of(Params.parse(how), stream),
-                    masked)) {
-                exchange.round();
-            }
+    private static void rounds(RankContext context, EpBuffer buffer, long stream) {
+        int seed = 0;
+        for (String how : List.of("", "async worst ", "async id64 cached ")) {
+            LifecycleScenario.highThroughput(context, buffer, Params.parse(how + "seed=" + ++seed), stream);
+            LifecycleScenario.lowLatency(context, buffer, Params.parse(how + "seed=" + ++seed), stream);
         }
     }
 
     /** Every operation on another stream than the one before, without waiting in between. */
     private static void inTurn(RankContext context, EpBuffer buffer) {
-        Setup setup = new Setup(context.params(), context.size());
+        Setup setup = Setup.of(context);
         try (GpuStream one = gpu(buffer).createStream();
                 GpuStream two = gpu(buffer).createStream()) {
             for (int round = 0; round < 6; round++) {
@@ -119,7 +104,7 @@ final class StreamScenario implements Scenario {
     /** Records an exchange, replays it with several inputs, and compares the results. */
     private static void replay(
             RankContext context, EpBuffer buffer, int seed, Function<Workload, GraphedExchange> exchangeOf) {
-        Setup setup = new Setup(context.params(), context.size());
+        Setup setup = Setup.of(context);
         try (GpuStream stream = gpu(buffer).createStream();
                 GraphedExchange exchange = exchangeOf.apply(setup.workload());
                 GpuGraph graph = stream.capture(() -> exchange.queue(stream.handle(), stream.handle()))) {
@@ -136,14 +121,14 @@ final class StreamScenario implements Scenario {
             stream.synchronize(Checks.patience());
             exchange.verify();
         }
-        rounds(context, buffer, 0, Set.of());
+        rounds(context, buffer, 0);
     }
 
     /** Numbers of operations go on, whether these are replayed or not. */
     private static void graphTurns(RankContext context, EpBuffer buffer) {
-        Setup setup = new Setup(context.params(), context.size());
+        Setup setup = Setup.of(context);
         LowLatencyOptions options = LowLatencyOptions.of(context.params());
-        rounds(context, buffer, 0, Set.of());
+        rounds(context, buffer, 0);
         try (GpuStream stream = gpu(buffer).createStream();
                 GraphedExchange high = new GraphedExchange.HighThroughput(context, buffer, setup.workload(), false);
                 GraphedExchange low = new GraphedExchange.LowLatency(context, buffer, setup.workload(), options);
@@ -156,13 +141,13 @@ final class StreamScenario implements Scenario {
                 lowGraph.launch(stream);
                 stream.synchronize(Checks.patience());
                 context.meet();
-                rounds(context, buffer, stream.handle(), Set.of());
+                rounds(context, buffer, stream.handle());
             }
         }
     }
 
     private static void graphRefusals(RankContext context, EpBuffer buffer) {
-        Setup setup = new Setup(context.params(), context.size());
+        Setup setup = Setup.of(context);
         try (GpuStream stream = gpu(buffer).createStream();
                 GraphedExchange.HighThroughput exchange =
                         new GraphedExchange.HighThroughput(context, buffer, setup.workload(), false)) {
@@ -181,7 +166,7 @@ final class StreamScenario implements Scenario {
                     () -> queued.dispatch(exchange.request().build()));
         }
         context.meet();
-        rounds(context, buffer, 0, Set.of());
+        rounds(context, buffer, 0);
     }
 
     private static <E extends EpException> void refusedInside(
@@ -191,7 +176,7 @@ final class StreamScenario implements Scenario {
     }
 
     /** Memory, copies, new streams and operations without the dead. */
-    static void deviceWorks(RankContext context, EpBuffer buffer, Set<Integer> masked) {
+    static void deviceWorks(RankContext context, EpBuffer buffer) {
         byte[] bytes = new byte[1 << 20];
         Arrays.fill(bytes, (byte) (context.rank() + 1));
         EpDevice device = buffer.group().device();
@@ -203,7 +188,7 @@ final class StreamScenario implements Scenario {
             Checks.equal("bytes that were copied to the device and back", there.flip(), ByteBuffer.wrap(bytes));
         }
         try (GpuStream stream = gpu(buffer).createStream()) {
-            rounds(context, buffer, stream.handle(), masked);
+            rounds(context, buffer, stream.handle());
         }
     }
 }

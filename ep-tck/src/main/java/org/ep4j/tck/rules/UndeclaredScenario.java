@@ -48,7 +48,7 @@ final class UndeclaredScenario implements Scenario {
     }
 
     private static EpBuffer buffer(RankContext context, String params) {
-        return context.buffer(new Setup(Params.parse(params), context.size()).shape());
+        return context.buffer(Setup.of(context, params).shape());
     }
 
     private static void high(RankContext context, String params) {

@@ -118,15 +118,10 @@ record RoundPlan(
     }
 
     static RoundPlan of(Params params) {
-        String victims = params.text("victims", "");
         return new RoundPlan(
                 Long.parseLong(params.text("seed", "1")),
                 params.one(Fault.class, "fault", Fault.NONE),
-                victims.isEmpty()
-                        ? List.of()
-                        : List.of(victims.split(",", -1)).stream()
-                                .map(Integer::valueOf)
-                                .toList(),
+                params.numbers("victims"),
                 params.number("begin", 1),
                 Duration.ofMillis(params.number("delay", 0)),
                 Duration.ofMillis(params.number("gap", 0)),

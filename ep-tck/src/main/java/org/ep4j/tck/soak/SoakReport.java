@@ -1,15 +1,13 @@
 package org.ep4j.tck.soak;
 
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
+import java.util.TreeMap;
+import org.ep4j.tck.Json;
 
 /**
  * What a soak found.
@@ -112,40 +110,34 @@ public record SoakReport(
      * @param request what was run
      */
     public String toJson(SoakRequest request) {
-        Map<String, Object> root = new LinkedHashMap<>();
-        root.put("passed", passed());
-        root.put("backend", request.subject().backend());
-        root.put("device", request.subject().device());
-        root.put("ranks", request.ranks());
-        root.put("settings", request.subject().settings());
-        root.put("seed", request.seed());
-        root.put("rounds", rounds);
-        root.put("exchanges", exchanges);
-        Map<Fault, Long> ordered = new EnumMap<>(Fault.class);
-        ordered.putAll(faults);
+        Map<String, Object> root = Json.fields(
+                "passed", passed(),
+                "backend", request.subject().backend(),
+                "device", request.subject().device(),
+                "ranks", request.ranks(),
+                "settings", request.subject().settings(),
+                "seed", request.seed(),
+                "rounds", rounds,
+                "exchanges", exchanges);
         Map<String, Long> byFault = new LinkedHashMap<>();
-        ordered.forEach((fault, number) -> byFault.put(fault.toString(), number));
+        new TreeMap<>(faults).forEach((fault, number) -> byFault.put(fault.toString(), number));
         root.put("faults", byFault);
         root.put("recoveries", recoveries.toMap());
         root.put("left_out_ranks_learned", learned.toMap());
         for (Kind kind : Kind.values()) {
             root.put(kind.name().toLowerCase(Locale.ROOT), count(kind));
         }
-        List<Map<String, Object>> rows = new ArrayList<>();
-        for (Problem problem : problems) {
-            Map<String, Object> row = new LinkedHashMap<>();
-            row.put("seed", problem.seed());
-            row.put("fault", problem.fault().toString());
-            row.put("kind", problem.kind());
-            row.put("detail", problem.detail());
-            rows.add(row);
-        }
-        root.put("problems", rows);
+        root.put(
+                "problems",
+                problems.stream()
+                        .map(problem -> Json.fields(
+                                "seed", problem.seed(),
+                                "fault", problem.fault().toString(),
+                                "kind", problem.kind(),
+                                "detail", problem.detail()))
+                        .toList());
         root.put("files", files);
         root.put("seconds", elapsed.toMillis() / 1e3);
-        return JsonMapper.builder()
-                .enable(SerializationFeature.INDENT_OUTPUT)
-                .build()
-                .writeValueAsString(root);
+        return Json.of(root);
     }
 }

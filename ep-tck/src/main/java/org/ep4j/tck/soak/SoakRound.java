@@ -31,7 +31,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
-import org.ep4j.tck.crew.Signals;
+import org.ep4j.tck.crew.Shell;
 import org.ep4j.tck.oracle.Patience;
 import org.ep4j.tck.rules.RandomExchanges;
 import org.jspecify.annotations.Nullable;
@@ -446,21 +446,21 @@ final class SoakRound implements Scenario {
         switch (plan.fault()) {
             case KILL, DOUBLE_KILL ->
                 context.dieAfter(place == 0 ? plan.delay() : plan.delay().plus(plan.gap()));
-            case STOP, PARTITION -> later(plan.delay(), this::stop);
-            case PAUSE -> later(plan.delay(), () -> Signals.pauseThisProcess(plan.gap()));
-            case PORT_DOWN -> portDown(plan, ports(buffer.group()));
-            case RESET -> later(plan.delay(), () -> Forwarder.requestReset(System.getenv()));
+            case STOP, PARTITION -> context.later(plan.delay(), this::stop);
+            case PAUSE -> context.later(plan.delay(), () -> Shell.pauseThisProcess(plan.gap()));
+            case PORT_DOWN -> portDown(context, plan, ports(buffer.group()));
+            case RESET -> context.later(plan.delay(), () -> Forwarder.requestReset(System.getenv()));
             case NONE, SLOW, CLOSE, FULL -> {}
         }
     }
 
     /** Takes down one of the ports that this rank's plan uses. Its traffic has to go over the others, from when this method returns. */
-    private void portDown(RoundPlan plan, List<String> ports) {
+    private void portDown(RankContext context, RoundPlan plan, List<String> ports) {
         RocePort port = RocePort.of(RocePort.ROOT, ports.get(Math.floorMod(plan.seed(), ports.size())))
                 .orElseThrow();
         FutureTask<@Nullable Void> down = new FutureTask<>(() -> port.takeDown(plan.gap(), PORT_TIMEOUT), null);
         portRestored = down;
-        later(Duration.ZERO, down);
+        context.later(Duration.ZERO, down);
         port.await(false, PORT_TIMEOUT, down::isDone);
         if (down.isDone()) {
             awaitRestored(down, Duration.ZERO, ports);
@@ -516,7 +516,7 @@ final class SoakRound implements Scenario {
     private void stop() {
         long last = System.nanoTime();
         long end = last + LONGEST.toNanos();
-        Signals.stopThisProcess();
+        Shell.stopThisProcess();
         while (last - end < 0) {
             long now = System.nanoTime();
             if (now - last > SHORTEST_STOP.toNanos()) {
@@ -528,24 +528,9 @@ final class SoakRound implements Scenario {
         }
     }
 
-    private static void later(Duration delay, Runnable action) {
-        Thread thread = new Thread(
-                () -> {
-                    try {
-                        Thread.sleep(delay.toMillis());
-                        action.run();
-                    } catch (InterruptedException e) {
-                        Thread.currentThread().interrupt();
-                    }
-                },
-                "soak-fault");
-        thread.setDaemon(true);
-        thread.start();
-    }
-
     private static void resumeVictims(RoundPlan plan, EpBuffer buffer) {
         plan.victims()
-                .forEach(rank -> Signals.resume(
+                .forEach(rank -> Shell.resume(
                         GroupPlan.of(buffer.group().plan()).profiles().get(rank).pid()));
     }
 }

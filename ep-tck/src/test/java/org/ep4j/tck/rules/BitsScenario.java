@@ -18,7 +18,7 @@ final class BitsScenario implements Scenario {
 
     @Override
     public void run(RankContext context) {
-        Setup setup = new Setup(context.params(), context.size());
+        Setup setup = Setup.of(context);
         EpBuffer buffer = context.buffer(setup.shape());
         for (int round = 0; round < context.params().number("rounds", 2); round++) {
             Workload workload = setup.workload(context.params().number("seed", 1) + 1000L * round);
@@ -39,31 +39,30 @@ final class BitsScenario implements Scenario {
         try (HighThroughputExchange exchange =
                 new HighThroughputExchange(context, buffer, workload, options, Set.of())) {
             DispatchResult result = exchange.dispatch();
-            exchange.verifier().dispatch(result, exchange.table(), options.carried());
+            exchange.verifier.dispatch(result, exchange.table, options.carried());
             addRows(exchange, result.x(), result.sourceRanks());
-            bits.update(exchange.arena().readRaw(result.sourceTokens()));
-            bits.update(exchange.arena().readRaw(result.rowsPerSource()));
+            bits.update(exchange.arena.readRaw(result.sourceTokens()));
+            bits.update(exchange.arena.readRaw(result.rowsPerSource()));
             result.topkWeights().ifPresent(w -> addRows(exchange, w, result.sourceRanks()));
             if (options.cached()) {
                 exchange.cachedDispatch(result.handle());
             }
             CombineResult back = exchange.combine(result.handle(), workload.randomOutputs());
-            bits.update(exchange.arena().readRaw(back.out()));
-            back.weights().ifPresent(w -> bits.update(exchange.arena().readRaw(w)));
-            exchange.verifier()
-                    .combine(
-                            back,
-                            new CombineOracle(workload, workload.randomOutputs(), Set.of()),
-                            workload,
-                            context.rank(),
-                            options.want());
+            bits.update(exchange.arena.readRaw(back.out()));
+            back.weights().ifPresent(w -> bits.update(exchange.arena.readRaw(w)));
+            exchange.verifier.combine(
+                    back,
+                    new CombineOracle(workload, workload.randomOutputs(), Set.of()),
+                    workload,
+                    context.rank(),
+                    options.want());
         }
     }
 
     /** Padding says nothing. */
     private void addRows(HighThroughputExchange exchange, Tensor rows, Tensor sources) {
-        int[] source = exchange.arena().readInts(sources);
-        ByteBuffer bytes = ByteBuffer.wrap(exchange.arena().readRaw(rows));
+        int[] source = exchange.arena.device().ints(sources);
+        ByteBuffer bytes = ByteBuffer.wrap(exchange.arena.readRaw(rows));
         int row = source.length == 0 ? 0 : bytes.capacity() / source.length;
         for (int i = 0; i < source.length; i++) {
             if (source[i] >= 0) {

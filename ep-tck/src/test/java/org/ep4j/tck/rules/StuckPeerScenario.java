@@ -23,7 +23,7 @@ final class StuckPeerScenario implements Scenario {
 
     @Override
     public void run(RankContext context) {
-        EpBuffer buffer = context.buffer(new Setup(context.params(), context.size()).shape());
+        EpBuffer buffer = context.buffer(Setup.of(context).shape());
         Params params = context.params();
         if (context.isRank(0)) {
             stuck(context, buffer, params);

@@ -11,7 +11,7 @@ import org.ep4j.tck.crew.Scenario;
 final class StuckRoundScenario implements Scenario {
     @Override
     public void run(RankContext context) {
-        EpBuffer buffer = context.buffer(new Setup(context.params(), context.size()).shape());
+        EpBuffer buffer = context.buffer(Setup.of(context).shape());
         EpException failure = Checks.refused(
                 EpException.class,
                 "an exchange with a rank that takes nothing",

@@ -8,6 +8,7 @@ import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpResourceException;
+import org.jspecify.annotations.Nullable;
 
 /** The processor and its memory. */
 public final class HostDevice implements EngineDevice {
@@ -134,5 +135,19 @@ public final class HostDevice implements EngineDevice {
             throw new EpArgumentException(
                     "buffer", bytes + " bytes", "at most the memory's " + memory.byteSize(), "limit the buffer");
         }
+    }
+
+    /**
+     * The two calls of the C library that give zeroed memory, whose pages are not touched before they are used. Sizes are
+     * {@code size_t} of a 64-bit machine.
+     */
+    private static final class CLibrary {
+        CLibrary() {
+            NativeMethods.bindToC(CLibrary.class);
+        }
+
+        native @Nullable Pointer calloc(long count, long size);
+
+        native void free(Pointer pointer);
     }
 }

@@ -187,7 +187,7 @@ public final class HostMemory implements Words {
         window(offset).put(position(offset), value);
     }
 
-    @Override
+    /** Reads a 32-bit integer. */
     public int getInt(long offset) {
         return window(offset).getInt(position(offset));
     }

@@ -82,7 +82,7 @@ public final class NativeMethods {
             throw e;
         } catch (Error | RuntimeException e) {
             // JNA throws a plain Error where the library that it finds is of another version.
-            return Optional.of(notStarted(LoadFailure.reason(e), environment));
+            return Optional.of(notStarted(reason(e), environment));
         }
     }
 
@@ -159,5 +159,12 @@ public final class NativeMethods {
                 }
             }
         }
+    }
+
+    /** Why a library does not load: the first line of the message, without the colon before the lines that name every path JNA has tried. */
+    public static String reason(Throwable e) {
+        String first =
+                String.valueOf(e.getMessage()).lines().findFirst().orElse("").strip();
+        return first.endsWith(":") ? first.substring(0, first.length() - 1) : first;
     }
 }

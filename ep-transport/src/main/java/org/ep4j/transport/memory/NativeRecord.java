@@ -15,6 +15,27 @@ public final class NativeRecord {
         this.address = HostMemory.address(buffer);
     }
 
+    /** A text with a zero at its end, as native calls take it. */
+    public static NativeRecord of(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        NativeRecord record = new NativeRecord(bytes.length + 1);
+        record.buffer.put(0, bytes);
+        return record;
+    }
+
+    /** A native call that writes a text. */
+    public interface TextCall {
+        /** Writes as much of the text as there is room for, ended by a zero; returns its whole length, or less than 0. */
+        int write(long address, int capacity);
+    }
+
+    /** Reads the text of a native call, cut to a capacity in bytes; empty where the call gives none. */
+    public static String read(int capacity, TextCall call) {
+        NativeRecord record = new NativeRecord(capacity);
+        int length = call.write(record.address, capacity);
+        return record.text(Math.min(length, capacity - 1));
+    }
+
     /** Address of the first byte, valid for as long as this object is referred to. */
     public long address() {
         return address;

@@ -5,9 +5,6 @@ package org.ep4j.transport.memory;
  * moved by the engine of the device.
  */
 public interface Words {
-    /** Reads a 32-bit integer. */
-    int getInt(long offset);
-
     /** Writes a 32-bit integer. */
     void putInt(long offset, int value);
 
