@@ -52,7 +52,7 @@ static struct {
     long came;
 } us;
 
-struct told {
+struct endpoint_record {
     uint64_t address;
     uint64_t key;
     size_t length;
@@ -106,7 +106,7 @@ static struct fi_info *choose(const char *provider, const char *domain) {
     return NULL;
 }
 
-static void tell(int to, const void *what, size_t bytes) {
+static void send_all_to(int to, const void *what, size_t bytes) {
     if (write(to, what, bytes) != (ssize_t)bytes) {
         fail("write to the other process", errno);
     }
@@ -120,7 +120,7 @@ static void hear(int from, void *what, size_t bytes) {
 
 static void meet(int other) {
     char byte = 1;
-    tell(other, &byte, 1);
+    send_all_to(other, &byte, 1);
     hear(other, &byte, 1);
 }
 
@@ -143,11 +143,11 @@ static void connect_to(int other, const char *provider, const char *domain, size
     check("fi_ep_bind", fi_ep_bind(us.ep, &us.cq->fid, FI_TRANSMIT | FI_RECV));
     check("fi_enable", fi_enable(us.ep));
     check("fi_mr_reg", fi_mr_reg(us.domain, us.memory, bytes, FI_WRITE | FI_REMOTE_WRITE, 0, 1, 0, &us.region, NULL));
-    struct told mine = {.length = sizeof(mine.name)}, theirs;
+    struct endpoint_record mine = {.length = sizeof(mine.name)}, theirs;
     mine.address = us.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)us.memory : 0;
     mine.key = fi_mr_key(us.region);
     check("fi_getname", fi_getname(&us.ep->fid, mine.name, &mine.length));
-    tell(other, &mine, sizeof(mine));
+    send_all_to(other, &mine, sizeof(mine));
     hear(other, &theirs, sizeof(theirs));
     if (fi_av_insert(us.av, theirs.name, 1, &us.peer, 0, NULL) != 1) {
         fail("fi_av_insert", FI_EADDRNOTAVAIL);

@@ -1,9 +1,9 @@
-# Shared by ./ep and ./verify: finds a JDK and Maven, and says what to install where one is missing. Sourced, not run.
+# Shared by ./ep and ./verify: finds a JDK and Maven, and reports what to install where one is missing. Sourced, not run.
 
 ep_min_java=17
 
-# Options of JVMs in emulated guests: little is run often enough there to be worth the time of the optimizing compiler, and the classes
-# were verified where they were built and tested.
+# Options of JVMs in emulated guests: hardly any code runs often enough there to be worth the time of the optimizing compiler, and the
+# classes were verified where they were built and tested.
 # shellcheck disable=SC2034
 ep_guest_java_options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 
@@ -46,7 +46,7 @@ ep_can_install() {
   [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ] && command -v apt-get >/dev/null
 }
 
-# Installs the named packages; the first that apt-get knows out of "a|b|c" is taken.
+# Installs the named packages; of "a|b|c" the first one that apt-get knows.
 ep_install() {
   local log wanted name chosen packages=()
   log=$(mktemp)
@@ -87,8 +87,8 @@ ep_require_java() {
   fi
 }
 
-# Installs what tests need besides, where that is possible; without it they are skipped and say so: a compiler for the
-# emulator of GPUs, and a launcher of MPI with PMIx and its headers.
+# Installs the other tools of tests, where that is possible: a compiler for the emulator of GPUs, and a launcher of MPI with PMIx and its
+# headers. Tests without their tools are skipped, and report that.
 ep_install_test_tools() {
   local missing=()
   command -v g++ >/dev/null || missing+=(g++)
@@ -99,8 +99,8 @@ ep_install_test_tools() {
   fi
 }
 
-# Prints what the JNI libraries of ep-engine, ibrc-multiqp and efa are built with and is there, a line each: nothing without a compiler, since
-# headers alone build nothing.
+# Prints the installed compiler and headers that the JNI libraries of ep-engine, ibrc-multiqp and efa are built with, a line each; nothing
+# without a compiler, since headers alone build nothing.
 ep_native_tools() {
   local tool
   command -v g++ >/dev/null || return 0
@@ -110,8 +110,8 @@ ep_native_tools() {
   done
 }
 
-# Installs what the JNI libraries of ibrc-multiqp and efa are built with, where that is possible; without it these backends
-# say that they cannot run.
+# Installs the compiler and headers of the JNI libraries of ibrc-multiqp and efa, where that is possible; without them these backends
+# report that they cannot run.
 ep_install_nic_headers() {
   local missing=()
   command -v g++ >/dev/null || missing+=(g++)
@@ -122,7 +122,7 @@ ep_install_nic_headers() {
   fi
 }
 
-# Requires Node.js with npm, for the site of the documents. As root on Debian, it gets installed.
+# Requires Node.js with npm, for the site of the documents. As root on Debian, it is installed.
 ep_require_node() {
   if ! command -v npm >/dev/null && ep_can_install; then
     ep_install nodejs npm
@@ -130,7 +130,7 @@ ep_require_node() {
   command -v npm >/dev/null || ep_fail "no npm found: the site is built with Node.js 18 or newer (Debian: apt-get install nodejs npm)."
 }
 
-# Requires what a build needs: a JDK with javac, and Maven. As root on Debian, what is missing gets installed.
+# Requires the tools of a build: a JDK with javac, and Maven. As root on Debian, missing ones are installed.
 ep_require_build_tools() {
   local missing=()
   ep_has_javac || missing+=("openjdk-17-jdk-headless|openjdk-21-jdk-headless|openjdk-25-jdk-headless|default-jdk-headless")

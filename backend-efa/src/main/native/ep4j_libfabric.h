@@ -1,6 +1,6 @@
 // What org.ep4j.backend.efa.Libfabric calls. Most of libfabric is inline C that calls through tables of its objects, so this
 // file is where it is compiled. Objects travel as addresses, structures as flat records in native byte order, whose layouts
-// are told beside each function. Functions return 0 or more on success and a negated error number on failure.
+// are described beside each function. Functions return 0 or more on success and a negated error number on failure.
 #pragma once
 
 #include <csignal>
@@ -498,7 +498,7 @@ static inline int ep4j_fi_name(void *handle, void *out, int capacity) {
     return result ? result : static_cast<int>(length);
 }
 
-// Tells an endpoint the address of its only peer.
+// Gives an endpoint the address of its only peer.
 static inline int ep4j_fi_peer(void *handle, void *name) {
     ep4j::EndPoint *point = static_cast<ep4j::EndPoint *>(handle);
     int result = fi_av_insert(point->av, name, 1, &point->peer, 0, nullptr);

@@ -1,4 +1,4 @@
-/** What users and backends of ep4j compile against. */
+/** The API that users and backends of ep4j compile against. */
 module org.ep4j {
     requires static transitive org.apiguardian.api;
     requires static transitive org.jspecify;

@@ -35,7 +35,7 @@ if ! mkdir -p "$kept" 2>/dev/null || [ ! -w "$kept" ]; then
   kept=$target/kept
 fi
 mkdir -p "$kept/kernels-$kernels"
-# What nobody has used for a month.
+# Builds that have not been used for a month.
 find "$kept" -mindepth 1 -maxdepth 1 -type d -mtime +30 -exec rm -rf {} + 2>/dev/null || true
 touch "$kept/kernels-$kernels"
 

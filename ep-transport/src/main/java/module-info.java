@@ -1,4 +1,4 @@
-/** What backends are built of: collective steps of opening, host memory, bindings of native libraries, and the frame of posted backends. */
+/** Parts that backends are built of: collective steps of opening, host memory, bindings of native libraries, and the frame of posted backends. */
 module org.ep4j.transport {
     requires static transitive org.jspecify;
     requires transitive org.ep4j;

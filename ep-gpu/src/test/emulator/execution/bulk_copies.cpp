@@ -54,7 +54,7 @@ void Execution::barrier_expect(u64* b, unsigned bytes) {
   at.bytes += bytes;
   at.pending--;
   current->spins = false;
-  // A copy that was issued before counts too; a phase that is complete ends even when nobody waits.
+  // A copy that was issued before counts too; a phase that is complete ends even when no thread waits.
   if (at.pending == 0 && at.loads.empty()) advance(at);
   wake(b);
 }

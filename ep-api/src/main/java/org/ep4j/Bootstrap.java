@@ -6,13 +6,12 @@ import java.util.List;
 import org.apiguardian.api.API;
 
 /**
- * How ranks find each other before any transport is up: all-gather of bytes, and news about members. Safe for use from
+ * Connection between ranks before any transport is up: all-gather of bytes, and states of members. Safe for use from
  * several threads; ranks call the collective methods with the same tags.
  *
  * <p>The static methods create ep4j's own bootstraps. They need the engine, which every backend brings; else they throw
  * {@link EpUnavailableException}.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface Bootstrap extends AutoCloseable {
     /**
      * Creates {@code size} bootstraps for ranks that are threads of this process; index {@code i} belongs to rank
@@ -41,7 +40,7 @@ public interface Bootstrap extends AutoCloseable {
      * ({@code ep.bootstrap.linger}); all threads are daemons. Collective over all ranks.
      *
      * <p>When rank 0 dies, or has left and its linger time is over, the others cannot gather any more: calls end with
-     * {@link EpPeerLostException} for rank 0, and no more news comes about anybody.
+     * {@link EpPeerLostException} for rank 0, and no state changes any more.
      *
      * @param rank this rank, from 0
      * @param size number of ranks
@@ -52,7 +51,7 @@ public interface Bootstrap extends AutoCloseable {
      * @param config {@code ep.setup-timeout} and the settings {@code ep.bootstrap.*}, except address and port, are used
      * @throws EpConfigException when rank or size is out of range, the port is 0, or the host is empty; or when a setting
      *     {@code ep.bootstrap.*} is malformed, or names no interface of this machine
-     * @throws EpTimeoutException naming the ranks that did not come, or why rank 0 was not reached; with {@link
+     * @throws EpTimeoutException naming the ranks that did not join, or why rank 0 was not reached; with {@link
      *     EpException.Recourse#REJOIN}
      * @throws EpPeerLostException when rank 0 is lost meanwhile, with {@link EpException.Recourse#REJOIN}
      * @throws EpUnavailableException when the port is taken, or rank 0 refused this rank: another secret, number of ranks or
@@ -75,7 +74,7 @@ public interface Bootstrap extends AutoCloseable {
      * @param config {@code ep.setup-timeout} and the settings {@code ep.bootstrap.*}, except address and secret, are
      *     used
      * @throws EpConfigException when rank or size is out of range, and for settings as with {@link #tcp}
-     * @throws EpTimeoutException naming the ranks that did not come, or why rank 0 was not reached; with {@link
+     * @throws EpTimeoutException naming the ranks that did not join, or why rank 0 was not reached; with {@link
      *     EpException.Recourse#REJOIN}
      * @throws EpPeerLostException when rank 0 is lost meanwhile, with {@link EpException.Recourse#REJOIN}
      * @throws EpUnavailableException when rank 0 refused this rank, or runs another version
@@ -85,7 +84,7 @@ public interface Bootstrap extends AutoCloseable {
         return EpEngine.installed().over(rank, size, launcher, config);
     }
 
-    /** This member's number, 0 to {@link #size()} - 1. */
+    /** Number of this member, 0 to {@link #size()} - 1. */
     int rank();
 
     /** Number of members. */
@@ -118,7 +117,7 @@ public interface Bootstrap extends AutoCloseable {
     }
 
     /**
-     * What is known about a member; a member in another state never becomes {@link MemberState#ALIVE} again. Does not
+     * State of a member as far as this rank knows; a member in another state never becomes {@link MemberState#ALIVE} again. Does not
      * block.
      */
     MemberState state(int rank);
@@ -179,8 +178,7 @@ public interface Bootstrap extends AutoCloseable {
         byte[] fromRankZero(byte[] mine, Duration timeout);
     }
 
-    /** What a bootstrap knows about a member. Constants may be added: keep a {@code default} where you switch over them. */
-    @API(status = API.Status.STABLE, since = "0.1")
+    /** State of a member as far as a bootstrap knows. Constants may be added: keep a {@code default} where you switch over them. */
     enum MemberState {
         /** Neither left nor lost, as far as this rank knows. */
         ALIVE,

@@ -1,12 +1,9 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
-
 /**
  * How a combine sums rows; results are bit-identical on every backend and in every run. All sums are FP32. Constants may
  * be added: keep a {@code default} where you switch over them.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public enum CombinePrecision {
     /** Every selection's row on the token's rank, in top-k order; rounded to BF16 once. */
     EXACT,

@@ -3,31 +3,13 @@ package org.ep4j;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /**
- * What a high-throughput combine brings back: {@code out[t] = bias0[t] + bias1[t] + sum of the rows of t}. The sum is
+ * Request of a high-throughput combine: {@code out[t] = bias0[t] + bias1[t] + sum of the rows of t}. The sum is
  * unweighted: scale {@code x} first. Immutable: build it once and use it again. {@code x}, {@code bias} and {@code out}
  * must start at a multiple of 16 bytes.
  */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class CombineRequest {
-    private final Tensor x;
-    private final DispatchHandle handle;
-    private final Optional<Tensor> weights;
-    private final List<Tensor> bias;
-    private final CombinePrecision precision;
-    private final Optional<Tensor> out;
-
-    private CombineRequest(Builder builder) {
-        x = builder.x;
-        handle = builder.handle;
-        weights = builder.weights;
-        bias = List.copyOf(builder.bias);
-        precision = builder.precision;
-        out = builder.out;
-    }
-
+public sealed interface CombineRequest {
     /**
      * Starts a request that sends rows back along the routes of a dispatch.
      *
@@ -35,63 +17,30 @@ public final class CombineRequest {
      *     {@link EpBuffer#combineInput()}
      * @param handle routing of the dispatch
      */
-    public static Builder builder(Tensor x, DispatchHandle handle) {
+    static Builder builder(Tensor x, DispatchHandle handle) {
         return new Builder(x, handle);
     }
 
     /** Rows to send back, {@code [rows, H]} BF16. */
-    public Tensor x() {
-        return x;
-    }
+    Tensor x();
 
     /** Routing of the dispatch. */
-    public DispatchHandle handle() {
-        return handle;
-    }
+    DispatchHandle handle();
 
     /** Weights to send back with the rows. */
-    public Optional<Tensor> weights() {
-        return weights;
-    }
+    Optional<Tensor> weights();
 
     /** Biases: none, one or two {@code [T, H]} BF16. */
-    public List<Tensor> bias() {
-        return bias;
-    }
+    List<Tensor> bias();
 
     /** How rows are summed. */
-    public CombinePrecision precision() {
-        return precision;
-    }
+    CombinePrecision precision();
 
     /** Tensor that receives the result; empty for memory of the buffer. */
-    public Optional<Tensor> out() {
-        return out;
-    }
-
-    private List<Object> values() {
-        return List.of(x, handle, weights, bias, precision, out);
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return this == other || (other instanceof CombineRequest r && values().equals(r.values()));
-    }
-
-    @Override
-    public int hashCode() {
-        return values().hashCode();
-    }
-
-    @Override
-    public String toString() {
-        return "CombineRequest[x=" + x + ", handle=" + handle + ", weights=" + weights + ", bias=" + bias
-                + ", precision=" + precision + ", out=" + out + "]";
-    }
+    Optional<Tensor> out();
 
     /** Collects the options of a request. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public static final class Builder {
+    final class Builder {
         private final Tensor x;
         private final DispatchHandle handle;
         private final List<Tensor> bias = new ArrayList<>();
@@ -143,7 +92,22 @@ public final class CombineRequest {
             if (bias.size() > 2) {
                 throw new EpArgumentException("bias", bias.size() + " tensors", "at most 2", "add them up before");
             }
-            return new CombineRequest(this);
+            return new CombineRequestValue(x, handle, weights, List.copyOf(bias), precision, out);
         }
+    }
+}
+
+record CombineRequestValue(
+        Tensor x,
+        DispatchHandle handle,
+        Optional<Tensor> weights,
+        List<Tensor> bias,
+        CombinePrecision precision,
+        Optional<Tensor> out)
+        implements CombineRequest {
+    @Override
+    public String toString() {
+        return "CombineRequest[x=" + x + ", handle=" + handle + ", weights=" + weights + ", bias=" + bias
+                + ", precision=" + precision + ", out=" + out + "]";
     }
 }

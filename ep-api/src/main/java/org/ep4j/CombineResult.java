@@ -1,17 +1,15 @@
 package org.ep4j;
 
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /**
- * What a combine delivered. Tensors not given as {@code out} are valid until the next combine of the same mode begins on
+ * Result of a combine. Tensors not given as {@code out} are valid until the next combine of the same mode begins on
  * the buffer; in low latency, where two results are alive at once, until the second-next one. After that, and before
  * {@link #receive} if the request has the hook, all accessors but {@link #event} throw {@link EpStateException}. Host:
  * accessors wait for the event. GPU: they return at once; order work that reads a tensor after the event.
  *
  * <p>Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface CombineResult {
     /**
      * Event that completes when the tensors of this result may be read: after {@link #receive} if the request asked for

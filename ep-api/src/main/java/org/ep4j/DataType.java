@@ -1,12 +1,9 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
-
 /**
  * Element type of a {@link Tensor}, with the size of one element in bytes. Constants may be added: keep a {@code default}
  * where you switch over them.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public enum DataType {
     /** bfloat16: 1 sign, 8 exponent and 7 mantissa bits. */
     BF16(2),

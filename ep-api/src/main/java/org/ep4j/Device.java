@@ -2,7 +2,6 @@ package org.ep4j;
 
 import java.util.Locale;
 import java.util.regex.Pattern;
-import org.apiguardian.api.API;
 
 /**
  * Names one device of this machine, printed as {@code host:0} or {@code cuda:3}.
@@ -10,7 +9,6 @@ import org.apiguardian.api.API;
  * @param type kind of device: {@code host}, {@code cuda} or {@code hip}
  * @param ordinal index among the devices of its type that this process sees, from 0
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public record Device(String type, int ordinal) {
     // Before HOST, whose constructor needs it.
     private static final Pattern TYPE = Pattern.compile("[a-z][a-z0-9-]{0,31}");

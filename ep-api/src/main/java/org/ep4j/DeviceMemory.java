@@ -1,13 +1,11 @@
 package org.ep4j;
 
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /**
  * A range of memory on a device, by address. The caller keeps the memory allocated for as long as an operation or a
  * result uses it. Immutable; equal to ranges of the same address, length and device, regardless of owner.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class DeviceMemory {
     private final long address;
     private final long byteSize;
@@ -101,7 +99,7 @@ public final class DeviceMemory {
         return device;
     }
 
-    /** What this range keeps reachable: what was passed to {@link #keeping}, or what ep4j allocated the memory with. */
+    /** Object that this range keeps reachable: the one passed to {@link #keeping}, or the one that ep4j allocated the memory with. */
     public Optional<Object> owner() {
         return owner;
     }

@@ -1,12 +1,9 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
-
 /**
  * The routing of one dispatch: needed to combine, and to dispatch again along the same routes. It stays valid until
  * it or the buffer is closed, whatever else the buffer does meanwhile. Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface DispatchHandle extends AutoCloseable {
     /** T, tokens that this rank sent. */
     int tokens();

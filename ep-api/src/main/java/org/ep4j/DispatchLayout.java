@@ -89,7 +89,6 @@ public final class DispatchLayout {
     }
 
     /** Counts the selections of one layout, tokens in ascending order. */
-    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final class Builder {
         private final int[] tokensToRank;
         private final int[] tokensToHost;

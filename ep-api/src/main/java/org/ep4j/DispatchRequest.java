@@ -1,39 +1,12 @@
 package org.ep4j;
 
-import java.util.List;
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /**
- * What a high-throughput dispatch sends. Immutable: build it once and use it again. {@code x} and {@code out} must start
+ * Request of a high-throughput dispatch. Immutable: build it once and use it again. {@code x} and {@code out} must start
  * at a multiple of 16 bytes.
  */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class DispatchRequest {
-    private final Tensor x;
-    private final Optional<Tensor> topkIds;
-    private final Optional<DispatchHandle> routing;
-    private final Optional<Tensor> scales;
-    private final Optional<Tensor> topkWeights;
-    private final Optional<Tensor> out;
-    private final RowLayout layout;
-    private final int expertAlignment;
-    private final boolean zeroPadding;
-    private final boolean worstCase;
-
-    private DispatchRequest(Builder builder) {
-        x = builder.x;
-        topkIds = builder.topkIds;
-        routing = builder.routing;
-        scales = builder.scales;
-        topkWeights = builder.topkWeights;
-        out = builder.out;
-        layout = builder.layout;
-        expertAlignment = builder.expertAlignment;
-        zeroPadding = builder.zeroPadding;
-        worstCase = builder.worstCase;
-    }
-
+public sealed interface DispatchRequest {
     /**
      * Starts a request with new routing.
      *
@@ -42,7 +15,7 @@ public final class DispatchRequest {
      * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none; an id may repeat in a token's list, and
      *     every occurrence is a selection
      */
-    public static Builder builder(Tensor x, Tensor topkIds) {
+    static Builder builder(Tensor x, Tensor topkIds) {
         return new Builder(x, Optional.of(topkIds), Optional.empty(), RowLayout.BY_RANK);
     }
 
@@ -53,84 +26,42 @@ public final class DispatchRequest {
      * @param x as many rows as that dispatch had, of any type that a dispatch takes
      * @param routing a handle of the same buffer
      */
-    public static Builder builder(Tensor x, DispatchHandle routing) {
+    static Builder builder(Tensor x, DispatchHandle routing) {
         return new Builder(x, Optional.empty(), Optional.of(routing), routing.layout());
     }
 
     /** Rows to send, {@code [T, H]}. */
-    public Tensor x() {
-        return x;
-    }
+    Tensor x();
 
     /** Expert ids, {@code [T, K]}; empty with the routing of an earlier dispatch. */
-    public Optional<Tensor> topkIds() {
-        return topkIds;
-    }
+    Optional<Tensor> topkIds();
 
     /** Handle whose routing is used again; empty with new routing. */
-    public Optional<DispatchHandle> routing() {
-        return routing;
-    }
+    Optional<DispatchHandle> routing();
 
     /** Scales of FP8 rows, {@code [T, S]} FP32. */
-    public Optional<Tensor> scales() {
-        return scales;
-    }
+    Optional<Tensor> scales();
 
     /** Top-k weights, {@code [T, K]} FP32. */
-    public Optional<Tensor> topkWeights() {
-        return topkWeights;
-    }
+    Optional<Tensor> topkWeights();
 
     /** Tensor that receives the rows; empty for memory of the buffer. */
-    public Optional<Tensor> out() {
-        return out;
-    }
+    Optional<Tensor> out();
 
     /** Order of the received rows. */
-    public RowLayout layout() {
-        return layout;
-    }
+    RowLayout layout();
 
     /** Alignment of an expert's rows, in rows. Without meaning with the routing of an earlier dispatch, which has its own. */
-    public int expertAlignment() {
-        return expertAlignment;
-    }
+    int expertAlignment();
 
     /** Returns true if the padding rows of the by-expert layout are zeroed. */
-    public boolean zeroPadding() {
-        return zeroPadding;
-    }
+    boolean zeroPadding();
 
     /** Returns true if the result has worst-case tensors, false if it is sized by what arrived. */
-    public boolean worstCase() {
-        return worstCase;
-    }
-
-    private List<Object> values() {
-        return List.of(x, topkIds, routing, scales, topkWeights, out, layout, expertAlignment, zeroPadding, worstCase);
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return this == other || (other instanceof DispatchRequest r && values().equals(r.values()));
-    }
-
-    @Override
-    public int hashCode() {
-        return values().hashCode();
-    }
-
-    @Override
-    public String toString() {
-        return "DispatchRequest[x=" + x + ", topkIds=" + topkIds + ", routing=" + routing + ", scales=" + scales
-                + ", topkWeights=" + topkWeights + ", out=" + out + ", layout=" + layout + ", expertAlignment="
-                + expertAlignment + ", zeroPadding=" + zeroPadding + ", worstCase=" + worstCase + "]";
-    }
+    boolean worstCase();
 
     /** Collects the options of a request. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public static final class Builder {
+    final class Builder {
         private final Tensor x;
         private final Optional<Tensor> topkIds;
         private final Optional<DispatchHandle> routing;
@@ -222,7 +153,28 @@ public final class DispatchRequest {
                         "in [1, " + EpShape.MAX_EXPERT_ALIGNMENT + "]",
                         "1 means no padding");
             }
-            return new DispatchRequest(this);
+            return new DispatchRequestValue(
+                    x, topkIds, routing, scales, topkWeights, out, layout, expertAlignment, zeroPadding, worstCase);
         }
+    }
+}
+
+record DispatchRequestValue(
+        Tensor x,
+        Optional<Tensor> topkIds,
+        Optional<DispatchHandle> routing,
+        Optional<Tensor> scales,
+        Optional<Tensor> topkWeights,
+        Optional<Tensor> out,
+        RowLayout layout,
+        int expertAlignment,
+        boolean zeroPadding,
+        boolean worstCase)
+        implements DispatchRequest {
+    @Override
+    public String toString() {
+        return "DispatchRequest[x=" + x + ", topkIds=" + topkIds + ", routing=" + routing + ", scales=" + scales
+                + ", topkWeights=" + topkWeights + ", out=" + out + ", layout=" + layout + ", expertAlignment="
+                + expertAlignment + ", zeroPadding=" + zeroPadding + ", worstCase=" + worstCase + "]";
     }
 }

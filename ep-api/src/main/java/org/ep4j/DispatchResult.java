@@ -1,10 +1,9 @@
 package org.ep4j;
 
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /**
- * What a high-throughput dispatch delivered on this rank. Tensors lie in the buffer (unless {@code out} was given) and are
+ * Rows that a high-throughput dispatch delivered on this rank. Tensors lie in the buffer (unless {@code out} was given) and are
  * valid until the next high-throughput dispatch of the buffer begins, or the buffer is closed. After that all
  * accessors but {@link #handle} and {@link #event} throw {@link EpStateException}.
  *
@@ -14,7 +13,6 @@ import org.apiguardian.api.API;
  *
  * <p>Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface DispatchResult {
     /** Handle with the routing of this dispatch, needed to combine. */
     DispatchHandle handle();

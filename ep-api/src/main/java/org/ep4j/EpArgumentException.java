@@ -1,13 +1,11 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An argument was refused before anything was sent: the operation did not start on this rank, no state changed, and the
  * same call with a correct argument may follow.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpArgumentException extends EpException {
     private static final long serialVersionUID = 1L;
 

@@ -17,9 +17,9 @@ import org.apiguardian.api.API;
  * may take longer: it waits as long for earlier calls, and for what it queued up to twice that and 5 s. It throws {@link EpArgumentException} (nothing was sent), {@link EpStateException} (the mode was left
  * out, buffer or handle is closed, or the thread was interrupted), {@link EpMismatchException}, {@link
  * EpTimeoutException} and {@link EpPeerLostException}; a high-throughput dispatch also {@link EpOverflowException}.
- * What is known before anything is sent, such as a wrong shape or a closed buffer, the call itself throws, also an
- * asynchronous one. What fails later, wrong expert ids on a GPU among it, comes from {@link EpEvent#await} of the event
- * and from accessors that wait for it, and on a GPU from the buffer's next operation if nobody awaited it.
+ * The call itself, also an asynchronous one, throws what is known before anything is sent, such as a wrong shape or a closed
+ * buffer. {@link EpEvent#await} of the event throws what fails later, wrong expert ids on a GPU among it, and so do accessors
+ * that wait for the event; on a GPU also the buffer's next operation if nobody awaited it.
  *
  * <p>Other ranks read and write part of a buffer's memory. No tensor of a request may lie there, except the {@code x} of a combine, see
  * {@link #combineInput()}. A tensor that an operation writes may not overlap another one of the same request, except the {@code out} of a
@@ -28,7 +28,6 @@ import org.apiguardian.api.API;
  *
  * <p>Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface EpBuffer extends AutoCloseable {
     /** Group whose ranks exchange tokens through this buffer. */
     EpGroup group();

@@ -6,7 +6,6 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
@@ -24,10 +23,8 @@ import org.apiguardian.api.API;
  * <p>Immutable. Keys are declared late (backends bring theirs), so names and values are checked by {@code EpGroup.join},
  * with everything that was found.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpConfig {
-    /** Where a value came from. Constants may be added: keep a {@code default} where you switch over them. */
-    @API(status = API.Status.STABLE, since = "0.1")
+    /** Origins of a value. Constants may be added: keep a {@code default} where you switch over them. */
     public enum Origin {
         /** {@link Builder#set}. */
         BUILDER,
@@ -40,78 +37,40 @@ public final class EpConfig {
     }
 
     /**
-     * The value of a setting, and where it came from. Immutable. {@link #toString} hides the values of keys named {@code
-     * *.secret}.
+     * The value of a setting, with its origin. Immutable. {@link Object#toString} hides the values of keys named
+     * {@code *.secret}.
      */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public static final class Setting {
-        private final String name;
-        private final String text;
-        private final Origin origin;
-        private final String source;
-
-        private Setting(String name, String text, Origin origin, String source) {
-            this.name = name;
-            this.text = text;
-            this.origin = origin;
-            this.source = source;
-        }
-
+    public sealed interface Setting {
         /**
-         * A setting.
+         * Returns a setting.
          *
          * @param name of the key
          * @param text the value
-         * @param origin where it came from
+         * @param origin of the value
          * @param source name of the property or variable; empty for the builder and the default
          */
         @API(status = API.Status.INTERNAL, since = "0.1")
-        public static Setting of(String name, String text, Origin origin, String source) {
-            return new Setting(name, text, origin, source);
+        static Setting of(String name, String text, Origin origin, String source) {
+            return new SettingValue(name, text, origin, source);
         }
 
         /** Name of the key. */
-        public String name() {
-            return name;
-        }
+        String name();
 
         /** The value, as text. */
-        public String text() {
-            return text;
-        }
+        String text();
 
-        /** Where the value came from. */
-        public Origin origin() {
-            return origin;
-        }
+        /** Origin of the value. */
+        Origin origin();
 
         /** Name of the property or variable; empty for the builder and the default. */
-        public String source() {
-            return source;
-        }
+        String source();
 
         /** Returns this setting for people to read: the value of a key named {@code *.secret} is hidden. */
-        public Setting shown() {
-            return name.endsWith(".secret") && !text.isEmpty() ? new Setting(name, "(hidden)", origin, source) : this;
-        }
-
-        @Override
-        public boolean equals(Object other) {
-            return other instanceof Setting that
-                    && name.equals(that.name)
-                    && text.equals(that.text)
-                    && origin == that.origin
-                    && source.equals(that.source);
-        }
-
-        @Override
-        public int hashCode() {
-            return Objects.hash(name, text, origin, source);
-        }
-
-        @Override
-        public String toString() {
-            return name + " = \"" + shown().text + "\" (" + origin + (source.isEmpty() ? "" : " " + source) + ")";
+        default Setting shown() {
+            return name().endsWith(".secret") && !text().isEmpty()
+                    ? new SettingValue(name(), "(hidden)", origin(), source())
+                    : this;
         }
     }
 
@@ -168,22 +127,22 @@ public final class EpConfig {
     public Optional<Setting> lookup(String name, List<String> variables) {
         String text = given.get(name);
         if (text != null) {
-            return Optional.of(new Setting(name, text, Origin.BUILDER, ""));
+            return Optional.of(new SettingValue(name, text, Origin.BUILDER, ""));
         }
         text = properties.get(name);
         if (text != null) {
-            return Optional.of(new Setting(name, text, Origin.SYSTEM_PROPERTY, name));
+            return Optional.of(new SettingValue(name, text, Origin.SYSTEM_PROPERTY, name));
         }
         String own = environmentName(name);
         text = environment.get(own);
         if (text != null) {
-            return Optional.of(new Setting(name, text, Origin.ENVIRONMENT, own));
+            return Optional.of(new SettingValue(name, text, Origin.ENVIRONMENT, own));
         }
         return variables.stream()
                 .filter(variable -> !environment.getOrDefault(variable, "").isBlank())
                 .findFirst()
                 .map(variable ->
-                        new Setting(name, environment.getOrDefault(variable, ""), Origin.ENVIRONMENT, variable));
+                        new SettingValue(name, environment.getOrDefault(variable, ""), Origin.ENVIRONMENT, variable));
     }
 
     /**
@@ -201,7 +160,6 @@ public final class EpConfig {
     }
 
     /** Collects settings. Names and values are checked when a group is joined. Not safe for use from several threads. */
-    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private final Map<String, String> given = new TreeMap<>();
         private final Map<String, String> properties;
@@ -267,9 +225,16 @@ public final class EpConfig {
             return (rounded ? micros + 1 : micros) + "us";
         }
 
-        /** The finished configuration. */
+        /** Builds the configuration. */
         public EpConfig build() {
             return new EpConfig(given, properties, environment);
         }
+    }
+}
+
+record SettingValue(String name, String text, EpConfig.Origin origin, String source) implements EpConfig.Setting {
+    @Override
+    public String toString() {
+        return name + " = \"" + shown().text() + "\" (" + origin + (source.isEmpty() ? "" : " " + source) + ")";
     }
 }

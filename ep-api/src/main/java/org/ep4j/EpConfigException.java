@@ -1,10 +1,8 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /** A setting is unknown, malformed or contradicts another one. */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpConfigException extends EpException {
     private static final long serialVersionUID = 1L;
 

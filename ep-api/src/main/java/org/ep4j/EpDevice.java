@@ -1,7 +1,6 @@
 package org.ep4j;
 
 import java.nio.ByteBuffer;
-import org.apiguardian.api.API;
 
 /**
  * A device of a group: memory and copies. The group closes it. Safe for use from several threads.
@@ -10,7 +9,6 @@ import org.apiguardian.api.API;
  *
  * <p>Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface EpDevice {
     /** Which device this is. */
     Device id();

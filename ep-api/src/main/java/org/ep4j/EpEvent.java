@@ -7,12 +7,10 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import org.apiguardian.api.API;
 
 /**
  * Completion of asynchronous work: it happens once, with success or a failure. Safe for use from several threads.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface EpEvent {
     /** Returns true if the event has completed, successfully or by failure. Does not block. */
     boolean isDone();

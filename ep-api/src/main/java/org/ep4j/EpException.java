@@ -1,17 +1,14 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /** Root of every failure that ep4j reports. Messages name what was wrong, the value, the limit and the fix. */
-@API(status = API.Status.STABLE, since = "0.1")
 public class EpException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     private final Recourse recourse;
 
-    /** What the caller can do about a failure. Constants may be added: keep a {@code default} where you switch over them. */
-    @API(status = API.Status.STABLE, since = "0.1")
+    /** Action that the caller can take after a failure. Constants may be added: keep a {@code default} where you switch over them. */
     public enum Recourse {
         /** Correct the call, its arguments or the settings; or repeat a wait that was too short. */
         FIX_CALL,
@@ -50,7 +47,7 @@ public class EpException extends RuntimeException {
         this.recourse = recourse;
     }
 
-    /** What the caller can do about this failure. */
+    /** Action that the caller can take after this failure. */
     public final Recourse recourse() {
         return recourse;
     }

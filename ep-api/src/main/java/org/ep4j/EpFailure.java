@@ -4,14 +4,12 @@ import java.io.Serializable;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
-import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an {@link EpTimeoutException} or {@link EpPeerLostException} is about, as values: what is not known is empty. Immutable;
+ * Facts about an {@link EpTimeoutException} or {@link EpPeerLostException}, as values: what is not known is empty. Immutable;
  * equal if all values are equal. All of it but the {@link #path} is serialised.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpFailure implements Serializable {
     private static final long serialVersionUID = 1L;
 
@@ -60,7 +58,7 @@ public final class EpFailure implements Serializable {
         return builder;
     }
 
-    /** What this rank was doing or waited for, for example {@code dispatch rows}. */
+    /** Activity of this rank, for example {@code dispatch rows}. */
     public String phase() {
         return phase;
     }
@@ -75,7 +73,7 @@ public final class EpFailure implements Serializable {
         return host;
     }
 
-    /** How this rank reaches {@link #peer}. */
+    /** Path from this rank to {@link #peer}. */
     public Optional<EpPath> path() {
         return Optional.ofNullable(path);
     }
@@ -137,7 +135,6 @@ public final class EpFailure implements Serializable {
     }
 
     /** Collects the values of a failure. For one thread. */
-    @API(status = API.Status.STABLE, since = "0.1")
     public static final class Builder {
         private String phase;
         private int peer;
@@ -154,7 +151,7 @@ public final class EpFailure implements Serializable {
             this.peer = peer;
         }
 
-        /** Sets what this rank was doing. */
+        /** Sets the activity of this rank. */
         public Builder phase(String doing) {
             this.phase = doing;
             return this;
@@ -172,7 +169,7 @@ public final class EpFailure implements Serializable {
             return this;
         }
 
-        /** Sets how this rank reaches the peer. */
+        /** Sets the path to the peer. */
         public Builder path(EpPath toPeer) {
             this.path = toPeer;
             return this;
@@ -184,7 +181,7 @@ public final class EpFailure implements Serializable {
             return this;
         }
 
-        /** Sets what the driver or library gave, with its text. */
+        /** Sets the number that the driver or library gave, with its text. */
         public Builder nativeStatus(int status, String name) {
             this.nativeStatus = status;
             this.nativeStatusName = name;
@@ -203,7 +200,7 @@ public final class EpFailure implements Serializable {
             return this;
         }
 
-        /** The failure. */
+        /** Builds the failure. */
         public EpFailure build() {
             return new EpFailure(this);
         }

@@ -10,7 +10,6 @@ import org.apiguardian.api.API;
  * the backends that the plan uses. Safe for use from several threads, as long as all ranks make the collective calls in
  * the same order. Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface EpGroup extends AutoCloseable {
     /**
      * Joins the group that the launcher's environment describes, with {@link EpConfig#load()}; see
@@ -36,7 +35,7 @@ public interface EpGroup extends AutoCloseable {
      * @throws EpMismatchException when ranks have different settings where they must agree
      * @throws EpUnavailableException when a device, or a path between two ranks, is missing; with every reason
      * @throws EpPeerLostException when a rank leaves or dies meanwhile, with {@link EpException.Recourse#REJOIN}
-     * @throws EpTimeoutException when a rank does not come, with {@link EpException.Recourse#REJOIN}
+     * @throws EpTimeoutException when a rank does not answer, with {@link EpException.Recourse#REJOIN}
      */
     static EpGroup join(Bootstrap bootstrap, EpConfig config) {
         return EpEngine.installed().join(bootstrap, config);
@@ -51,7 +50,7 @@ public interface EpGroup extends AutoCloseable {
     /** Device of this rank. */
     EpDevice device();
 
-    /** Which path every pair of ranks takes, and why. */
+    /** Path of every pair of ranks, with the reasons. */
     EpPlan plan();
 
     /**
@@ -60,7 +59,7 @@ public interface EpGroup extends AutoCloseable {
      */
     Set<Integer> lostRanks();
 
-    /** What this rank has sent over each backend that counts its traffic, by backend id and then by rank of the peer. */
+    /** Traffic that this rank has sent over each backend that counts it, by backend id and then by rank of the peer. */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     List<EpTraffic> traffic();
 
@@ -81,7 +80,7 @@ public interface EpGroup extends AutoCloseable {
      * @throws EpResourceException when a machine has too little memory for it
      * @throws EpUnavailableException stopped by other ranks, with their reasons, or when the engine cannot use the
      *     paths of the plan together
-     * @throws EpTimeoutException when a rank does not come, with {@link EpException.Recourse#REJOIN}
+     * @throws EpTimeoutException when a rank does not answer, with {@link EpException.Recourse#REJOIN}
      * @throws EpPeerLostException when a rank has left or is lost, with {@link EpException.Recourse#REJOIN}
      * @throws EpStateException when the group is closed
      */
@@ -91,7 +90,7 @@ public interface EpGroup extends AutoCloseable {
      * Waits until all ranks that are not lost have called this method.
      *
      * @param timeout longest wait; it begins again when a rank is lost meanwhile
-     * @throws EpTimeoutException when a rank does not come, with {@link EpException.Recourse#REJOIN}: later barriers would
+     * @throws EpTimeoutException when a rank does not answer, with {@link EpException.Recourse#REJOIN}: later barriers would
      *     not be the same call on all ranks
      * @throws EpPeerLostException when a rank has left, or the rank is lost that carries the bootstrap (rank 0 of the TCP
      *     rendezvous), with {@link EpException.Recourse#REJOIN}; operations of buffers go on without it all the same

@@ -1,10 +1,8 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /** Ranks disagree on something that must be equal on all of them: shape, configuration, or which operation comes next. */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpMismatchException extends EpException {
     private static final long serialVersionUID = 1L;
 

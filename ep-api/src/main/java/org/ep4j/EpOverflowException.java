@@ -1,6 +1,5 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -8,7 +7,6 @@ import org.jspecify.annotations.Nullable;
  * any row has moved. Also thrown if more rows have arrived than the caller's own output holds; then that rank alone
  * reports it, after the exchange.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpOverflowException extends EpException {
     private static final long serialVersionUID = 1L;
 

@@ -6,24 +6,10 @@ import java.util.Objects;
 import java.util.Optional;
 import org.apiguardian.api.API;
 
-/** How one rank reaches another, as the plan decided: by which backend, over which NICs, and why not otherwise. Immutable. */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class EpPath {
-    private final int from;
-    private final int to;
-    private final String backend;
-    private final Kind kind;
-    private final List<String> nics;
-    private final List<String> offeredNics;
-    private final int lanes;
-    private final boolean staged;
-    private final double gigabytesPerSecond;
-    private final double latencyMicros;
-    private final List<String> rejected;
-
-    /** How bytes and counters get to the peer. Constants may be added: keep a {@code default} where you switch over them. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public enum Kind {
+/** Path from one rank to another, as the plan decided: backend, NICs, and reasons against other backends. Immutable. */
+public sealed interface EpPath {
+    /** Ways of bytes and counters to the peer. Constants may be added: keep a {@code default} where you switch over them. */
+    enum Kind {
         /** The rank itself. */
         LOCAL,
         /** Plain loads and stores into the peer's memory. */
@@ -34,20 +20,6 @@ public final class EpPath {
         HOST_POSTED
     }
 
-    private EpPath(Builder builder) {
-        this.from = builder.from;
-        this.to = builder.to;
-        this.backend = builder.backend;
-        this.kind = builder.kind;
-        this.nics = builder.nics;
-        this.offeredNics = builder.offeredNics.orElse(nics);
-        this.lanes = builder.lanes > 0 ? builder.lanes : Math.max(1, nics.size());
-        this.staged = builder.staged;
-        this.gigabytesPerSecond = builder.gigabytesPerSecond;
-        this.latencyMicros = builder.latencyMicros;
-        this.rejected = builder.rejected;
-    }
-
     /**
      * Starts a path without NICs, with one lane and without estimates.
      *
@@ -56,103 +28,52 @@ public final class EpPath {
      * @param backend id of the backend that moves the bytes
      */
     @API(status = API.Status.INTERNAL, since = "0.1")
-    public static Builder builder(int from, int to, String backend, Kind kind) {
+    static Builder builder(int from, int to, String backend, Kind kind) {
         return new Builder(from, to, backend, kind);
     }
 
     /** Rank that writes. */
-    public int from() {
-        return from;
-    }
+    int from();
 
     /** Rank that is written to. */
-    public int to() {
-        return to;
-    }
+    int to();
 
     /** Id of the backend that moves the bytes; {@code local} for a rank and itself. */
-    public String backend() {
-        return backend;
-    }
+    String backend();
 
-    /** How bytes and counters get to the peer. */
-    public Kind kind() {
-        return kind;
-    }
+    /** Way of bytes and counters to the peer. */
+    Kind kind();
 
     /** NIC ports of {@link #from} that the path uses, as {@code name:port}; empty where no NIC is in the way. */
-    public List<String> nics() {
-        return nics;
-    }
+    List<String> nics();
 
     /** NIC ports of {@link #from} that the backend could use, best first; {@link #nics} are those that the plan assigned. */
-    public List<String> offeredNics() {
-        return offeredNics;
-    }
+    List<String> offeredNics();
 
     /** Number of independent ordered channels between the two ranks; 1 where no NIC is in the way. */
-    public int lanes() {
-        return lanes;
-    }
+    int lanes();
 
     /** Returns true if bytes of a device take a detour through host memory. */
-    public boolean staged() {
-        return staged;
-    }
+    boolean staged();
 
     /**
      * Estimated bandwidth in 1e9 bytes a second of this direction, while {@link #from} writes to no other peer; 0 where nothing
      * was estimated, and of no meaning for {@link Kind#LOCAL}.
      */
-    public double gigabytesPerSecond() {
-        return gigabytesPerSecond;
-    }
+    double gigabytesPerSecond();
 
     /**
      * Estimated time in microseconds for one small counted write to be seen; 0 where nothing was estimated, and of no
      * meaning for {@link Kind#LOCAL}.
      */
-    public double latencyMicros() {
-        return latencyMicros;
-    }
+    double latencyMicros();
 
     /** Every other backend with the reason why it was not taken, as {@code id: reason}. */
-    public List<String> rejected() {
-        return rejected;
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return other instanceof EpPath path
-                && from == path.from
-                && to == path.to
-                && backend.equals(path.backend)
-                && kind == path.kind
-                && nics.equals(path.nics)
-                && offeredNics.equals(path.offeredNics)
-                && lanes == path.lanes
-                && staged == path.staged
-                && Double.compare(gigabytesPerSecond, path.gigabytesPerSecond) == 0
-                && Double.compare(latencyMicros, path.latencyMicros) == 0
-                && rejected.equals(path.rejected);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(from, to, backend, kind, nics, lanes);
-    }
-
-    /** All properties, for people. */
-    @Override
-    public String toString() {
-        return from + "->" + to + " over " + backend + ", " + kind + ", " + gigabytesPerSecond + " GB/s, "
-                + latencyMicros + " us, nics " + nics + " of " + offeredNics + ", lanes " + lanes
-                + (staged ? ", staged through host memory" : "") + ", not taken " + rejected;
-    }
+    List<String> rejected();
 
     /** Collects the properties of a path. For one thread. */
     @API(status = API.Status.INTERNAL, since = "0.1")
-    public static final class Builder {
+    final class Builder {
         private final int from;
         private final int to;
         private final String backend;
@@ -240,9 +161,20 @@ public final class EpPath {
             return this;
         }
 
-        /** The path. */
+        /** Builds the path. */
         public EpPath build() {
-            return new EpPath(this);
+            return new EpPathValue(
+                    from,
+                    to,
+                    backend,
+                    kind,
+                    nics,
+                    offeredNics.orElse(nics),
+                    lanes > 0 ? lanes : Math.max(1, nics.size()),
+                    staged,
+                    gigabytesPerSecond,
+                    latencyMicros,
+                    rejected);
         }
 
         private static double checked(String name, double estimate) {
@@ -251,5 +183,32 @@ public final class EpPath {
             }
             return estimate;
         }
+    }
+}
+
+record EpPathValue(
+        int from,
+        int to,
+        String backend,
+        Kind kind,
+        List<String> nics,
+        List<String> offeredNics,
+        int lanes,
+        boolean staged,
+        double gigabytesPerSecond,
+        double latencyMicros,
+        List<String> rejected)
+        implements EpPath {
+    /** Leaves out the reasons, which may be rendered only when they are read. */
+    @Override
+    public int hashCode() {
+        return Objects.hash(from, to, backend, kind, nics, lanes);
+    }
+
+    @Override
+    public String toString() {
+        return from + "->" + to + " over " + backend + ", " + kind + ", " + gigabytesPerSecond + " GB/s, "
+                + latencyMicros + " us, nics " + nics + " of " + offeredNics + ", lanes " + lanes
+                + (staged ? ", staged through host memory" : "") + ", not taken " + rejected;
     }
 }

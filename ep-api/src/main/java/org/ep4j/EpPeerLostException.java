@@ -1,13 +1,10 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
-
 /**
  * Failure because a rank died or left the group while other ranks still needed it. With {@link
  * EpException.Recourse#RECOVER}, {@link EpBuffer#recover} masks it and aligns the survivors, which then go on; otherwise
  * follow {@link #recourse()}. If {@link EpFailure#peer} is this rank itself, the others go on without it.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpPeerLostException extends EpException {
     private static final long serialVersionUID = 1L;
 
@@ -34,7 +31,7 @@ public final class EpPeerLostException extends EpException {
         this.failure = failure;
     }
 
-    /** Which rank is lost, and what this rank was doing. */
+    /** Facts about the loss: the lost rank, and the activity of this rank. */
     public EpFailure failure() {
         return failure;
     }

@@ -1,13 +1,11 @@
 package org.ep4j;
 
 import java.util.List;
-import org.apiguardian.api.API;
 
 /**
  * The path from every rank to every rank, on which the ranks of a group have agreed when they joined. Immutable. Only ep4j
  * implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface EpPlan {
     /** Number of ranks. */
     int ranks();

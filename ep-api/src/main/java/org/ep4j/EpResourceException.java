@@ -1,10 +1,8 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /** Failure because the machine lacks a resource: shared memory, address space, file handles or locked memory. */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpResourceException extends EpException {
     private static final long serialVersionUID = 1L;
 

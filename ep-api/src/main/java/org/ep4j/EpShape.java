@@ -1,74 +1,26 @@
 package org.ep4j;
 
-import java.util.List;
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /** Sizes of an {@link EpBuffer}, equal on all ranks. Immutable. */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class EpShape {
+public sealed interface EpShape {
     /** Channels that share one scale in FP8 and LogFMT rows. */
-    public static final int SCALE_BLOCK = 128;
+    int SCALE_BLOCK = 128;
 
     /** Largest K, the number of experts that a token selects. */
-    public static final int MAX_TOP_K = 32;
+    int MAX_TOP_K = 32;
 
     /** Largest alignment of an expert's rows in the by-expert layout. */
-    public static final int MAX_EXPERT_ALIGNMENT = 128;
+    int MAX_EXPERT_ALIGNMENT = 128;
 
     /** Largest hidden size, far above any model's; it keeps row sizes inside 32-bit arithmetic. */
-    public static final int MAX_HIDDEN = 1 << 20;
+    int MAX_HIDDEN = 1 << 20;
 
     /** Largest number of tokens per rank. */
-    public static final int MAX_TOKENS = 1 << 24;
+    int MAX_TOKENS = 1 << 24;
 
     /** Largest number of experts. */
-    public static final int MAX_EXPERTS = 1 << 20;
-
-    private final int hidden;
-    private final int experts;
-    private final int topK;
-    private final int maxTokens;
-    private final long maxReceivedRows;
-    private final int maxLowLatencyTokens;
-    private final Optional<ExpertPlacement> placement;
-
-    private EpShape(Builder builder) {
-        hidden = builder.hidden;
-        experts = builder.experts;
-        topK = builder.topK;
-        maxTokens = builder.maxTokens;
-        maxReceivedRows = builder.maxReceivedRows;
-        maxLowLatencyTokens = builder.maxLowLatencyTokens;
-        placement = builder.placement;
-        require("hidden", hidden, 16, MAX_HIDDEN);
-        if (hidden % 16 != 0) {
-            throw new EpArgumentException("hidden", hidden, "a multiple of 16", "pad the rows");
-        }
-        require("experts", experts, 1, MAX_EXPERTS);
-        require("topK", topK, 1, MAX_TOP_K);
-        require("maxTokens", maxTokens, 0, MAX_TOKENS);
-        require("maxLowLatencyTokens", maxLowLatencyTokens, 0, MAX_TOKENS);
-        if (maxTokens == 0 && maxLowLatencyTokens == 0) {
-            throw new EpArgumentException(
-                    "maxTokens", 0, ">= 1 if maxLowLatencyTokens is 0", "set maxTokens, maxLowLatencyTokens or both");
-        }
-        if (maxReceivedRows < 0) {
-            throw new EpArgumentException("maxReceivedRows", maxReceivedRows, ">= 0", "0 means ranks * maxTokens");
-        }
-        placement.ifPresent(p -> {
-            if (p.experts() != experts) {
-                throw new EpArgumentException(
-                        "placement", p.experts() + " experts", experts + " experts", "place every expert of the shape");
-            }
-        });
-    }
-
-    private static void require(String name, int value, int min, int max) {
-        if (value < min || value > max) {
-            throw new EpArgumentException(name, value, "in [" + min + ", " + max + "]", "correct the shape");
-        }
-    }
+    int MAX_EXPERTS = 1 << 20;
 
     /**
      * Starts a shape that supports no mode yet: {@link Builder#maxTokens(int)} adds high throughput, and {@link
@@ -78,84 +30,48 @@ public final class EpShape {
      * @param experts E, over all ranks
      * @param topK K, selections of a token, 1 to 32; it may exceed the number of experts, the rest of the ids is -1 then
      */
-    public static Builder builder(int hidden, int experts, int topK) {
+    static Builder builder(int hidden, int experts, int topK) {
         return new Builder(hidden, experts, topK);
     }
 
     /** Starts a shape that differs from this one in what is set next. */
-    public Builder toBuilder() {
-        Builder copy = new Builder(hidden, experts, topK);
-        copy.maxTokens = maxTokens;
-        copy.maxReceivedRows = maxReceivedRows;
-        copy.maxLowLatencyTokens = maxLowLatencyTokens;
-        copy.placement = placement;
+    default Builder toBuilder() {
+        Builder copy = new Builder(hidden(), experts(), topK());
+        copy.maxTokens = maxTokens();
+        copy.maxReceivedRows = maxReceivedRows();
+        copy.maxLowLatencyTokens = maxLowLatencyTokens();
+        copy.placement = placement();
         return copy;
     }
 
     /** H, elements of a row. */
-    public int hidden() {
-        return hidden;
-    }
+    int hidden();
 
     /** E, experts of all ranks. */
-    public int experts() {
-        return experts;
-    }
+    int experts();
 
     /** K, selections of a token. */
-    public int topK() {
-        return topK;
-    }
+    int topK();
 
     /** S, scales of an FP8 row: {@code ceil(hidden / 128)}. */
-    public int scales() {
-        return (hidden + SCALE_BLOCK - 1) / SCALE_BLOCK;
+    default int scales() {
+        return (hidden() + SCALE_BLOCK - 1) / SCALE_BLOCK;
     }
 
     /** Most tokens that a rank may pass to a high-throughput dispatch; 0 without that mode. */
-    public int maxTokens() {
-        return maxTokens;
-    }
+    int maxTokens();
 
     /** Most rows of the by-rank layout that a rank may receive; 0 for the worst case. See {@link Builder#maxReceivedRows}. */
-    public long maxReceivedRows() {
-        return maxReceivedRows;
-    }
+    long maxReceivedRows();
 
     /** Most tokens that a rank may pass to a low-latency dispatch; 0 without that mode. */
-    public int maxLowLatencyTokens() {
-        return maxLowLatencyTokens;
-    }
+    int maxLowLatencyTokens();
 
     /** Which rank holds which expert; empty for {@link ExpertPlacement#block}. {@link EpBuffer#placement} has it in any case. */
-    public Optional<ExpertPlacement> placement() {
-        return placement;
-    }
-
-    private List<Object> values() {
-        return List.of(hidden, experts, topK, maxTokens, maxReceivedRows, maxLowLatencyTokens, placement);
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return this == other || (other instanceof EpShape s && values().equals(s.values()));
-    }
-
-    @Override
-    public int hashCode() {
-        return values().hashCode();
-    }
-
-    @Override
-    public String toString() {
-        return "EpShape[hidden=" + hidden + ", experts=" + experts + ", topK=" + topK + ", maxTokens=" + maxTokens
-                + ", maxReceivedRows=" + maxReceivedRows + ", maxLowLatencyTokens=" + maxLowLatencyTokens
-                + ", placement=" + placement + "]";
-    }
+    Optional<ExpertPlacement> placement();
 
     /** Collects the sizes of a shape. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public static final class Builder {
+    final class Builder {
         private final int hidden;
         private final int experts;
         private final int topK;
@@ -205,7 +121,54 @@ public final class EpShape {
          * @throws EpArgumentException naming the size that is out of its range
          */
         public EpShape build() {
-            return new EpShape(this);
+            return new EpShapeValue(hidden, experts, topK, maxTokens, maxReceivedRows, maxLowLatencyTokens, placement);
         }
+    }
+}
+
+record EpShapeValue(
+        int hidden,
+        int experts,
+        int topK,
+        int maxTokens,
+        long maxReceivedRows,
+        int maxLowLatencyTokens,
+        Optional<ExpertPlacement> placement)
+        implements EpShape {
+    EpShapeValue {
+        require("hidden", hidden, 16, MAX_HIDDEN);
+        if (hidden % 16 != 0) {
+            throw new EpArgumentException("hidden", hidden, "a multiple of 16", "pad the rows");
+        }
+        require("experts", experts, 1, MAX_EXPERTS);
+        require("topK", topK, 1, MAX_TOP_K);
+        require("maxTokens", maxTokens, 0, MAX_TOKENS);
+        require("maxLowLatencyTokens", maxLowLatencyTokens, 0, MAX_TOKENS);
+        if (maxTokens == 0 && maxLowLatencyTokens == 0) {
+            throw new EpArgumentException(
+                    "maxTokens", 0, ">= 1 if maxLowLatencyTokens is 0", "set maxTokens, maxLowLatencyTokens or both");
+        }
+        if (maxReceivedRows < 0) {
+            throw new EpArgumentException("maxReceivedRows", maxReceivedRows, ">= 0", "0 means ranks * maxTokens");
+        }
+        placement.ifPresent(p -> {
+            if (p.experts() != experts) {
+                throw new EpArgumentException(
+                        "placement", p.experts() + " experts", experts + " experts", "place every expert of the shape");
+            }
+        });
+    }
+
+    private static void require(String name, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new EpArgumentException(name, value, "in [" + min + ", " + max + "]", "correct the shape");
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "EpShape[hidden=" + hidden + ", experts=" + experts + ", topK=" + topK + ", maxTokens=" + maxTokens
+                + ", maxReceivedRows=" + maxReceivedRows + ", maxLowLatencyTokens=" + maxLowLatencyTokens
+                + ", placement=" + placement + "]";
     }
 }

@@ -1,13 +1,11 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An object was used in a state that does not allow it: closed, stale, from another buffer, or with an operation still
  * pending.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpStateException extends EpException {
     private static final long serialVersionUID = 1L;
 

@@ -1,14 +1,11 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
-
 /**
  * A wait ended at its timeout. With {@link EpException.Recourse#RECOVER} the buffer stays usable: {@link
  * EpBuffer#recover} aligns the ranks that still answer, then the operation can be called again. With {@link
  * EpException.Recourse#FIX_CALL} work of this process had not ended yet: repeat the {@link EpEvent#await}, or the call
  * if {@link EpFailure#phase()} is {@code queue}.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpTimeoutException extends EpException {
     private static final long serialVersionUID = 1L;
 
@@ -36,7 +33,7 @@ public final class EpTimeoutException extends EpException {
         this.failure = failure;
     }
 
-    /** What was waited for, and how far it came. */
+    /** Facts about the wait: what was waited for, and its progress. */
     public EpFailure failure() {
         return failure;
     }

@@ -1,167 +1,70 @@
 package org.ep4j;
 
 import java.util.List;
-import java.util.Objects;
 import org.apiguardian.api.API;
 
 /** Traffic from this rank to one peer over one backend, counted since the backend was opened. Immutable. */
 @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-public final class EpTraffic {
-    private final String backend;
-    private final int peer;
-    private final int failovers;
-    private final List<Lane> lanes;
-
-    private EpTraffic(String backend, int peer, int failovers, List<Lane> lanes) {
-        this.backend = backend;
-        this.peer = peer;
-        this.failovers = failovers;
-        this.lanes = List.copyOf(lanes);
-    }
-
+public sealed interface EpTraffic {
     /**
-     * Traffic to one peer, for backends.
+     * Returns the traffic to one peer, for backends.
      *
      * @param backend its id
      * @param peer rank of the peer
      * @param failovers as {@link #failovers()}
      * @param lanes in the order of their numbers
      */
-    public static EpTraffic of(String backend, int peer, int failovers, List<Lane> lanes) {
-        return new EpTraffic(backend, peer, failovers, lanes);
+    static EpTraffic of(String backend, int peer, int failovers, List<Lane> lanes) {
+        return new EpTrafficValue(backend, peer, failovers, List.copyOf(lanes));
     }
 
     /** Id of the backend. */
-    public String backend() {
-        return backend;
-    }
+    String backend();
 
     /** Rank of the peer. */
-    public int peer() {
-        return peer;
-    }
+    int peer();
 
     /** Number of pairs of ports that were given up; they are not used again while the group lives. */
-    public int failovers() {
-        return failovers;
-    }
+    int failovers();
 
     /** Each queue pair to the peer. */
-    public List<Lane> lanes() {
-        return lanes;
-    }
+    List<Lane> lanes();
 
-    @Override
-    public boolean equals(Object other) {
-        return other instanceof EpTraffic that
-                && backend.equals(that.backend)
-                && peer == that.peer
-                && failovers == that.failovers
-                && lanes.equals(that.lanes);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(backend, peer, failovers, lanes);
-    }
-
-    @Override
-    public String toString() {
-        return backend + " to rank " + peer + ", " + failovers + " failovers, " + lanes;
-    }
-
-    /** What one queue pair carried. Immutable. */
-    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-    public static final class Lane {
-        private final int index;
-        private final String ports;
-        private final boolean alive;
-        private final long bytes;
-        private final long writes;
-        private final long signals;
-        private final long replays;
-
-        private Lane(Builder builder) {
-            this.index = builder.index;
-            this.ports = builder.ports;
-            this.alive = builder.alive;
-            this.bytes = builder.bytes;
-            this.writes = builder.writes;
-            this.signals = builder.signals;
-            this.replays = builder.replays;
-        }
-
+    /** Traffic of one queue pair. Immutable. */
+    sealed interface Lane {
         /**
          * Starts with a lane that is alive and carried nothing, for backends.
          *
          * @param index its number among the lanes to the peer, from 0
          * @param ports both ports, as {@code mlx5_0:1 to mlx5_0:1}
          */
-        public static Builder builder(int index, String ports) {
+        static Builder builder(int index, String ports) {
             return new Builder(index, ports);
         }
 
         /** Number among the lanes to the peer, from 0. */
-        public int index() {
-            return index;
-        }
+        int index();
 
         /** Both ports, as {@code mlx5_0:1 to mlx5_0:1}. */
-        public String ports() {
-            return ports;
-        }
+        String ports();
 
         /** Returns false once the lane was given up. */
-        public boolean alive() {
-            return alive;
-        }
+        boolean alive();
 
         /** Bytes written. */
-        public long bytes() {
-            return bytes;
-        }
+        long bytes();
 
         /** Number of requests that wrote bytes. */
-        public long writes() {
-            return writes;
-        }
+        long writes();
 
         /** Number of requests that advanced a counter. */
-        public long signals() {
-            return signals;
-        }
+        long signals();
 
         /** Number of requests that this lane repeated for a lane that was given up. */
-        public long replays() {
-            return replays;
-        }
-
-        @Override
-        public boolean equals(Object other) {
-            return other instanceof Lane that
-                    && index == that.index
-                    && ports.equals(that.ports)
-                    && alive == that.alive
-                    && bytes == that.bytes
-                    && writes == that.writes
-                    && signals == that.signals
-                    && replays == that.replays;
-        }
-
-        @Override
-        public int hashCode() {
-            return Objects.hash(index, ports, alive, bytes, writes, signals, replays);
-        }
-
-        @Override
-        public String toString() {
-            return "lane " + index + " " + ports + (alive ? "" : ", given up") + ": " + bytes + " bytes, " + writes
-                    + " writes, " + signals + " signals, " + replays + " replays";
-        }
+        long replays();
 
         /** Collects the figures of a lane. Not safe for use from several threads. */
-        @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-        public static final class Builder {
+        final class Builder {
             private final int index;
             private final String ports;
             private boolean alive = true;
@@ -205,10 +108,26 @@ public final class EpTraffic {
                 return this;
             }
 
-            /** The finished lane. */
+            /** Builds the lane. */
             public Lane build() {
-                return new Lane(this);
+                return new LaneValue(index, ports, alive, bytes, writes, signals, replays);
             }
         }
+    }
+}
+
+record EpTrafficValue(String backend, int peer, int failovers, List<Lane> lanes) implements EpTraffic {
+    @Override
+    public String toString() {
+        return backend + " to rank " + peer + ", " + failovers + " failovers, " + lanes;
+    }
+}
+
+record LaneValue(int index, String ports, boolean alive, long bytes, long writes, long signals, long replays)
+        implements EpTraffic.Lane {
+    @Override
+    public String toString() {
+        return "lane " + index + " " + ports + (alive ? "" : ", given up") + ": " + bytes + " bytes, " + writes
+                + " writes, " + signals + " signals, " + replays + " replays";
     }
 }

@@ -1,10 +1,8 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
 import org.jspecify.annotations.Nullable;
 
 /** No usable backend, device or bootstrap was found, or a required one refused; the message carries every reason and remedy. */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpUnavailableException extends EpException {
     private static final long serialVersionUID = 1L;
 

@@ -2,13 +2,11 @@ package org.ep4j;
 
 import java.util.Arrays;
 import java.util.List;
-import org.apiguardian.api.API;
 
 /**
  * Assignment of experts to ranks. Any map is allowed: uneven, not contiguous, ranks without experts. On its rank an
  * expert has a local index: its place among the rank's experts in ascending order of expert id. Immutable.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class ExpertPlacement {
     private final int ranks;
     private final int[] owner;

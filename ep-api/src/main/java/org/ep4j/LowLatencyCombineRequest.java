@@ -1,110 +1,49 @@
 package org.ep4j;
 
-import java.util.List;
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /**
- * What a low-latency combine brings back: {@code out[t] = sum over k of weight[t][k] * row of selection k}, computed in
+ * Request of a low-latency combine: {@code out[t] = sum over k of weight[t][k] * row of selection k}, computed in
  * FP32 by fused multiply-adds from 0 in top-k order, then rounded to BF16 once. Immutable: build it once and use it
  * again. {@code x} and {@code out} must start at a multiple of 16 bytes.
  */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class LowLatencyCombineRequest {
-    private final Tensor x;
-    private final LowLatencyHandle handle;
-    private final Optional<Tensor> topkWeights;
-    private final CombinePrecision precision;
-    private final WireFormat format;
-    private final Optional<Tensor> out;
-    private final Optional<Tensor> waitStats;
-    private final boolean receiveHook;
-
-    private LowLatencyCombineRequest(Builder builder) {
-        x = builder.x;
-        handle = builder.handle;
-        topkWeights = builder.topkWeights;
-        precision = builder.precision;
-        format = builder.format;
-        out = builder.out;
-        waitStats = builder.waitStats;
-        receiveHook = builder.receiveHook;
-    }
-
+public sealed interface LowLatencyCombineRequest {
     /**
      * Starts a request that sends rows back along the routes of a dispatch.
      *
      * @param x {@code [L, R * maxLowLatencyTokens, H]} BF16, rows where the dispatch put them
      * @param handle routing of the dispatch
      */
-    public static Builder builder(Tensor x, LowLatencyHandle handle) {
+    static Builder builder(Tensor x, LowLatencyHandle handle) {
         return new Builder(x, handle);
     }
 
     /** Rows to send back, {@code [L, R * maxLowLatencyTokens, H]} BF16. */
-    public Tensor x() {
-        return x;
-    }
+    Tensor x();
 
     /** Routing of the dispatch. */
-    public LowLatencyHandle handle() {
-        return handle;
-    }
+    LowLatencyHandle handle();
 
     /** Top-k weights of this rank's tokens; if empty, combine uses the weights that the dispatch carried. */
-    public Optional<Tensor> topkWeights() {
-        return topkWeights;
-    }
+    Optional<Tensor> topkWeights();
 
     /** How rows are summed. */
-    public CombinePrecision precision() {
-        return precision;
-    }
+    CombinePrecision precision();
 
     /** Format that travels. */
-    public WireFormat format() {
-        return format;
-    }
+    WireFormat format();
 
     /** Tensor that receives the result; empty for memory of the buffer. */
-    public Optional<Tensor> out() {
-        return out;
-    }
+    Optional<Tensor> out();
 
     /** Tensor to which the time waited for each rank is added. */
-    public Optional<Tensor> waitStats() {
-        return waitStats;
-    }
+    Optional<Tensor> waitStats();
 
     /** Returns true if rows are received when {@link CombineResult#receive()} is called. */
-    public boolean receiveHook() {
-        return receiveHook;
-    }
-
-    private List<Object> values() {
-        return List.of(x, handle, topkWeights, precision, format, out, waitStats, receiveHook);
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return this == other || (other instanceof LowLatencyCombineRequest r && values().equals(r.values()));
-    }
-
-    @Override
-    public int hashCode() {
-        return values().hashCode();
-    }
-
-    @Override
-    public String toString() {
-        return "LowLatencyCombineRequest[x=" + x + ", handle=" + handle + ", topkWeights=" + topkWeights
-                + ", precision=" + precision + ", format=" + format + ", out=" + out + ", waitStats=" + waitStats
-                + ", receiveHook=" + receiveHook + "]";
-    }
+    boolean receiveHook();
 
     /** Collects the options of a request. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public static final class Builder {
+    final class Builder {
         private final Tensor x;
         private final LowLatencyHandle handle;
         private Optional<Tensor> topkWeights = Optional.empty();
@@ -169,7 +108,26 @@ public final class LowLatencyCombineRequest {
             if (format.isFp8()) {
                 throw new EpArgumentException("format", format, "BF16 or LOGFMT10 in a combine", "choose one of these");
             }
-            return new LowLatencyCombineRequest(this);
+            return new LowLatencyCombineRequestValue(
+                    x, handle, topkWeights, precision, format, out, waitStats, receiveHook);
         }
+    }
+}
+
+record LowLatencyCombineRequestValue(
+        Tensor x,
+        LowLatencyHandle handle,
+        Optional<Tensor> topkWeights,
+        CombinePrecision precision,
+        WireFormat format,
+        Optional<Tensor> out,
+        Optional<Tensor> waitStats,
+        boolean receiveHook)
+        implements LowLatencyCombineRequest {
+    @Override
+    public String toString() {
+        return "LowLatencyCombineRequest[x=" + x + ", handle=" + handle + ", topkWeights=" + topkWeights
+                + ", precision=" + precision + ", format=" + format + ", out=" + out + ", waitStats=" + waitStats
+                + ", receiveHook=" + receiveHook + "]";
     }
 }

@@ -1,37 +1,12 @@
 package org.ep4j;
 
-import java.util.List;
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /**
- * What a low-latency dispatch sends. Immutable: build it once and use it again. {@code x} and {@code out} must start at a
+ * Request of a low-latency dispatch. Immutable: build it once and use it again. {@code x} and {@code out} must start at a
  * multiple of 16 bytes.
  */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class LowLatencyDispatchRequest {
-    private final Tensor x;
-    private final Tensor topkIds;
-    private final Optional<Tensor> topkWeights;
-    private final WireFormat format;
-    private final Optional<Tensor> out;
-    private final Optional<Tensor> outScales;
-    private final Optional<Tensor> expertStats;
-    private final Optional<Tensor> waitStats;
-    private final boolean receiveHook;
-
-    private LowLatencyDispatchRequest(Builder builder) {
-        x = builder.x;
-        topkIds = builder.topkIds;
-        topkWeights = builder.topkWeights;
-        format = builder.format;
-        out = builder.out;
-        outScales = builder.outScales;
-        expertStats = builder.expertStats;
-        waitStats = builder.waitStats;
-        receiveHook = builder.receiveHook;
-    }
-
+public sealed interface LowLatencyDispatchRequest {
     /**
      * Starts a request for BF16 rows, without options.
      *
@@ -40,79 +15,39 @@ public final class LowLatencyDispatchRequest {
      *     every occurrence is a selection; the dispatch throws {@link EpArgumentException} when the repeats give an
      *     expert more than {@code maxLowLatencyTokens} selections from this rank
      */
-    public static Builder builder(Tensor x, Tensor topkIds) {
+    static Builder builder(Tensor x, Tensor topkIds) {
         return new Builder(x, topkIds);
     }
 
     /** Rows to send, {@code [T, H]} BF16. */
-    public Tensor x() {
-        return x;
-    }
+    Tensor x();
 
     /** Expert ids, {@code [T, K]}. */
-    public Tensor topkIds() {
-        return topkIds;
-    }
+    Tensor topkIds();
 
     /** Top-k weights, {@code [T, K]} FP32. */
-    public Optional<Tensor> topkWeights() {
-        return topkWeights;
-    }
+    Optional<Tensor> topkWeights();
 
     /** Format that travels and is delivered. */
-    public WireFormat format() {
-        return format;
-    }
+    WireFormat format();
 
     /** Tensor that receives the rows; empty for memory of the buffer. */
-    public Optional<Tensor> out() {
-        return out;
-    }
+    Optional<Tensor> out();
 
     /** Tensor that receives the scales; empty for memory of the buffer. */
-    public Optional<Tensor> outScales() {
-        return outScales;
-    }
+    Optional<Tensor> outScales();
 
     /** Tensor to which the received selections of each local expert are added. */
-    public Optional<Tensor> expertStats() {
-        return expertStats;
-    }
+    Optional<Tensor> expertStats();
 
     /** Tensor to which the time waited for each rank is added. */
-    public Optional<Tensor> waitStats() {
-        return waitStats;
-    }
+    Optional<Tensor> waitStats();
 
     /** Returns true if rows are received when {@link LowLatencyDispatchResult#receive()} is called. */
-    public boolean receiveHook() {
-        return receiveHook;
-    }
-
-    private List<Object> values() {
-        return List.of(x, topkIds, topkWeights, format, out, outScales, expertStats, waitStats, receiveHook);
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return this == other || (other instanceof LowLatencyDispatchRequest r && values().equals(r.values()));
-    }
-
-    @Override
-    public int hashCode() {
-        return values().hashCode();
-    }
-
-    @Override
-    public String toString() {
-        return "LowLatencyDispatchRequest[x=" + x + ", topkIds=" + topkIds + ", topkWeights=" + topkWeights
-                + ", format=" + format + ", out=" + out + ", outScales=" + outScales + ", expertStats=" + expertStats
-                + ", waitStats=" + waitStats + ", receiveHook=" + receiveHook + "]";
-    }
+    boolean receiveHook();
 
     /** Collects the options of a request. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public static final class Builder {
+    final class Builder {
         private final Tensor x;
         private final Tensor topkIds;
         private Optional<Tensor> topkWeights = Optional.empty();
@@ -191,7 +126,27 @@ public final class LowLatencyDispatchRequest {
                 throw new EpArgumentException(
                         "format", format, "BF16, FP8, FP8_POW2 or FP8_UE8M0 in a dispatch", "choose one of these");
             }
-            return new LowLatencyDispatchRequest(this);
+            return new LowLatencyDispatchRequestValue(
+                    x, topkIds, topkWeights, format, out, outScales, expertStats, waitStats, receiveHook);
         }
+    }
+}
+
+record LowLatencyDispatchRequestValue(
+        Tensor x,
+        Tensor topkIds,
+        Optional<Tensor> topkWeights,
+        WireFormat format,
+        Optional<Tensor> out,
+        Optional<Tensor> outScales,
+        Optional<Tensor> expertStats,
+        Optional<Tensor> waitStats,
+        boolean receiveHook)
+        implements LowLatencyDispatchRequest {
+    @Override
+    public String toString() {
+        return "LowLatencyDispatchRequest[x=" + x + ", topkIds=" + topkIds + ", topkWeights=" + topkWeights
+                + ", format=" + format + ", out=" + out + ", outScales=" + outScales + ", expertStats=" + expertStats
+                + ", waitStats=" + waitStats + ", receiveHook=" + receiveHook + "]";
     }
 }

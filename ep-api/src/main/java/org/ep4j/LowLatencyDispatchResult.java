@@ -1,10 +1,9 @@
 package org.ep4j;
 
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /**
- * What a low-latency dispatch delivered on this rank, packed by local expert. Two results are alive at once: tensors not
+ * Rows that a low-latency dispatch delivered on this rank, packed by local expert. Two results are alive at once: tensors not
  * given as {@code out} are valid until the second-next low-latency dispatch begins. After that, and before {@link
  * #receive} if the request has the hook, all accessors but {@link #handle} and {@link #event} throw {@link
  * EpStateException}. Host: accessors wait for the event. GPU: they return at once; order work that reads a tensor
@@ -13,7 +12,6 @@ import org.apiguardian.api.API;
  *
  * <p>Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface LowLatencyDispatchResult {
     /** Handle with the routing of this dispatch, needed to combine. */
     LowLatencyHandle handle();

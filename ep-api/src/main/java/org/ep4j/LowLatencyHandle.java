@@ -1,12 +1,9 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
-
 /**
  * The routing of one low-latency dispatch, usable for one or more combines until this handle or the buffer is closed.
  * Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface LowLatencyHandle extends AutoCloseable {
     /** T, tokens that this rank sent. */
     int tokens();

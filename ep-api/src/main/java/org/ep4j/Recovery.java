@@ -12,16 +12,7 @@ import org.apiguardian.api.API;
  * beyond {@link #rollbackTo}. If an earlier recover returned on some ranks only, the numbers differ between ranks, but
  * {@link #rollbackTo} still names the same operation on all. Immutable.
  */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class Recovery {
-    private final Set<Integer> masked;
-    private final Map<Integer, Long> completed;
-
-    private Recovery(Set<Integer> masked, Map<Integer, Long> completed) {
-        this.masked = Collections.unmodifiableSet(new TreeSet<>(masked));
-        this.completed = new TreeMap<>(completed);
-    }
-
+public sealed interface Recovery {
     /**
      * Creates the result of a recovery.
      *
@@ -30,17 +21,15 @@ public final class Recovery {
      * @throws EpArgumentException when there is no survivor
      */
     @API(status = API.Status.INTERNAL, since = "0.1")
-    public static Recovery of(Set<Integer> masked, Map<Integer, Long> completed) {
+    static Recovery of(Set<Integer> masked, Map<Integer, Long> completed) {
         if (completed.isEmpty()) {
             throw new EpArgumentException("completed", completed, "of one rank at least", "name every survivor");
         }
-        return new Recovery(masked, completed);
+        return new RecoveryValue(Collections.unmodifiableSet(new TreeSet<>(masked)), new TreeMap<>(completed));
     }
 
     /** Ranks that are left out now. */
-    public Set<Integer> masked() {
-        return masked;
-    }
+    Set<Integer> masked();
 
     /**
      * Operations that a survivor had completed since {@link EpBuffer#recover} last returned on this rank (since the buffer
@@ -48,6 +37,14 @@ public final class Recovery {
      *
      * @throws EpArgumentException when the rank is no survivor
      */
+    long completed(int rank);
+
+    /** Operations that all survivors had completed: the smallest of their numbers. */
+    long rollbackTo();
+}
+
+record RecoveryValue(Set<Integer> masked, Map<Integer, Long> completed) implements Recovery {
+    @Override
     public long completed(int rank) {
         Long operations = completed.get(rank);
         if (operations == null) {
@@ -57,19 +54,9 @@ public final class Recovery {
         return operations;
     }
 
-    /** Operations that all survivors had completed: the smallest of their numbers. */
+    @Override
     public long rollbackTo() {
         return Collections.min(completed.values());
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return other instanceof Recovery r && r.masked.equals(masked) && r.completed.equals(completed);
-    }
-
-    @Override
-    public int hashCode() {
-        return 31 * masked.hashCode() + completed.hashCode();
     }
 
     @Override

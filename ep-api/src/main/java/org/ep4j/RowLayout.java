@@ -1,12 +1,9 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
-
 /**
  * Order of the rows that a high-throughput dispatch delivers. Constants may be added: keep a {@code default} where you
  * switch over them.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public enum RowLayout {
     /** One row for each (token, rank), ordered by source rank, then source token. */
     BY_RANK,

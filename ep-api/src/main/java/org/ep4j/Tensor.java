@@ -1,14 +1,12 @@
 package org.ep4j;
 
 import java.util.Arrays;
-import org.apiguardian.api.API;
 
 /**
  * A dense row-major array in device memory: how data enters and leaves ep4j. It owns nothing. Operations require rows
  * ({@code x}, {@code out}, {@code bias}) at a multiple of 16 bytes. Immutable; equal to tensors of the same memory, type
  * and dimensions.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class Tensor {
     private final DeviceMemory memory;
     private final DataType type;

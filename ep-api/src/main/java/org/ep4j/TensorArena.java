@@ -1,7 +1,5 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
-
 /**
  * Allocates memory of one device, which is freed together; from {@link EpDevice#arena}. All of it is zeroed and aligned to
  * 256 bytes at least. Not safe for use from several threads; the memory itself may be used from any thread.
@@ -14,7 +12,6 @@ import org.apiguardian.api.API;
  *
  * <p>Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface TensorArena extends AutoCloseable {
     /**
      * Allocates memory.

@@ -1,13 +1,10 @@
 package org.ep4j;
 
-import org.apiguardian.api.API;
-
 /**
  * Format of the rows that a low-latency operation sends; a dispatch also delivers its rows in it. FP8 rows have one
  * scale for each 128 channels. FP8 is OCP's E4M3 on every device, gfx942 among them, so ranks of all kinds of GPUs
  * agree. Constants may be added: keep a {@code default} where you switch over them.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public enum WireFormat {
     /** The rows as they are. */
     BF16,

@@ -3,7 +3,9 @@
  * combine the results. Holds these calls, their requests, results and failures, and the plan to read. Start at {@link
  * EpGroup}. {@link EpEngine} is internal.
  */
+@API(status = API.Status.STABLE, since = "0.1")
 @NullMarked
 package org.ep4j;
 
+import org.apiguardian.api.API;
 import org.jspecify.annotations.NullMarked;

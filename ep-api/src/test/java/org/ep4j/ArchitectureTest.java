@@ -14,7 +14,7 @@ import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 import org.junit.jupiter.api.Tag;
 
-/** What ep-api may and may not do. */
+/** Rules of dependencies and of code in ep-api. */
 @Tag("verify")
 @AnalyzeClasses(
         packages = "org.ep4j",

@@ -8,11 +8,11 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What is found here, where no engine is on the class path. */
+/** Failures while no engine is on the class path. */
 @Tag("verify")
 class EpEngineTest {
     @Test
-    void withoutAnEngineTheRemedyIsTold() {
+    void withoutAnEngineTheMessageHasTheRemedy() {
         EpConfig config = EpConfig.builder().build();
         InetSocketAddress rankZero = InetSocketAddress.createUnresolved("localhost", 1234);
         List<ThrowingCallable> calls = List.of(

@@ -19,6 +19,7 @@ import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Modifier;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -32,10 +33,11 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.apiguardian.api.API;
 import org.apiguardian.api.API.Status;
+import org.ep4j.gpu.GpuDevice;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What marks of stability say, and what Javadoc says of types that may grow. */
+/** Marks of stability, and the Javadoc of types that may grow. */
 @Tag("verify")
 final class StabilityTest {
     private static final Set<Status> STATUSES = Set.of(Status.STABLE, Status.EXPERIMENTAL, Status.INTERNAL);
@@ -56,18 +58,45 @@ final class StabilityTest {
             .should(satisfy("name only stable types where they are stable", StabilityTest::unstableNames));
 
     @Test
-    void everyPublicTypeHasAMark() {
+    void everyPackageHasAMark() {
         classes()
                 .that(VISIBLE)
                 .should(satisfy(
-                        "have a mark",
-                        type -> type.tryGetAnnotationOfType(API.class)
-                                        .filter(mark -> STATUSES.contains(mark.status())
-                                                && !mark.since().isEmpty())
-                                        .isPresent()
+                        "be in a package with a mark",
+                        type -> type.reflect().getPackage().isAnnotationPresent(API.class)
                                 ? Stream.empty()
-                                : Stream.of("has no @API with a status of " + STATUSES + " and since")))
+                                : Stream.of("is in a package without @API")))
                 .check(CLASSES);
+    }
+
+    @Test
+    void everyMarkHasAStatusOfEp4jAndAVersion() {
+        classes()
+                .should(satisfy(
+                        "have valid marks",
+                        type -> Stream.concat(
+                                        Stream.of(
+                                                Optional.ofNullable(type.reflect()
+                                                        .getPackage()
+                                                        .getAnnotation(API.class)),
+                                                type.tryGetAnnotationOfType(API.class)),
+                                        type.getMembers().stream()
+                                                .map(member -> member.tryGetAnnotationOfType(API.class)))
+                                .flatMap(Optional::stream)
+                                .filter(mark -> !STATUSES.contains(mark.status())
+                                        || mark.since().isEmpty())
+                                .map(mark -> "has " + mark + ", not one of " + STATUSES + " with since")))
+                .check(CLASSES);
+    }
+
+    @Test
+    void aTypeWithoutAMarkHasThatOfTheTypeOrPackageAroundIt() {
+        assertThat(Stream.of(EpGroup.class, Bootstrap.MemberState.class).map(StabilityTest::status))
+                .containsOnly(Status.STABLE);
+        assertThat(Stream.of(Bootstrap.Broadcast.class, EpTraffic.Lane.Builder.class, GpuDevice.class)
+                        .map(StabilityTest::status))
+                .containsOnly(Status.EXPERIMENTAL);
+        assertThat(status(EpEngine.class)).isEqualTo(Status.INTERNAL);
     }
 
     @Test
@@ -119,6 +148,7 @@ final class StabilityTest {
                 .that(VISIBLE)
                 .and()
                 .areInterfaces()
+                .and(describe("are not sealed", type -> !type.reflect().isSealed()))
                 .should(satisfy("say who implements them", type -> {
                     boolean open = OPEN.stream().anyMatch(type::isEquivalentTo)
                             || (type.getPackageName().equals("org.ep4j.spi") && status(type) != Status.INTERNAL);
@@ -190,7 +220,17 @@ final class StabilityTest {
     }
 
     private static Status status(JavaClass type) {
-        return type.tryGetAnnotationOfType(API.class).map(API::status).orElse(Status.INTERNAL);
+        return status(type.reflect());
+    }
+
+    private static Status status(Class<?> type) {
+        if (!Modifier.isPublic(type.getModifiers()) && !Modifier.isProtected(type.getModifiers())) {
+            return Status.INTERNAL;
+        }
+        API own = type.getAnnotation(API.class);
+        API ofPackage = type.getPackage().getAnnotation(API.class);
+        Class<?> around = type.getEnclosingClass();
+        return own != null ? own.status() : around != null ? status(around) : ofPackage.status();
     }
 
     private static Status status(JavaMember member) {

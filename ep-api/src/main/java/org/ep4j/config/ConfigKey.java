@@ -2,17 +2,17 @@ package org.ep4j.config;
 
 import java.math.BigDecimal;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
-import org.apiguardian.api.API;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfig.Origin;
 import org.ep4j.EpConfig.Setting;
@@ -23,7 +23,6 @@ import org.ep4j.EpConfigException;
  *
  * @param <T> type of the value
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class ConfigKey<T> {
     private static final Pattern DURATION = Pattern.compile("(\\d{1,14})\\s*(us|ms|s|m|h)");
     private static final Pattern BYTES =
@@ -35,14 +34,19 @@ public final class ConfigKey<T> {
     private final String help;
     private final Function<String, T> parser;
     private final boolean agreed;
-    private final List<String> variables;
-    private final Map<String, Reading> readings;
+    /** Variables of other software, in the order in which they are read. */
+    private final Map<String, Reading> variables;
 
     /** How values of a variable of other software are read: the difference, for people, and the key's text for the variable's. */
-    private record Reading(String difference, UnaryOperator<String> reader) {}
+    private record Reading(String difference, UnaryOperator<String> reader) {
+        Reading {
+            Objects.requireNonNull(difference, "difference");
+            Objects.requireNonNull(reader, "reader");
+        }
+    }
 
     private ConfigKey(String name, String defaultText, String format, String help, Function<String, T> parser) {
-        this(name, defaultText, format, help, parser, false, List.of(), Map.of());
+        this(name, defaultText, format, help, parser, false, Map.of());
     }
 
     private ConfigKey(
@@ -52,16 +56,14 @@ public final class ConfigKey<T> {
             String help,
             Function<String, T> parser,
             boolean agreed,
-            List<String> variables,
-            Map<String, Reading> readings) {
+            Map<String, Reading> variables) {
         this.name = name;
         this.defaultText = defaultText;
         this.format = format;
         this.help = help;
         this.parser = parser;
         this.agreed = agreed;
-        this.variables = List.copyOf(variables);
-        this.readings = Map.copyOf(readings);
+        this.variables = Collections.unmodifiableMap(variables);
     }
 
     /** A key whose value is text. */
@@ -135,25 +137,18 @@ public final class ConfigKey<T> {
      * Returns a key with the same name and variables that converts the value to another type.
      *
      * @param <V> type of its value
-     * @param newFormat what a value looks like, for messages
+     * @param newFormat format of a value, for messages
      * @param conversion throws {@link IllegalArgumentException} for values that cannot be meant
      */
     public <V> ConfigKey<V> map(String newFormat, Function<? super T, ? extends V> conversion) {
         return new ConfigKey<>(
-                name,
-                defaultText,
-                newFormat,
-                help,
-                text -> conversion.apply(parser.apply(text)),
-                agreed,
-                variables,
-                readings);
+                name, defaultText, newFormat, help, text -> conversion.apply(parser.apply(text)), agreed, variables);
     }
 
     /**
      * Returns a copy of this key that refuses some values.
      *
-     * @param newFormat what a value looks like, for messages
+     * @param newFormat format of a value, for messages
      * @param check throws {@link IllegalArgumentException} for values that cannot be meant
      */
     public ConfigKey<T> checked(String newFormat, Consumer<? super T> check) {
@@ -165,7 +160,7 @@ public final class ConfigKey<T> {
 
     /** Returns a copy of this key whose value must be the same on all ranks. */
     public ConfigKey<T> agreedByAllRanks() {
-        return new ConfigKey<>(name, defaultText, format, help, parser, true, variables, readings);
+        return new ConfigKey<>(name, defaultText, format, help, parser, true, variables);
     }
 
     /**
@@ -173,7 +168,7 @@ public final class ConfigKey<T> {
      * #environmentName} nor a variable that was added before is set.
      */
     public ConfigKey<T> orVariable(String variable) {
-        return with(variable, readings);
+        return orVariable(variable, "", UnaryOperator.identity());
     }
 
     /**
@@ -186,7 +181,8 @@ public final class ConfigKey<T> {
         Map<String, String> copy = Map.copyOf(values);
         return orVariable(
                 variable,
-                "1 is `" + copy.get("1") + "`, 0 is `" + copy.get("0") + "`",
+                "1 is `" + Objects.requireNonNull(copy.get("1"), "1") + "`, 0 is `"
+                        + Objects.requireNonNull(copy.get("0"), "0") + "`",
                 text -> copy.getOrDefault(text.strip().toLowerCase(Locale.ROOT), text));
     }
 
@@ -212,15 +208,9 @@ public final class ConfigKey<T> {
      * @param reader gives the key's text for the variable's; text that it cannot read stays as it is
      */
     public ConfigKey<T> orVariable(String variable, String difference, UnaryOperator<String> reader) {
-        Map<String, Reading> more = new HashMap<>(readings);
-        more.put(variable, new Reading(difference, reader));
-        return with(variable, more);
-    }
-
-    private ConfigKey<T> with(String variable, Map<String, Reading> moreReadings) {
-        List<String> more = new ArrayList<>(variables);
-        more.add(variable);
-        return new ConfigKey<>(name, defaultText, format, help, parser, agreed, more, moreReadings);
+        Map<String, Reading> more = new LinkedHashMap<>(variables);
+        more.putIfAbsent(Objects.requireNonNull(variable, "variable"), new Reading(difference, reader));
+        return new ConfigKey<>(name, defaultText, format, help, parser, agreed, more);
     }
 
     /** Name as in a system property: {@code ep.timeout}. */
@@ -233,12 +223,12 @@ public final class ConfigKey<T> {
         return defaultText;
     }
 
-    /** What a value looks like, for messages. */
+    /** Format of a value, for messages. */
     public String format() {
         return format;
     }
 
-    /** What the setting does, in one sentence for users. */
+    /** Effect of the setting, in one sentence for users. */
     public String help() {
         return help;
     }
@@ -250,12 +240,14 @@ public final class ConfigKey<T> {
 
     /** Environment variables of other software that give the value where {@link #environmentName} is not set, in this order. */
     public List<String> variables() {
-        return variables;
+        return List.copyOf(variables.keySet());
     }
 
     /** How values of one of the {@link #variables} differ from the key's, for people; empty where they do not. */
     public Optional<String> difference(String variable) {
-        return Optional.ofNullable(readings.get(variable)).map(Reading::difference);
+        return Optional.ofNullable(variables.get(variable))
+                .map(Reading::difference)
+                .filter(difference -> !difference.isEmpty());
     }
 
     /** Name of this key's own environment variable: {@link #name} in capitals with underscores, {@code EP_TIMEOUT}. */
@@ -300,13 +292,13 @@ public final class ConfigKey<T> {
 
     /** The value of this key as text, with its origin. */
     public Setting setting(EpConfig config) {
-        return config.lookup(name, variables)
+        return config.lookup(name, variables())
                 .map(this::read)
                 .orElseGet(() -> Setting.of(name, defaultText, Origin.DEFAULT, ""));
     }
 
     private Setting read(Setting given) {
-        Reading reading = readings.get(given.source());
+        Reading reading = variables.get(given.source());
         return reading == null
                 ? given
                 : Setting.of(name, reading.reader().apply(given.text()), given.origin(), given.source());

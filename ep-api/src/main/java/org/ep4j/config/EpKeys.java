@@ -9,7 +9,6 @@ import org.apiguardian.api.API;
  * Settings that ep4j itself reads, each with its default; {@code docs/reference/settings.md} has the same list. Each
  * backend declares its own.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public final class EpKeys {
     /** {@code ep.device}, host: device of this rank. */
     public static final ConfigKey<String> DEVICE = ConfigKey.text(
@@ -57,9 +56,9 @@ public final class EpKeys {
                     "ep.plan.hybrid",
                     true,
                     "true: ranks that can map each other's memory, for example in an NVLink domain, may use mapped"
-                            + " paths (loads and stores), with posted paths to the other ranks; false: every pair of"
-                            + " ranks for which a backend offers a posted path uses that path, in high throughput and in"
-                            + " low latency")
+                            + " paths (loads and stores), with posted paths to the other ranks; false: every pair of ranks"
+                            + " for which a backend offers a posted path uses that path, in high throughput and in low"
+                            + " latency")
             .orVariable("EP_HYBRID_LL")
             .orVariable("MSCCLPP_EP_HYBRID_LL")
             .agreedByAllRanks();
@@ -106,10 +105,10 @@ public final class EpKeys {
             "ep.host.rows",
             "auto",
             List.of("auto", "java", "baseline", "avx2", "avx512", "avx512-bf16"),
-            "instructions with which a rank on the host copies, sums and casts rows; all give the same results. auto: the widest that"
-                    + " the processor has, or java if ep4j was built without g++; java: no native code; baseline: what every processor has"
-                    + " (SSE2, NEON); a value other than auto and java is refused if the processor or the build lacks it. With all"
-                    + " values but java, plain copies use the C library");
+            "instructions with which a rank on the host copies, sums and casts rows; all give the same results. auto:"
+                    + " the widest that the processor has, or java if ep4j was built without g++; java: no native code;"
+                    + " baseline: what every processor has (SSE2, NEON); a value other than auto and java is refused if"
+                    + " the processor or the build lacks it. With all values but java, plain copies use the C library");
 
     /**
      * {@code ep.host.non-temporal-bytes}, 2MiB: number of bytes above which a step of an operation on the host writes
@@ -119,8 +118,9 @@ public final class EpKeys {
     public static final ConfigKey<Long> HOST_NON_TEMPORAL_BYTES = ConfigKey.bytes(
             "ep.host.non-temporal-bytes",
             "2MiB",
-            "threshold for non-temporal stores (stores that go to memory instead of into the caches): on the host, native code uses them in a"
-                    + " step of an operation (sending, forwarding, expanding or summing rows) that writes more bytes than this threshold");
+            "threshold for non-temporal stores (stores that go to memory instead of into the caches): on the host,"
+                    + " native code uses them in a step of an operation (sending, forwarding, expanding or summing rows)"
+                    + " that writes more bytes than this threshold");
 
     /** Kernels keep a step of 16 bits below an operation's number, and counters are signed: this leaves room for a million operations. */
     private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);
@@ -142,8 +142,9 @@ public final class EpKeys {
                     0,
                     0,
                     64,
-                    "number of proxy threads of a GPU (host threads that post for it on HOST_POSTED paths); 0 uses 8 on Hopper, 1"
-                            + " on Blackwell and 4 elsewhere, but at most as many as the rank has hardware threads")
+                    "number of proxy threads of a GPU (host threads that post for it on HOST_POSTED paths); 0 uses 8"
+                            + " on Hopper, 1 on Blackwell and 4 elsewhere, but at most as many as the rank has hardware"
+                            + " threads")
             .orVariable("MSCCLPP_EP_NUM_PROXIES")
             .agreedByAllRanks();
 
@@ -151,9 +152,9 @@ public final class EpKeys {
     public static final ConfigKey<String> NIC_MAP = ConfigKey.text(
                     "ep.nic.map",
                     "",
-                    "NICs of each GPU, for example 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT], where GPU is the index of the GPU on"
-                            + " its host); a GPU that is listed twice uses both NICs; * as GPU means all GPUs that are not"
-                            + " listed")
+                    "NICs of each GPU, for example 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT], where GPU is the index of the"
+                            + " GPU on its host); a GPU that is listed twice uses both NICs; * as GPU means all GPUs that"
+                            + " are not listed")
             .checked("a map of GPUs to NICs", NicMap::parse)
             .orVariable("DEEP_EP_DEVICE_TO_HCA_MAPPING");
 
@@ -180,8 +181,8 @@ public final class EpKeys {
                     -1,
                     -1,
                     1023,
-                    "index of the entry in a port's GID table to send from; -1 chooses an entry by link layer, address and"
-                            + " type")
+                    "index of the entry in a port's GID table to send from; -1 chooses an entry by link layer, address"
+                            + " and type")
             .orVariable("NCCL_IB_GID_INDEX")
             .orVariable("NVSHMEM_IB_GID_INDEX")
             .orVariable("UCCL_IB_GID_INDEX");
@@ -217,8 +218,8 @@ public final class EpKeys {
     public static final ConfigKey<Long> NIC_INFLIGHT_BYTES = ConfigKey.bytes(
                     "ep.nic.max-inflight-bytes",
                     "0",
-                    "largest number of bytes that a rank has in flight on a NIC, to all peers together; 0 uses the limit"
-                            + " known for the kind of NIC, or sets no limit if none is known")
+                    "largest number of bytes that a rank has in flight on a NIC, to all peers together; 0 uses the"
+                            + " limit known for the kind of NIC, or sets no limit if none is known")
             .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
 
     /**
@@ -229,8 +230,9 @@ public final class EpKeys {
                     0,
                     0,
                     1 << 20,
-                    "largest number of writes of high-throughput operations that a rank has in flight on a NIC, to all peers together;"
-                            + " 0 uses the limit known for the kind of NIC, or sets no limit if none is known")
+                    "largest number of writes of high-throughput operations that a rank has in flight on a NIC, to all"
+                            + " peers together; 0 uses the limit known for the kind of NIC, or sets no limit if none is"
+                            + " known")
             .orVariableTimes("UCCL_IB_MAX_INFLIGHT_NORMAL", UCCL_FIFOS);
 
     /**
@@ -241,36 +243,38 @@ public final class EpKeys {
                     0,
                     0,
                     1 << 20,
-                    "largest number of writes of low-latency operations that a rank has in flight on a NIC, to all peers together; 0"
-                            + " uses the limit known for the kind of NIC, or sets no limit if none is known")
+                    "largest number of writes of low-latency operations that a rank has in flight on a NIC, to all"
+                            + " peers together; 0 uses the limit known for the kind of NIC, or sets no limit if none is"
+                            + " known")
             .orVariableTimes("UCCL_IB_MAX_INFLIGHT_LOW_LATENCY", UCCL_FIFOS);
 
     /** {@code ep.bootstrap.secret}, empty: secret that authenticates the TCP rendezvous. */
     public static final ConfigKey<String> BOOTSTRAP_SECRET = ConfigKey.text(
             "ep.bootstrap.secret",
             "",
-            "shared secret of the TCP rendezvous, the same on all ranks; set it in the environment, not on a command line;"
-                    + " 64 random hexadecimal digits (openssl rand -hex 32) are best; from any other text, each rank derives a key"
-                    + " in 0.1 s or more, so that guessing the text is slow");
+            "shared secret of the TCP rendezvous, the same on all ranks; set it in the environment, not on a command"
+                    + " line; 64 random hexadecimal digits (openssl rand -hex 32) are best; from any other text, each rank"
+                    + " derives a key in 0.1 s or more, so that guessing the text is slow");
 
     /** {@code ep.bootstrap.address}, empty: host name or IP address of rank 0, where its TCP rendezvous listens. */
     public static final ConfigKey<String> BOOTSTRAP_ADDRESS = ConfigKey.text(
             "ep.bootstrap.address",
             "",
-            "host name or IP address of rank 0, where its TCP rendezvous listens; the same on all ranks; empty means MASTER_ADDR;"
-                    + " not used under PMIx");
+            "host name or IP address of rank 0, where its TCP rendezvous listens; the same on all ranks; empty means"
+                    + " MASTER_ADDR; not used under PMIx");
 
     /** {@code ep.bootstrap.interface}, empty: network interfaces of the TCP rendezvous. */
     public static final ConfigKey<String> BOOTSTRAP_INTERFACE = InterfacePattern.key(
             ConfigKey.text(
                     "ep.bootstrap.interface",
                     "",
-                    "network interfaces of the TCP rendezvous: name prefixes, separated by commas; a leading = requires"
-                            + " exact names, a leading ^ means all interfaces except these and loopback; empty lets the"
-                            + " system choose. Rank 0 listens on an address of these interfaces, and the other ranks connect"
-                            + " from such an address; joining fails on a rank whose interfaces cannot reach the address of rank 0."
-                            + " A value that comes from a variable of other software is only a preference: it does not change where"
-                            + " rank 0 listens, and joining does not fail because of it"),
+                    "network interfaces of the TCP rendezvous: name prefixes, separated by commas; a leading ="
+                            + " requires exact names, a leading ^ means all interfaces except these and loopback; empty"
+                            + " lets the system choose. Rank 0 listens on an address of these interfaces, and the other"
+                            + " ranks connect from such an address; joining fails on a rank whose interfaces cannot reach"
+                            + " the address of rank 0. A value that comes from a variable of other software is only a"
+                            + " preference: it does not change where rank 0 listens, and joining does not fail because of"
+                            + " it"),
             "NCCL_SOCKET_IFNAME",
             "UCCL_SOCKET_IFNAME");
 
@@ -287,7 +291,8 @@ public final class EpKeys {
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT = ConfigKey.duration(
             "ep.bootstrap.heartbeat",
             "1s",
-            "idle time after which a heartbeat is sent on a rendezvous connection; rank 0's value applies to all ranks");
+            "idle time after which a heartbeat is sent on a rendezvous connection; rank 0's value applies to all"
+                    + " ranks");
 
     /**
      * {@code ep.bootstrap.heartbeat-timeout}, 10s: time of silence after which the other side of a TCP rendezvous
@@ -296,8 +301,9 @@ public final class EpKeys {
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT_TIMEOUT = ConfigKey.duration(
             "ep.bootstrap.heartbeat-timeout",
             "10s",
-            "time after which the other side of a rendezvous connection is considered lost if it sends nothing, or accepts nothing"
-                    + " of what is sent; at least twice ep.bootstrap.heartbeat; rank 0's value applies to all ranks");
+            "time after which the other side of a rendezvous connection is considered lost if it sends nothing, or"
+                    + " accepts nothing of what is sent; at least twice ep.bootstrap.heartbeat; rank 0's value applies to"
+                    + " all ranks");
 
     /**
      * {@code ep.recover.alone}, false: whether {@code EpBuffer.recover} counts lost ranks as dead although nothing
@@ -307,8 +313,8 @@ public final class EpKeys {
     public static final ConfigKey<Boolean> RECOVER_ALONE = ConfigKey.flag(
                     "ep.recover.alone",
                     false,
-                    "true lets EpBuffer.recover count lost ranks as dead without a proof, for example after the loss of a whole host;"
-                            + " lost ranks that in fact still run may then continue as a second group")
+                    "true lets EpBuffer.recover count lost ranks as dead without a proof, for example after the loss"
+                            + " of a whole host; lost ranks that in fact still run may then continue as a second group")
             .agreedByAllRanks();
 
     /**
@@ -339,8 +345,8 @@ public final class EpKeys {
             0,
             4096,
             "number of multiprocessors (SMs) of a GPU that move rows in low latency; 0 uses all, or this buffer's"
-                    + " share if the process has other buffers on the GPU, or if ranks of the group in other processes use the"
-                    + " GPU");
+                    + " share if the process has other buffers on the GPU, or if ranks of the group in other processes use"
+                    + " the GPU");
 
     /** {@code ep.gpu.window}, auto: kind of memory that NICs read and write for a GPU (its window). */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
@@ -359,8 +365,9 @@ public final class EpKeys {
                     "ep.gpu.publish",
                     "release",
                     List.of("release", "relaxed"),
-                    "how an AMD GPU publishes data to GPUs that it reaches over xGMI: release first writes back the GPU's"
-                            + " caches; relaxed does not, and is refused unless the memory that these GPUs share is uncached")
+                    "how an AMD GPU publishes data to GPUs that it reaches over xGMI: release first writes back the"
+                            + " GPU's caches; relaxed does not, and is refused unless the memory that these GPUs share is"
+                            + " uncached")
             .orVariable("UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC", Map.of("1", "relaxed", "0", "release"));
 
     /** {@code ep.proxy.rings}, 4: number of rings through which a GPU hands commands to each proxy thread. */

@@ -13,40 +13,10 @@ import org.apiguardian.api.API;
  *
  * @param negated whether it means every NIC but these
  * @param exact whether names are whole names
- * @param items what it lists
+ * @param items what it lists: names, or what names begin with; port 0 stands for all ports
  */
 @API(status = API.Status.INTERNAL, since = "0.1")
-public record NicPattern(boolean negated, boolean exact, List<Item> items) {
-    /**
-     * One NIC or port.
-     *
-     * @param name name, or what names begin with
-     * @param port 0 for all ports
-     */
-    @API(status = API.Status.INTERNAL, since = "0.1")
-    public record Item(String name, int port) {
-        private boolean matches(PortName other, boolean exact) {
-            boolean named = exact ? other.nic().equals(name) : begins(other.nic());
-            return named && (port == 0 || port == other.port());
-        }
-
-        @Override
-        public String toString() {
-            return new PortName(name, port).toString();
-        }
-
-        private boolean begins(String nic) {
-            return nic.startsWith(name)
-                    && (nic.length() == name.length()
-                            || !digit(name.charAt(name.length() - 1))
-                            || !digit(nic.charAt(name.length())));
-        }
-
-        private static boolean digit(char c) {
-            return c >= '0' && c <= '9';
-        }
-    }
-
+public record NicPattern(boolean negated, boolean exact, List<PortName> items) {
     /** Copies the list. */
     public NicPattern {
         items = List.copyOf(items);
@@ -59,7 +29,7 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
      */
     public static NicPattern parse(String text) {
         MarkedList list = MarkedList.parse(text);
-        List<Item> items = new ArrayList<>();
+        List<PortName> items = new ArrayList<>();
         for (String part : list.names().split(",", -1)) {
             // NVSHMEM_HCA_LIST repeats the mark before each name.
             String name =
@@ -69,8 +39,7 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
                         + "\" begins with ^ or = inside the list; write ^ and = once, before the whole list");
             }
             if (!name.isEmpty()) {
-                PortName port = PortName.parse(name);
-                items.add(new Item(port.nic(), port.port()));
+                items.add(PortName.parse(name));
             }
         }
         if (items.isEmpty() && !text.isBlank()) {
@@ -100,13 +69,29 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
 
     /** Returns true if this list selects {@code port}. */
     public boolean matches(PortName port) {
-        return items.stream().anyMatch(item -> item.matches(port, exact)) != negated;
+        return items.stream().anyMatch(item -> selects(item, port)) != negated;
     }
 
     /** Items that match none of {@code ports}. */
-    public List<Item> unknown(Collection<PortName> ports) {
+    public List<PortName> unknown(Collection<PortName> ports) {
         return items.stream()
-                .filter(item -> ports.stream().noneMatch(port -> item.matches(port, exact)))
+                .filter(item -> ports.stream().noneMatch(port -> selects(item, port)))
                 .toList();
+    }
+
+    private boolean selects(PortName item, PortName port) {
+        boolean named = exact ? port.nic().equals(item.nic()) : begins(port.nic(), item.nic());
+        return named && (item.port() == 0 || item.port() == port.port());
+    }
+
+    private static boolean begins(String nic, String name) {
+        return nic.startsWith(name)
+                && (nic.length() == name.length()
+                        || !digit(name.charAt(name.length() - 1))
+                        || !digit(nic.charAt(name.length())));
+    }
+
+    private static boolean digit(char c) {
+        return c >= '0' && c <= '9';
     }
 }

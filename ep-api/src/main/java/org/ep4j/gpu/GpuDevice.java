@@ -1,6 +1,5 @@
 package org.ep4j.gpu;
 
-import org.apiguardian.api.API;
 import org.ep4j.EpDevice;
 import org.ep4j.EpUnavailableException;
 
@@ -13,7 +12,6 @@ import org.ep4j.EpUnavailableException;
  *
  * <p>Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface GpuDevice extends EpDevice {
     /**
      * Returns the device of a group as a GPU.

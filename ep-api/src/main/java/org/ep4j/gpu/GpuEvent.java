@@ -1,6 +1,5 @@
 package org.ep4j.gpu;
 
-import org.apiguardian.api.API;
 import org.ep4j.EpEvent;
 
 /**
@@ -13,7 +12,6 @@ import org.ep4j.EpEvent;
  *
  * <p>Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface GpuEvent extends EpEvent, AutoCloseable {
     /**
      * Moves the event to the end of what is queued on {@code stream} now.

@@ -1,6 +1,5 @@
 package org.ep4j.gpu;
 
-import org.apiguardian.api.API;
 import org.ep4j.EpEvent;
 
 /**
@@ -9,7 +8,6 @@ import org.ep4j.EpEvent;
  * The number of blocks of each kernel is recorded too, so create all buffers of a GPU before. One thread at a time.
  * Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface GpuGraph extends AutoCloseable {
     /**
      * Queues all of it once. Launches run one after another, also on different streams; with operations of a buffer in it, also one after

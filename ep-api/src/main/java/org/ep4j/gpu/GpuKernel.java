@@ -1,12 +1,9 @@
 package org.ep4j.gpu;
 
-import org.apiguardian.api.API;
-
 /**
  * A kernel that can be launched; from {@link GpuKernels#kernel}. One thread at a time.
  * Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface GpuKernel {
     /** The most fields of a launch. */
     int MAX_FIELDS = 64;

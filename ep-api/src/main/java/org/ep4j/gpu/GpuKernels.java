@@ -1,12 +1,9 @@
 package org.ep4j.gpu;
 
-import org.apiguardian.api.API;
-
 /**
  * Kernels of one source, loaded on one GPU; from {@link GpuDevice#compile}. One thread at a time.
  * Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface GpuKernels extends AutoCloseable {
     /**
      * Returns a kernel by its name; keep it, since it is looked up by the driver.

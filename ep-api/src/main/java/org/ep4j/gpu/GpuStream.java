@@ -1,7 +1,6 @@
 package org.ep4j.gpu;
 
 import java.time.Duration;
-import org.apiguardian.api.API;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpEvent;
 
@@ -9,7 +8,6 @@ import org.ep4j.EpEvent;
  * A stream: work that is queued on it runs in the order of the calls. Safe for use from several threads. All calls but {@link #close} throw
  * {@link org.ep4j.EpStateException} after {@link #close}. Only ep4j implements this interface; it may gain methods.
  */
-@API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface GpuStream extends AutoCloseable {
     /** Native handle of the stream, {@code CUstream} or {@code hipStream_t}; for {@link org.ep4j.OpOptions#onStream}. */
     long handle();

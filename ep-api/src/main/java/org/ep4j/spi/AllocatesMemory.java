@@ -3,10 +3,9 @@ package org.ep4j.spi;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.Set;
-import org.apiguardian.api.API;
 
 /**
- * Capability of an {@link EpBackend} that allocates symmetric memory by itself: shared memory files, an NVSHMEM heap.
+ * Capability of an {@link EpBackend} that allocates symmetric memory: shared memory files, an NVSHMEM heap.
  * On each rank, at most one backend of a plan allocates {@link Purpose#MAPPED} memory; it {@linkplain RegistersMemory
  * registers} none.
  *
@@ -14,10 +13,8 @@ import org.apiguardian.api.API;
  * fails if an open backend allocates {@link Purpose#MAPPED} memory and also has {@link RegistersMemory}: a backend that
  * does one or the other, depending on its settings, returns only that one from {@link EpBackend#as}.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface AllocatesMemory {
-    /** What the memory is for. Constants may be added: keep a {@code default} where you switch over them. */
-    @API(status = API.Status.STABLE, since = "0.1")
+    /** Uses of the memory. Constants may be added: keep a {@code default} where you switch over them. */
     enum Purpose {
         /** The symmetric memory of a buffer. */
         MAPPED,
@@ -45,7 +42,7 @@ public interface AllocatesMemory {
     SymmetricBuffer allocate(String name, long bytes, Purpose purpose, Duration timeout);
 
     /**
-     * Why kernels may not publish data in this backend's memory by relaxed stores ({@code ep.gpu.publish=relaxed});
+     * Reason why kernels may not publish data in this backend's memory by relaxed stores ({@code ep.gpu.publish=relaxed});
      * empty if they may, which needs uncached memory in which an acknowledged write has arrived. Called before any
      * allocation.
      */

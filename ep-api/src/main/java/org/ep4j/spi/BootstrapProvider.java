@@ -1,14 +1,12 @@
 package org.ep4j.spi;
 
 import java.util.Map;
-import org.apiguardian.api.API;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 
 /**
  * A way to join the group that a launcher describes in environment variables; found by {@link java.util.ServiceLoader}.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface BootstrapProvider {
     /** Name, for example {@code tcp}. */
     String id();

@@ -9,7 +9,6 @@ import org.ep4j.EpTraffic;
  * An open backend on one rank. How it makes symmetric buffers is said by {@link AllocatesMemory} and {@link
  * RegistersMemory}, of which it has at least one. Safe for use from several threads.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface EpBackend extends AutoCloseable {
     /** Id of this backend, the same as {@link EpBackendProvider#id()} of its provider. */
     String id();

@@ -1,7 +1,6 @@
 package org.ep4j.spi;
 
 import java.util.List;
-import org.apiguardian.api.API;
 import org.ep4j.EpConfig;
 import org.ep4j.config.ConfigKey;
 
@@ -12,7 +11,6 @@ import org.ep4j.config.ConfigKey;
  * rank, from the same profiles, so all reach the same plan), then {@link #open} on the ranks whose plan uses the backend.
  * Implementations are safe for use from several threads.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface EpBackendProvider {
     /** Name, for example {@code host-shm}. It matches {@code [a-z0-9-]{1,64}} and never changes. */
     String id();

@@ -1,16 +1,12 @@
 package org.ep4j.spi;
 
-import java.util.Objects;
 import java.util.Optional;
-import org.apiguardian.api.API;
 import org.ep4j.DeviceMemory;
 
 /** Memory that a backend is to register with NICs: by its address, or as a dma-buf. Immutable. */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class ExposedMemory {
+public sealed interface ExposedMemory {
     /** Ways to register memory. Constants may be added: keep a {@code default} where you switch over them. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public enum Kind {
+    enum Kind {
         /** Memory of the host, by its address. */
         HOST("host memory"),
         /** Memory of a GPU, by a file of the kernel (Linux 5.12 and newer). */
@@ -38,56 +34,34 @@ public final class ExposedMemory {
      * @param descriptor number of the open file
      * @param offset of the memory's first byte in it
      */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public record DmaBuf(int descriptor, long offset) {}
-
-    private final DeviceMemory memory;
-    private final Optional<DmaBuf> dmaBuf;
-
-    private ExposedMemory(DeviceMemory memory, Optional<DmaBuf> dmaBuf) {
-        this.memory = memory;
-        this.dmaBuf = dmaBuf;
-    }
+    record DmaBuf(int descriptor, long offset) {}
 
     /** Memory that is registered by its address. */
-    public static ExposedMemory of(DeviceMemory memory) {
-        return new ExposedMemory(memory, Optional.empty());
+    static ExposedMemory of(DeviceMemory memory) {
+        return new ExposedMemoryValue(memory, Optional.empty());
     }
 
     /** Memory that is registered as a dma-buf. */
-    public static ExposedMemory of(DeviceMemory memory, DmaBuf dmaBuf) {
-        return new ExposedMemory(memory, Optional.of(dmaBuf));
+    static ExposedMemory of(DeviceMemory memory, DmaBuf dmaBuf) {
+        return new ExposedMemoryValue(memory, Optional.of(dmaBuf));
     }
 
     /** The range. */
-    public DeviceMemory memory() {
-        return memory;
-    }
+    DeviceMemory memory();
 
     /** The same range as a file of the kernel; empty where it is registered by its address. */
-    public Optional<DmaBuf> dmaBuf() {
-        return dmaBuf;
-    }
+    Optional<DmaBuf> dmaBuf();
 
     /** How the memory is to be registered. */
-    public Kind kind() {
-        if (dmaBuf.isPresent()) {
+    default Kind kind() {
+        if (dmaBuf().isPresent()) {
             return Kind.DMA_BUF;
         }
-        return memory.device().isGpu() ? Kind.PEER_MEMORY : Kind.HOST;
+        return memory().device().isGpu() ? Kind.PEER_MEMORY : Kind.HOST;
     }
+}
 
-    @Override
-    public boolean equals(Object other) {
-        return other instanceof ExposedMemory that && memory.equals(that.memory) && dmaBuf.equals(that.dmaBuf);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(memory, dmaBuf);
-    }
-
-    /** The range and how it is to be registered, for messages. */
+record ExposedMemoryValue(DeviceMemory memory, Optional<DmaBuf> dmaBuf) implements ExposedMemory {
     @Override
     public String toString() {
         return memory + " as " + kind();

@@ -1,6 +1,5 @@
 package org.ep4j.spi;
 
-import org.apiguardian.api.API;
 import org.ep4j.EpTimeoutException;
 
 /**
@@ -10,9 +9,10 @@ import org.ep4j.EpTimeoutException;
  * were posted to it before. Over how many ports and queue pairs they travel, in which order they arrive and how
  * arrival is counted is the backend's own affair.
  *
- * <p>Every counter has one writer, its source rank, and only grows. Calls that concern one peer come from one thread at a
- * time; calls for different peers may overlap, and {@link #counter} may be called from any thread at any time. Progress is
- * made inside of these calls and by threads of the backend, so that a rank that is in none of them still receives.
+ * <p>Every counter has one writer, its source rank, and only grows. All methods are safe for use from several threads:
+ * calls for one peer are carried out one after the other; those for different peers may overlap, or a backend carries
+ * them out one after the other too. Progress is made inside of these calls and by threads of the backend, so that a
+ * rank that is in none of them still receives.
  *
  * <p>{@link #put}, {@link #putMessage} and {@link #signal} wait at most {@code ep.timeout} for room, then throw
  * {@link EpTimeoutException}. All calls throw {@link org.ep4j.EpPeerLostException} when the peer cannot be reached
@@ -20,7 +20,6 @@ import org.ep4j.EpTimeoutException;
  * org.ep4j.EpStateException} after {@link SymmetricBuffer#close}; {@link IllegalArgumentException} when the rank is
  * not one that the backend connects, or an address lies outside of its range.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface HostPosted {
     /** Counters that a buffer has for each source rank, numbered from 0; all are 0 at first. */
     int COUNTERS = 64;
@@ -47,11 +46,12 @@ public interface HostPosted {
 
     /**
      * Ends a counted write: posts {@code value} to this rank's counter {@code counter} on {@code peer}, where it
-     * becomes visible after everything that was posted to {@code peer} before. Nothing that was posted stays behind in
-     * this rank when the call returns.
+     * becomes visible after everything that was posted to {@code peer} before. None of it needs another
+     * call to arrive: threads of the backend send what the transport has not taken yet, and {@link #flush} waits for it.
      *
      * @param counter below {@link #COUNTERS}
-     * @param value not below the last one
+     * @param value a value that is not above the last one is left out: GPU kernels that overlap may signal in another
+     *     order than they read what they signal
      */
     void signal(int peer, int counter, long value);
 
@@ -64,7 +64,7 @@ public interface HostPosted {
 
     /**
      * Waits until all puts to {@code peer} are complete; after that, their source memory may be reused, and closing this
-     * rank's buffer loses none of them.
+     * rank's buffer loses none of them. An interrupt need not end the wait; the thread stays interrupted then.
      *
      * @param deadlineNanos value of {@link System#nanoTime} at which the wait ends
      * @throws EpTimeoutException at the deadline

@@ -1,13 +1,11 @@
 package org.ep4j.spi;
 
-import org.apiguardian.api.API;
 import org.ep4j.DeviceMemory;
 
 /**
  * Capability of a {@link SymmetricBuffer}: this rank can load from and store into the memory of peers. A store with
  * release order is seen by a load with acquire order on the peer, together with everything stored before it.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface MappedPeers {
     /**
      * The memory of {@code rank} (its number in the plan), or {@link SymmetricBuffer#local()} for this rank itself. It

@@ -12,93 +12,50 @@ import org.ep4j.EpDevice;
 import org.ep4j.EpPlan;
 import org.ep4j.config.EpKeys;
 
-/** What a backend is opened with. Immutable. */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class OpenContext {
-    private final EpPlan plan;
-    private final List<RankProfile> profiles;
-    private final int rank;
-    private final List<Integer> ranks;
-    private final Bootstrap bootstrap;
-    private final EpDevice device;
-    private final EpConfig config;
-    private final Duration timeout;
-
-    private OpenContext(Builder builder, List<Integer> ranks) {
-        this.plan = builder.plan;
-        this.profiles = builder.profiles;
-        this.ranks = ranks;
-        this.bootstrap = builder.bootstrap;
-        this.rank = ranks.get(bootstrap.rank());
-        this.device = builder.device;
-        this.config = builder.config;
-        this.timeout = builder.timeout.orElseGet(() -> EpKeys.SETUP_TIMEOUT.get(config));
-    }
-
+/** Context in which a backend is opened on one rank. Immutable. */
+public sealed interface OpenContext {
     /**
      * Starts the context of a backend that all ranks of the plan use, without settings.
      *
      * @param plan the agreed plan
-     * @param profiles what the ranks of the plan reported, in rank order
+     * @param profiles of the ranks of the plan, in rank order
      * @param bootstrap connects exactly the ranks that use the backend, in their order
      * @param device device of this rank
      */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-    public static Builder builder(EpPlan plan, List<RankProfile> profiles, Bootstrap bootstrap, EpDevice device) {
+    static Builder builder(EpPlan plan, List<RankProfile> profiles, Bootstrap bootstrap, EpDevice device) {
         return new Builder(plan, profiles, bootstrap, device);
     }
 
     /** The agreed plan: the group's own, which {@code GroupPlan.of} of ep-planner accepts. */
-    public EpPlan plan() {
-        return plan;
-    }
+    EpPlan plan();
 
-    /** What the ranks of the plan reported, in rank order. */
-    public List<RankProfile> profiles() {
-        return profiles;
-    }
+    /** Profiles of the ranks of the plan, in rank order. */
+    List<RankProfile> profiles();
 
     /** This rank's number in the plan. */
-    public int rank() {
-        return rank;
-    }
+    int rank();
 
     /** Ranks whose plan uses this backend, ascending, this one among them. */
-    public List<Integer> ranks() {
-        return ranks;
-    }
+    List<Integer> ranks();
 
     /** Connects exactly {@link #ranks}: member {@code i} of it is {@code ranks().get(i)}. The group closes it. */
-    public Bootstrap bootstrap() {
-        return bootstrap;
-    }
+    Bootstrap bootstrap();
 
     /**
      * Device of this rank. A GPU alone reaches the memory of its arenas: allocate what peers or NICs reach with the driver.
      */
-    public EpDevice device() {
-        return device;
-    }
+    EpDevice device();
 
     /** Settings of this rank; read them by their keys. */
-    public EpConfig config() {
-        return config;
-    }
+    EpConfig config();
 
     /** Longest time that opening may take. */
-    public Duration timeout() {
-        return timeout;
-    }
+    Duration timeout();
 
-    /** The rank and the ranks, for messages. */
-    @Override
-    public String toString() {
-        return "rank " + rank + " of " + ranks + " on " + device.id() + " within " + timeout;
-    }
-
-    /** Collects what a backend is opened with. For one thread. */
+    /** Collects the properties of a context. For one thread. */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-    public static final class Builder {
+    final class Builder {
         private final EpPlan plan;
         private final List<RankProfile> profiles;
         private final Bootstrap bootstrap;
@@ -133,7 +90,7 @@ public final class OpenContext {
         }
 
         /**
-         * The context.
+         * Builds the context.
          *
          * @throws IllegalArgumentException when there are not as many profiles as ranks of the plan, or not as many
          *     members of the bootstrap as ranks that use the backend
@@ -150,7 +107,31 @@ public final class OpenContext {
                         + " needs a bootstrap of as many members, got " + bootstrap.size()
                         + "; give the subgroup of these ranks");
             }
-            return new OpenContext(this, users);
+            return new OpenContextValue(
+                    plan,
+                    profiles,
+                    users.get(bootstrap.rank()),
+                    users,
+                    bootstrap,
+                    device,
+                    config,
+                    timeout.orElseGet(() -> EpKeys.SETUP_TIMEOUT.get(config)));
         }
+    }
+}
+
+record OpenContextValue(
+        EpPlan plan,
+        List<RankProfile> profiles,
+        int rank,
+        List<Integer> ranks,
+        Bootstrap bootstrap,
+        EpDevice device,
+        EpConfig config,
+        Duration timeout)
+        implements OpenContext {
+    @Override
+    public String toString() {
+        return "rank " + rank + " of " + ranks + " on " + device.id() + " within " + timeout;
     }
 }

@@ -2,13 +2,11 @@ package org.ep4j.spi;
 
 import java.time.Duration;
 import java.util.Optional;
-import org.apiguardian.api.API;
 
 /**
- * Capability of an {@link EpBackend} that registers memory which somebody else allocated: NICs then read and write it. It
+ * Capability of an {@link EpBackend} that registers memory that others allocated: NICs then read and write it. It
  * registers memory of the host, and memory of GPUs unless there is a {@link #refusal}.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface RegistersMemory {
     /**
      * Registers this rank's part of a symmetric buffer and makes it reachable for peers. Collective over the ranks of the
@@ -22,7 +20,7 @@ public interface RegistersMemory {
     SymmetricBuffer register(String name, ExposedMemory memory, Duration timeout);
 
     /**
-     * Why this rank's NICs cannot register memory in the way that {@code kind} names, and what to do about it; empty if no
+     * Reason why this rank's NICs cannot register memory in the way that {@code kind} names, and what to do about it; empty if no
      * reason is known. Local, and registers nothing.
      */
     Optional<String> refusal(ExposedMemory.Kind kind);

@@ -1,14 +1,11 @@
 package org.ep4j.spi;
 
-import org.apiguardian.api.API;
-
 /**
  * Version of the SPI that a provider was compiled against.
  *
  * @param major providers of another major version do not run
  * @param minor providers of a newer minor version do not run
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public record SpiVersion(int major, int minor) {
     /** The SPI of this ep-api. */
     public static final SpiVersion CURRENT = new SpiVersion(1, 0);

@@ -1,14 +1,12 @@
 package org.ep4j.spi;
 
 import java.util.Optional;
-import org.apiguardian.api.API;
 import org.ep4j.DeviceMemory;
 
 /**
  * One symmetric buffer as one backend sees it. What the backend can do with it is said by
  * capability interfaces such as {@link MappedPeers}.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public interface SymmetricBuffer extends AutoCloseable {
     /**
      * This rank's own memory.

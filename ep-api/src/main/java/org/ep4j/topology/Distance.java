@@ -1,7 +1,5 @@
 package org.ep4j.topology;
 
-import org.apiguardian.api.API;
-
 /**
  * The best way between two devices of one machine.
  *
@@ -10,5 +8,4 @@ import org.apiguardian.api.API;
  *     source of the topology does not say
  * @param hops links on the way; 0 when the source does not say
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public record Distance(PathType type, double gigabytesPerSecond, int hops) {}

@@ -1,9 +1,6 @@
 package org.ep4j.topology;
 
-import org.apiguardian.api.API;
-
-/** Who made a GPU. Constants may be added: keep a {@code default} where you switch over them. */
-@API(status = API.Status.STABLE, since = "0.1")
+/** Vendor of a GPU. Constants may be added: keep a {@code default} where you switch over them. */
 public enum GpuVendor {
     /** NVIDIA: device type {@code cuda}. */
     NVIDIA("cuda"),

@@ -1,12 +1,9 @@
 package org.ep4j.topology;
 
-import org.apiguardian.api.API;
-
 /**
  * Kinds of link between two neighbouring parts of a machine. Constants may be added: keep a {@code default} where you switch
  * over them.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public enum LinkType {
     /** PCI Express. */
     PCI,

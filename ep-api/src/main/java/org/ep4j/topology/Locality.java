@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.stream.Collectors;
@@ -12,112 +11,68 @@ import org.apiguardian.api.API;
 import org.ep4j.topology.NicReach.PortObstacle;
 
 /**
- * What planning knows of the machine around one device. The values say nothing about which host it is, so ranks at the
- * same place of equal hosts have equal values. Immutable.
+ * The machine around one device, as planning sees it. The values say nothing about which host it is, so ranks at the same
+ * position in equal hosts have equal values. Immutable.
  */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class Locality {
-    /** Nothing known, as on machines whose topology cannot be read. */
-    public static final Locality UNKNOWN = builder().build();
-
-    /** Ports that messages name at most. */
-    private static final int NAMED = 8;
-
-    private final int gpu;
-    private final GpuVendor vendor;
-    private final String architecture;
-    private final int numa;
-    private final int gpus;
-    private final List<GpuPeer> peers;
-    private final List<NicReach> nics;
-    private final int processors;
-    private final int card;
-
-    private Locality(Builder builder) {
-        this.gpu = builder.gpu;
-        this.vendor = builder.vendor;
-        this.architecture = builder.architecture;
-        this.numa = builder.numa;
-        this.gpus = builder.gpus;
-        this.peers = builder.peers;
-        this.nics = builder.nics;
-        this.processors = builder.processors;
-        this.card = builder.card.orElse(gpu);
-    }
+public sealed interface Locality {
+    /** Locality of which nothing is known, as on machines whose topology cannot be read. */
+    Locality UNKNOWN = builder().build();
 
     /** Starts the locality of a host device, of whose machine nothing is known. */
-    public static Builder builder() {
+    static Builder builder() {
         return new Builder();
     }
 
     /** Returns a builder that starts with these properties; a GPU that is its own {@link #card} remains so under a new index. */
-    public Builder toBuilder() {
+    default Builder toBuilder() {
         Builder builder = new Builder();
-        builder.gpu = gpu;
-        builder.vendor = vendor;
-        builder.architecture = architecture;
-        builder.numa = numa;
-        builder.gpus = gpus;
-        builder.peers = peers;
-        builder.nics = nics;
-        builder.processors = processors;
-        builder.card = card == gpu ? OptionalInt.empty() : OptionalInt.of(card);
+        builder.gpu = gpu();
+        builder.vendor = vendor();
+        builder.architecture = architecture();
+        builder.numa = numa();
+        builder.gpus = gpus();
+        builder.peers = peers();
+        builder.nics = nics();
+        builder.processors = processors();
+        builder.card = card() == gpu() ? OptionalInt.empty() : OptionalInt.of(card());
         return builder;
     }
 
     /** Index of the GPU on its host; -1 for the host device. */
-    public int gpu() {
-        return gpu;
-    }
+    int gpu();
 
-    /** Who made the GPU; {@link GpuVendor#OTHER} for the host device. */
-    public GpuVendor vendor() {
-        return vendor;
-    }
+    /** Vendor of the GPU; {@link GpuVendor#OTHER} for the host device. */
+    GpuVendor vendor();
 
     /** Architecture of the GPU: {@code sm_90}, {@code gfx942}; empty for the host device or when unknown. */
-    public String architecture() {
-        return architecture;
-    }
+    String architecture();
 
     /** NUMA node; -1 when unknown. */
-    public int numa() {
-        return numa;
-    }
+    int numa();
 
     /** Number of GPUs on the host. */
-    public int gpus() {
-        return gpus;
-    }
+    int gpus();
 
     /** Other GPUs of the host that it can reach, by index. */
-    public List<GpuPeer> peers() {
-        return peers;
-    }
+    List<GpuPeer> peers();
 
     /** NICs of the host that carry traffic of applications, nearest first. */
-    public List<NicReach> nics() {
-        return nics;
-    }
+    List<NicReach> nics();
 
     /**
      * Hardware threads that the device has to itself where every GPU of its host is used: all of the host divided by its GPUs;
      * 0 when unknown.
      */
-    public int processors() {
-        return processors;
-    }
+    int processors();
 
     /** Index of the first partition of the GPU that the device is a partition of; its own where GPUs are not divided. */
-    public int card() {
-        return card;
-    }
+    int card();
 
     /** RDMA ports from which this process cannot send, with the obstacles, for people; empty if there are none. */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-    public String obstaclesText() {
+    default String obstaclesText() {
         Map<PortObstacle, List<String>> ports = new EnumMap<>(PortObstacle.class);
-        for (NicReach nic : nics) {
+        for (NicReach nic : nics()) {
             if (nic.family().rdma()) {
                 nic.obstacles()
                         .forEach((port, obstacle) -> ports.computeIfAbsent(obstacle, k -> new ArrayList<>())
@@ -131,16 +86,17 @@ public final class Locality {
 
     /** {@link #obstaclesText} as the end of a message, {@code ; not usable: ...}; empty if there are none. */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-    public String obstaclesSuffix() {
+    default String obstaclesSuffix() {
         String ports = obstaclesText();
         return ports.isEmpty() ? "" : "; not usable: " + ports;
     }
 
     /** A host may have hundreds of virtual functions. */
     private static String shortened(List<String> names) {
-        return names.size() <= NAMED
+        int more = names.size() - LocalityValue.NAMED;
+        return more <= 0
                 ? String.join(", ", names)
-                : String.join(", ", names.subList(0, NAMED)) + " and " + (names.size() - NAMED) + " more";
+                : String.join(", ", names.subList(0, LocalityValue.NAMED)) + " and " + more + " more";
     }
 
     /**
@@ -148,9 +104,9 @@ public final class Locality {
      * are otherwise alike.
      */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-    public Locality withUsablePorts() {
+    default Locality withUsablePorts() {
         return toBuilder()
-                .nics(nics.stream()
+                .nics(nics().stream()
                         .filter(nic -> !nic.ports().isEmpty() || nic.obstacles().isEmpty())
                         .map(nic -> nic.obstacles().isEmpty()
                                 ? nic
@@ -160,8 +116,8 @@ public final class Locality {
     }
 
     /** The other GPU whose index is {@code index}; empty if it cannot be reached. */
-    public Optional<GpuPeer> peer(int index) {
-        for (GpuPeer peer : peers) {
+    default Optional<GpuPeer> peer(int index) {
+        for (GpuPeer peer : peers()) {
             if (peer.gpu() == index) {
                 return Optional.of(peer);
             }
@@ -173,49 +129,21 @@ public final class Locality {
      * Number of partitions of the GPU whose first partition has the index {@code ofCard}; if this device is one of
      * them, it is counted too. 1 if the GPU is not divided.
      */
-    public int partitions(int ofCard) {
-        return (int) peers.stream().filter(peer -> peer.card() == ofCard).count() + (card == ofCard ? 1 : 0);
+    default int partitions(int ofCard) {
+        return (int) peers().stream().filter(peer -> peer.card() == ofCard).count() + (card() == ofCard ? 1 : 0);
     }
 
     /**
      * Returns a copy with at most {@code limit} processors, since a process may be limited to fewer than its host has.
      */
     @API(status = API.Status.INTERNAL, since = "0.1")
-    public Locality withAtMostProcessors(int limit) {
-        int fewer = processors > 0 ? Math.min(processors, limit) : limit;
+    default Locality withAtMostProcessors(int limit) {
+        int fewer = processors() > 0 ? Math.min(processors(), limit) : limit;
         return toBuilder().processors(fewer).build();
     }
 
-    @Override
-    public boolean equals(Object other) {
-        return this == other
-                || (other instanceof Locality that
-                        && gpu == that.gpu
-                        && vendor == that.vendor
-                        && architecture.equals(that.architecture)
-                        && numa == that.numa
-                        && gpus == that.gpus
-                        && peers.equals(that.peers)
-                        && nics.equals(that.nics)
-                        && processors == that.processors
-                        && card == that.card);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(gpu, vendor, architecture, numa, gpus, peers, nics, processors, card);
-    }
-
-    /** All properties, for people. */
-    @Override
-    public String toString() {
-        return "GPU " + gpu + " of " + gpus + " (" + vendor + " " + architecture + ", card " + card + "), NUMA node "
-                + numa + ", processors " + processors + ", peers " + peers + ", NICs " + nics;
-    }
-
     /** Collects the properties of a locality. For one thread. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public static final class Builder {
+    final class Builder {
         private int gpu = -1;
         private GpuVendor vendor = GpuVendor.OTHER;
         private String architecture = "";
@@ -234,7 +162,7 @@ public final class Locality {
             return this;
         }
 
-        /** Sets who made the GPU; without this call, {@link GpuVendor#OTHER}. */
+        /** Sets the vendor of the GPU; without this call, {@link GpuVendor#OTHER}. */
         public Builder vendor(GpuVendor maker) {
             this.vendor = maker;
             return this;
@@ -270,7 +198,7 @@ public final class Locality {
             return this;
         }
 
-        /** Sets what {@link Locality#processors} returns; without this call, 0. */
+        /** Sets {@link Locality#processors}; without this call, 0. */
         public Builder processors(int threads) {
             this.processors = threads;
             return this;
@@ -282,9 +210,30 @@ public final class Locality {
             return this;
         }
 
-        /** The locality. */
+        /** Builds the locality. */
         public Locality build() {
-            return new Locality(this);
+            return new LocalityValue(gpu, vendor, architecture, numa, gpus, peers, nics, processors, card.orElse(gpu));
         }
+    }
+}
+
+record LocalityValue(
+        int gpu,
+        GpuVendor vendor,
+        String architecture,
+        int numa,
+        int gpus,
+        List<GpuPeer> peers,
+        List<NicReach> nics,
+        int processors,
+        int card)
+        implements Locality {
+    /** Ports that messages name at most. */
+    static final int NAMED = 8;
+
+    @Override
+    public String toString() {
+        return "GPU " + gpu + " of " + gpus + " (" + vendor + " " + architecture + ", card " + card + "), NUMA node "
+                + numa + ", processors " + processors + ", peers " + peers + ", NICs " + nics;
     }
 }

@@ -1,13 +1,11 @@
 package org.ep4j.topology;
 
 import java.util.Locale;
-import org.apiguardian.api.API;
 
 /**
  * Families of NIC that differ in what they can do; found by kernel driver first, then by PCI vendor, never by name.
  * Constants may be added: keep a {@code default} where you switch over them.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public enum NicFamily {
     /** NVIDIA (Mellanox) ConnectX and BlueField with the mlx5 driver. */
     MLX5,

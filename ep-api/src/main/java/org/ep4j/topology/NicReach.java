@@ -3,26 +3,14 @@ package org.ep4j.topology;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import org.apiguardian.api.API;
 
-/** How a GPU (or the host device) can use one NIC of its machine. Immutable. */
-@API(status = API.Status.STABLE, since = "0.1")
-public final class NicReach {
-    private final String name;
-    private final NicFamily family;
-    private final String card;
-    private final String function;
-    private final Distance distance;
-    private final Optional<Boolean> gpuDirect;
-    private final List<Port> ports;
-    private final Map<Integer, PortObstacle> obstacles;
-
+/** One NIC of a machine as a GPU (or the host device) can use it. Immutable. */
+public sealed interface NicReach {
     /** Link layer below verbs. Constants may be added: keep a {@code default} where you switch over them. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public enum LinkLayer {
+    enum LinkLayer {
         /** InfiniBand. */
         INFINIBAND,
         /** Ethernet: RoCE or iWARP. */
@@ -36,10 +24,10 @@ public final class NicReach {
      * keep a {@code default} where you switch over them.
      */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-    public enum PortObstacle {
+    enum PortObstacle {
         /** The link is down. */
         DOWN("down"),
-        /** What its GIDs stand for is in another network namespace, as in containers that see all devices of their host. */
+        /** Its network interface is in another network namespace, as in containers that see all devices of their host. */
         OTHER_NAMESPACE("network interface in another network namespace"),
         /** Its table of GIDs is empty, or the entry that a setting names is. */
         NO_GID("no GID to send from"),
@@ -60,113 +48,58 @@ public final class NicReach {
         }
     }
 
-    private NicReach(Builder builder) {
-        this.name = builder.name;
-        this.family = builder.family;
-        this.card = builder.card;
-        this.function = builder.function;
-        this.distance = builder.distance;
-        this.gpuDirect = builder.gpuDirect;
-        this.ports = builder.ports;
-        this.obstacles = builder.obstacles;
-    }
-
     /**
      * Starts a description of a NIC on a card of its own.
      *
      * @param name name of the NIC
-     * @param family what it is
-     * @param distance how near it is
+     * @param family of the NIC
+     * @param distance from the device
      */
-    public static Builder builder(String name, NicFamily family, Distance distance) {
+    static Builder builder(String name, NicFamily family, Distance distance) {
         return new Builder(name, family, distance);
     }
 
     /** Returns a builder that starts with these properties. */
-    public Builder toBuilder() {
-        Builder builder = new Builder(name, family, distance);
-        builder.card = card;
-        builder.function = function;
-        builder.gpuDirect = gpuDirect;
-        builder.ports = ports;
-        builder.obstacles = obstacles;
+    default Builder toBuilder() {
+        Builder builder = new Builder(name(), family(), distance());
+        builder.card = card();
+        builder.function = function();
+        builder.gpuDirect = gpuDirect();
+        builder.ports = ports();
+        builder.obstacles = obstacles();
         return builder;
     }
 
     /** Name of the NIC. */
-    public String name() {
-        return name;
-    }
+    String name();
 
-    /** What it is. */
-    public NicFamily family() {
-        return family;
-    }
+    /** Family of the NIC. */
+    NicFamily family();
 
     /** Name of the physical card: equal for NICs of one card. */
-    public String card() {
-        return card;
-    }
+    String card();
 
     /** First of the NICs that send through the same physical ports, as virtual functions do; its own name where there is none. */
-    public String function() {
-        return function;
-    }
+    String function();
 
-    /** How near it is. */
-    public Distance distance() {
-        return distance;
-    }
+    /** Distance from the device. */
+    Distance distance();
 
-    /** Whether it can access memory of the GPU directly; empty when unknown, and for the host device. */
-    public Optional<Boolean> gpuDirect() {
-        return gpuDirect;
-    }
+    /** True if it can access memory of the GPU directly; empty when unknown, and for the host device. */
+    Optional<Boolean> gpuDirect();
 
     /**
      * Ports from which the process can send, as far as is known; port 1 of unknown rate where the source of the topology
      * lists none.
      */
-    public List<Port> ports() {
-        return ports;
-    }
+    List<Port> ports();
 
-    /** Why the process cannot send from the other ports, by port number, ascending. */
+    /** Obstacles for the other ports, from which the process cannot send, by port number, ascending. */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
-    public Map<Integer, PortObstacle> obstacles() {
-        return obstacles;
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return this == other
-                || (other instanceof NicReach that
-                        && name.equals(that.name)
-                        && family == that.family
-                        && card.equals(that.card)
-                        && function.equals(that.function)
-                        && distance.equals(that.distance)
-                        && gpuDirect.equals(that.gpuDirect)
-                        && ports.equals(that.ports)
-                        && obstacles.equals(that.obstacles));
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(name, family, card, function, distance, gpuDirect, ports, obstacles);
-    }
-
-    /** All properties, for people. */
-    @Override
-    public String toString() {
-        return name + " (" + family + ", card " + card + ", function " + function + "), " + distance + ", GPU direct "
-                + gpuDirect.map(Object::toString).orElse("unknown") + ", ports " + ports
-                + (obstacles.isEmpty() ? "" : ", not usable " + obstacles);
-    }
+    Map<Integer, PortObstacle> obstacles();
 
     /** Collects the properties of a description. For one thread. */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public static final class Builder {
+    final class Builder {
         private final String name;
         private final NicFamily family;
         private final Distance distance;
@@ -208,7 +141,7 @@ public final class NicReach {
             return this;
         }
 
-        /** Sets why processes cannot send from the other ports, by port number; without this call, it is empty. */
+        /** Sets the obstacles for the other ports, by port number; without this call, it is empty. */
         @API(status = API.Status.EXPERIMENTAL, since = "0.1")
         public Builder obstacles(Map<Integer, PortObstacle> byPort) {
             this.obstacles = Collections.unmodifiableMap(new TreeMap<>(byPort));
@@ -217,7 +150,7 @@ public final class NicReach {
 
         /** Builds the description. */
         public NicReach build() {
-            return new NicReach(this);
+            return new NicReachValue(name, family, card, function, distance, gpuDirect, ports, obstacles);
         }
     }
 
@@ -230,11 +163,28 @@ public final class NicReach {
      * @param network what it reaches without a router: the subnet of its addresses, as {@code 10.1.0.0/24}, or the subnet
      *     prefix of InfiniBand; empty when unknown, and when routers take it further
      */
-    @API(status = API.Status.STABLE, since = "0.1")
-    public record Port(int number, LinkLayer linkLayer, double gigabitsPerSecond, String network) {
+    record Port(int number, LinkLayer linkLayer, double gigabitsPerSecond, String network) {
         /** A port of an unknown network. */
         public Port(int number, LinkLayer linkLayer, double gigabitsPerSecond) {
             this(number, linkLayer, gigabitsPerSecond, "");
         }
+    }
+}
+
+record NicReachValue(
+        String name,
+        NicFamily family,
+        String card,
+        String function,
+        Distance distance,
+        Optional<Boolean> gpuDirect,
+        List<Port> ports,
+        Map<Integer, PortObstacle> obstacles)
+        implements NicReach {
+    @Override
+    public String toString() {
+        return name + " (" + family + ", card " + card + ", function " + function + "), " + distance + ", GPU direct "
+                + gpuDirect.map(Object::toString).orElse("unknown") + ", ports " + ports
+                + (obstacles.isEmpty() ? "" : ", not usable " + obstacles);
     }
 }

@@ -1,13 +1,10 @@
 package org.ep4j.topology;
 
-import org.apiguardian.api.API;
-
 /**
  * How near two devices are, nearest first: names of NCCL and {@code nvidia-smi topo} in the order of NCCL ({@code
  * graph.h}), with {@link #NODE} of nvidia-smi, and without NCCL's PXN (to a NIC through another GPU), NET and DIS.
  * Constants may be added: keep a {@code default} where you switch over them.
  */
-@API(status = API.Status.STABLE, since = "0.1")
 public enum PathType {
     /** The same device. */
     LOC,

@@ -104,6 +104,22 @@ class ConfigKeyTest {
     }
 
     @Test
+    void aVariableThatIsAddedTwiceIsReadAsAtFirst() {
+        ConfigKey<Integer> key = ConfigKey.integer("ep.n", 8, 1, 64, "a number")
+                .orVariableTimes("OTHER_N", 8)
+                .orVariable("OTHER_N");
+        assertThat(key.variables()).containsExactly("OTHER_N");
+        assertThat(key.difference("OTHER_N")).contains("times 8");
+    }
+
+    @Test
+    void aVariableWithValuesOfItsOwnHasOneForOnAndOff() {
+        ConfigKey<String> key = ConfigKey.choice("ep.word", "a", List.of("a", "b"), "a word");
+        assertThatThrownBy(() -> key.orVariable("OTHER_SWITCH", Map.of("1", "b")))
+                .isInstanceOf(NullPointerException.class);
+    }
+
+    @Test
     void aKeyMayConvertAndRefuseValues() {
         ConfigKey<Long> even = ConfigKey.bytes("ep.room", "2", "some room")
                 .orVariable("OTHER_ROOM")

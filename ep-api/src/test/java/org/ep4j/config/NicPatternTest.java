@@ -63,7 +63,7 @@ class NicPatternTest {
     void namesWhatAListNamesInVain() {
         List<PortName> there = List.of(new PortName("mlx5_0", 1), new PortName("mlx5_10", 1));
         assertThat(NicPattern.parse("^mlx5_0:2,mlx5_1,mlx5,bnxt").unknown(there))
-                .extracting(NicPattern.Item::toString)
+                .extracting(PortName::toString)
                 .containsExactly("mlx5_0:2", "mlx5_1", "bnxt");
     }
 

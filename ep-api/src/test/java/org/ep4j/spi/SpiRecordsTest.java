@@ -148,12 +148,12 @@ class SpiRecordsTest {
                 .hasToString("probe of host:0 within PT20S");
     }
 
-    /** A plan of 2 ranks, a device, or member 2 of 3: a stub whose {@code size} is 3, and whose other methods return 2. */
+    /** A plan of 2 ranks, a device, or member 2 of 3: its {@code size} is 3, and its other methods return 2. */
     private static <T> T two(Class<T> type) {
         return type.cast(Proxy.newProxyInstance(
                 type.getClassLoader(),
                 new Class<?>[] {type},
-                (stub, method, arguments) -> method.getName().equals("size") ? 3 : 2));
+                (proxy, method, arguments) -> method.getName().equals("size") ? 3 : 2));
     }
 
     @Test

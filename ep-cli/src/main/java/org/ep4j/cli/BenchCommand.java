@@ -6,14 +6,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import org.ep4j.EpArgumentException;
 import org.ep4j.RowLayout;
+import org.ep4j.cli.doctor.SharedMemory;
 import org.ep4j.cli.gpu.GpuOperation;
 import org.ep4j.cli.gpu.GpuSpec;
-import org.ep4j.cli.rank.WorkSpec;
-import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.cli.rank.ExchangeSpec;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Part;
 import org.ep4j.cli.report.BenchPlots;
 import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.FigureTable;
@@ -21,15 +21,11 @@ import org.ep4j.cli.report.Figures;
 import org.ep4j.cli.report.GpuFigures;
 import org.ep4j.cli.report.GpuReport;
 import org.ep4j.cli.report.HostFacts;
-import org.ep4j.cli.report.ProgressView;
-import org.ep4j.cli.report.SentLines;
 import org.ep4j.cli.report.TextFile;
 import org.ep4j.cli.report.Wrapped;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code ep bench}: dispatch and combine, against the fastest way to do the same with rows in memory. */
 @Command(
@@ -45,7 +41,7 @@ import picocli.CommandLine.Spec;
             "On GPUs, GPU events measure the time, rounds cycle through four sets of data and routing, and the ceiling"
                     + " is the time of a kernel that moves the same rows between addresses that are known in advance."
         })
-final class BenchCommand implements Callable<Integer> {
+final class BenchCommand extends Subcommand {
     private static final String LEGEND =
             "HT: high throughput; LL: low latency. The time of a round is the time of its slowest rank, in microseconds;"
                     + " MB, rows and rates are averages over ranks. slowest: the largest median of any rank, with that"
@@ -155,15 +151,12 @@ final class BenchCommand implements Callable<Integer> {
     @Mixin
     private GpuBenchOptions gpu = new GpuBenchOptions();
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
-        return LaunchedRanks.orOwn(System.getenv(), this::run);
+    int run() {
+        return LaunchedRanks.runOrServe(System.getenv(), this::measure);
     }
 
-    private int run(Optional<LaunchedRanks> launched) {
+    private int measure(Optional<LaunchedRanks> launched) {
         if (gpu.from.isPresent()) {
             gpu.check();
             gpu.draw(GpuReport.read(gpu.from.get()));
@@ -176,28 +169,24 @@ final class BenchCommand implements Callable<Integer> {
         seed = seed.or(() -> Optional.of(System.nanoTime()));
         boolean onHost = shape.device.onHost();
         if (launched.isEmpty() && onHost) {
-            RoomForRanks.check(hostWork(""));
+            SharedMemory.check(hostWork(""));
         }
-        PrintWriter out = spec.commandLine().getOut();
         HostFacts host = HostFacts.here();
-        return Work.withBarrierFile(
-                launched, file -> onHost ? onHost(out, host, file, launched) : onGpus(out, host, file, launched));
+        return RankJob.withBarrierFile(
+                launched, file -> onHost ? onHost(host, file, launched) : onGpus(host, file, launched));
     }
 
-    private int onHost(PrintWriter out, HostFacts host, String barrierFile, Optional<LaunchedRanks> launched) {
-        WorkSpec work = hostWork(barrierFile);
-        Work.Outcome outcome;
-        try (ProgressView progress = ProgressView.of("bench", out)) {
-            outcome = new Work(new PrefixedOutput(spec.commandLine()), progress::step, launched).run(work);
-        }
+    private int onHost(HostFacts host, String barrierFile, Optional<LaunchedRanks> launched) {
+        ExchangeSpec work = hostWork(barrierFile);
+        RankJob.Outcome outcome = RankJob.exchange(spec, launched, work);
         BenchReport report = BenchReport.of(
-                Work.environment(spec, host, outcome.joined().backends(), shape.device.name(), launched),
+                RankJob.environment(spec, host, outcome.joined().backends(), shape.device.name(), launched),
                 work,
                 outcome.figures(),
                 outcome.sent());
-        show(out, report);
+        show(report);
         if (host.busy()) {
-            out.print(Wrapped.line(String.format(
+            out().print(Wrapped.line(String.format(
                     Locale.ROOT,
                     "The machine was busy before the start (load average %.1f on %d cores): repeat this on an idle machine.",
                     host.loadAverage(),
@@ -208,7 +197,7 @@ final class BenchCommand implements Callable<Integer> {
         return ExitCodes.of(outcome.figures());
     }
 
-    private int onGpus(PrintWriter out, HostFacts host, String barrierFile, Optional<LaunchedRanks> launched) {
+    private int onGpus(HostFacts host, String barrierFile, Optional<LaunchedRanks> launched) {
         List<GpuOperation> operations = gpu.chosen(traffic.mode);
         List<Integer> highThroughputTokens = gpu.tokens(Mode.HT, tokens);
         List<Integer> lowLatencyTokens = gpu.tokens(Mode.LL, traffic.lowLatencyTokens);
@@ -219,7 +208,7 @@ final class BenchCommand implements Callable<Integer> {
                     ? operations
                     : operations.stream().filter(o -> o.mode() == Mode.HT).toList();
             if (!of.isEmpty()) {
-                WorkSpec comparison = work(
+                ExchangeSpec comparison = work(
                         GpuSpec.compared(of, highThroughputTokens, lowLatencyTokens),
                         RowLayout.BY_RANK,
                         0,
@@ -238,10 +227,10 @@ final class BenchCommand implements Callable<Integer> {
                         iterations));
             }
         }
-        List<GpuReport.Run> runs = new GpuBench(spec.commandLine(), gpu.ranksAs, launched).run(specs);
+        List<GpuReport.Run> runs = GpuBench.run(spec, gpu.ranksAs, launched, specs);
         GpuReport report = new GpuReport(
                 GpuReport.FORMAT,
-                Work.environment(spec, host, runs.get(0).backends(), shape.device.name(), launched),
+                RankJob.environment(spec, host, runs.get(0).backends(), shape.device.name(), launched),
                 ranks,
                 gpu.ranksAs.name().toLowerCase(Locale.ROOT),
                 shape.model.hidden,
@@ -252,13 +241,14 @@ final class BenchCommand implements Callable<Integer> {
                 iterations,
                 seed.orElseThrow(),
                 runs);
-        show(out, report);
+        show(report);
         json.ifPresent(file -> TextFile.writeJson(file, report));
         gpu.draw(report);
         return report.valid() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
     }
 
-    private void show(PrintWriter out, GpuReport report) {
+    private void show(GpuReport report) {
+        PrintWriter out = out();
         GpuReport.Run first = report.runs().get(0);
         out.println();
         out.print(Wrapped.of(
@@ -294,7 +284,7 @@ final class BenchCommand implements Callable<Integer> {
         }
         shape.check(ranks, iterations);
         ModelOptions.checkTokens("--tokens", tokens);
-        traffic.check();
+        ModelOptions.checkTokens("--ll-tokens", traffic.lowLatencyTokens);
         if (warmup < 0) {
             throw new EpArgumentException(
                     "--warmup", warmup, ">= 0", "0 means no warm-up: the first round is measured too");
@@ -304,7 +294,7 @@ final class BenchCommand implements Callable<Integer> {
         }
     }
 
-    private WorkSpec hostWork(String barrierFile) {
+    private ExchangeSpec hostWork(String barrierFile) {
         List<Part> parts = new ArrayList<>();
         if (traffic.mode != TrafficOptions.Modes.LL) {
             parts.add(new Part(Mode.HT, tokens, traffic.dtype, true));
@@ -316,7 +306,7 @@ final class BenchCommand implements Callable<Integer> {
         return work(parts, rows, warmup, iterations, validate, true, barrierFile);
     }
 
-    private WorkSpec work(
+    private ExchangeSpec work(
             List<Part> parts,
             RowLayout rows,
             int uncounted,
@@ -324,7 +314,7 @@ final class BenchCommand implements Callable<Integer> {
             boolean compared,
             boolean ceilings,
             String barrierFile) {
-        return new WorkSpec(
+        return new ExchangeSpec(
                 ranks,
                 shape.device.given,
                 shape.backend,
@@ -343,7 +333,8 @@ final class BenchCommand implements Callable<Integer> {
                 barrierFile);
     }
 
-    private void show(PrintWriter out, BenchReport report) {
+    private void show(BenchReport report) {
+        PrintWriter out = out();
         out.println();
         out.print(Wrapped.of(
                 "",
@@ -372,7 +363,7 @@ final class BenchCommand implements Callable<Integer> {
                         "Low-latency dispatch of %d tokens is %.2f times as fast as the same exchange through high-throughput mode.",
                         traffic.lowLatencyTokens,
                         times))));
-        SentLines.of(report.sent()).forEach(line -> out.print(Wrapped.line(line)));
+        FigureTable.sent(report.sent()).forEach(line -> out.print(Wrapped.line(line)));
         report.operations().stream()
                 .filter(f -> !f.valid())
                 .forEach(f -> out.println("WRONG " + FigureTable.label(f.operation()) + ": " + f.problem()));

@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.report.ConformanceFiles;
@@ -20,9 +19,7 @@ import org.ep4j.tck.RuleResult;
 import org.ep4j.tck.TckSubject;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code ep conformance}: the conformance kit against one backend. */
 @Command(
@@ -46,8 +43,7 @@ import picocli.CommandLine.Spec;
             "3:the backend is not available here",
             "5:an error inside ep4j",
         })
-final class ConformanceCommand implements Callable<Integer> {
-    /** What ranks are. */
+final class ConformanceCommand extends Subcommand {
     enum ModeChoice {
         THREADS,
         PROCESSES,
@@ -102,20 +98,17 @@ final class ConformanceCommand implements Callable<Integer> {
             description = "Write the results as a Markdown table to this file as they become available.")
     private Optional<Path> markdown = Optional.empty();
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
-        return LaunchedRanks.orOwn(System.getenv(), this::run);
+    int run() {
+        return LaunchedRanks.runOrServe(System.getenv(), this::check);
     }
 
-    private int run(Optional<LaunchedRanks> launched) {
-        PrintWriter out = spec.commandLine().getOut();
+    private int check(Optional<LaunchedRanks> launched) {
+        PrintWriter out = out();
         if (launched.isPresent()) {
             ranks = launched.get().ranks(spec, ranks);
-            boolean said = spec.commandLine().getParseResult().hasMatchedOption("--mode");
-            if (said && mode != ModeChoice.PROCESSES) {
+            boolean given = spec.commandLine().getParseResult().hasMatchedOption("--mode");
+            if (given && mode != ModeChoice.PROCESSES) {
                 throw new EpArgumentException(
                         "--mode",
                         mode,
@@ -135,9 +128,8 @@ final class ConformanceCommand implements Callable<Integer> {
             throw new EpArgumentException("--jobs", jobs, ">= 1", "give the number of rules that may run at once");
         }
         TckSubject subject = tested.subject();
-        ConformanceRequest request = new ConformanceRequest(
-                subject.backend(), subject.device(), ranks, modes(), subject.settings(), subject.declared(), rule);
-        Conformance.check(request);
+        ConformanceRequest request = new ConformanceRequest(subject, ranks, modes(), rule);
+        subject.checkSettings();
         int total = Conformance.rules(request).size() * modes().size();
         if (total == 0) {
             throw new EpArgumentException(
@@ -146,7 +138,7 @@ final class ConformanceCommand implements Callable<Integer> {
                     "a regular expression that matches at least one rule id",
                     "leave --rule out to run all rules");
         }
-        out.println("conformance of " + subject.backend() + " on " + request.device() + ": " + total + " checks, "
+        out.println("conformance of " + subject.backend() + " on " + subject.device() + ": " + total + " checks, "
                 + ranks + " ranks");
         out.flush();
         ConformanceFiles files = new ConformanceFiles(json, markdown, Conformance.environment(request, jobs), total);
@@ -168,8 +160,8 @@ final class ConformanceCommand implements Callable<Integer> {
         }
         out.println();
         out.print(ConformanceTable.of(report));
-        files.end(report);
         out.flush();
+        files.end(report);
         return exitCode(report);
     }
 

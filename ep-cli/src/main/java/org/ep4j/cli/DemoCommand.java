@@ -4,21 +4,19 @@ import java.io.PrintWriter;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import org.ep4j.RowLayout;
-import org.ep4j.cli.rank.WorkSpec;
-import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.doctor.SharedMemory;
+import org.ep4j.cli.rank.ExchangeSpec;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Part;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 import org.ep4j.cli.report.FigureTable;
 import org.ep4j.cli.report.Figures;
-import org.ep4j.cli.report.ProgressView;
 import org.ep4j.cli.report.Wrapped;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Help.Ansi;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code ep demo}: real exchanges between processes of this machine, checked to the last element. */
 @Command(
@@ -31,7 +29,7 @@ import picocli.CommandLine.Spec;
                     + " combine) and prefill (high throughput, BF16). Every element is compared with an independent"
                     + " reference."
         })
-final class DemoCommand implements Callable<Integer> {
+final class DemoCommand extends Subcommand {
     @Option(
             names = "--ranks",
             paramLabel = "N",
@@ -73,39 +71,32 @@ final class DemoCommand implements Callable<Integer> {
                             + " ${DEFAULT-VALUE}.")
     private int warmup;
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
-        return LaunchedRanks.orOwn(System.getenv(), this::run);
+    int run() {
+        return LaunchedRanks.runOrServe(System.getenv(), this::exchange);
     }
 
-    private int run(Optional<LaunchedRanks> launched) {
+    private int exchange(Optional<LaunchedRanks> launched) {
         ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
-        PrintWriter out = spec.commandLine().getOut();
         shape.check(ranks, iterations);
         ModelOptions.range("--warmup", warmup, 0, 1_000_000, "0 means no warm-up: the first round is measured too");
         ModelOptions.checkTokens("--decode-tokens", decodeTokens);
         ModelOptions.checkTokens("--prefill-tokens", prefillTokens);
         if (launched.isEmpty() && shape.device.onHost()) {
-            RoomForRanks.check(work(""));
+            SharedMemory.check(work(""));
         }
         long start = System.nanoTime();
-        out.println("ep4j " + EpCommand.version() + ": " + ranks + " ranks as processes"
+        out().println("ep4j " + EpCommand.version() + ": " + ranks + " ranks as processes"
                 + (launched.isPresent() ? "" : " of this machine") + ", hidden " + shape.model.hidden + ", top-"
                 + shape.model.topK + " of " + shape.model.experts + " experts");
-        out.flush();
-        Work.Outcome outcome;
-        try (ProgressView progress = ProgressView.of("demo", out)) {
-            Work work = new Work(new PrefixedOutput(spec.commandLine()), progress::step, launched);
-            outcome = Work.withBarrierFile(launched, file -> work.run(work(file)));
-        }
-        return report(out, outcome, (System.nanoTime() - start) / 1e9);
+        out().flush();
+        RankJob.Outcome outcome =
+                RankJob.withBarrierFile(launched, file -> RankJob.exchange(spec, launched, work(file)));
+        return report(outcome, (System.nanoTime() - start) / 1e9);
     }
 
-    private WorkSpec work(String barrierFile) {
-        return new WorkSpec(
+    private ExchangeSpec work(String barrierFile) {
+        return new ExchangeSpec(
                 ranks,
                 shape.device.given,
                 shape.backend,
@@ -126,7 +117,8 @@ final class DemoCommand implements Callable<Integer> {
                 barrierFile);
     }
 
-    private int report(PrintWriter out, Work.Outcome outcome, double seconds) {
+    private int report(RankJob.Outcome outcome, double seconds) {
+        PrintWriter out = out();
         out.println();
         out.println("Plan");
         outcome.joined().explanation().lines().forEach(line -> out.print(Wrapped.line("  " + line)));
@@ -147,11 +139,11 @@ final class DemoCommand implements Callable<Integer> {
         out.println();
         long elements =
                 outcome.figures().stream().mapToLong(Figures::validatedElements).sum();
-        Style style = Style.of(spec);
         out.printf(
                 "%s: %,d elements compared, %.1f s%n",
-                valid ? style.good("all valid") : style.bad("NOT VALID"), elements, seconds);
-        out.flush();
+                valid ? coloured(Ansi.Style.fg_green, "all valid") : coloured(Ansi.Style.fg_red, "NOT VALID"),
+                elements,
+                seconds);
         return ExitCodes.of(outcome.figures());
     }
 }

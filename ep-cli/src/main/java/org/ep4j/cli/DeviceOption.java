@@ -2,7 +2,7 @@ package org.ep4j.cli;
 
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
-import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.rank.ExchangeSpec;
 import picocli.CommandLine.Option;
 
 /** The device of ranks. */
@@ -14,14 +14,9 @@ final class DeviceOption {
             description = "Device of every rank. Default: the setting ep.device, else host.")
     String given = "";
 
-    /** The option, else the setting of this process. */
+    /** Returns the option, else the setting of this process. */
     String name() {
-        return WorkSpec.device(given, EpConfig.load());
-    }
-
-    /** Refuses what names no device. */
-    void check() {
-        Device.parse(name());
+        return ExchangeSpec.device(given, EpConfig.load());
     }
 
     boolean onHost() {

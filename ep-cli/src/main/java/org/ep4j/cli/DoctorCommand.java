@@ -1,22 +1,17 @@
 package org.ep4j.cli;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import org.ep4j.cli.doctor.DoctorJson;
 import org.ep4j.cli.doctor.DoctorSummary;
 import org.ep4j.cli.doctor.DoctorText;
-import org.ep4j.cli.doctor.EnvironmentFile;
-import org.ep4j.cli.doctor.Examined;
+import org.ep4j.cli.doctor.Examination;
 import org.ep4j.cli.report.TextFile;
 import org.ep4j.topology.model.Printable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** {@code ep doctor}: what works on this machine, what does not, and what to do. */
 @Command(
@@ -37,7 +32,7 @@ import picocli.CommandLine.Spec;
             "3:a file cannot be written",
             "5:an error inside ep4j",
         })
-final class DoctorCommand implements Callable<Integer> {
+final class DoctorCommand extends Subcommand {
     private static final String STDOUT = "-";
 
     @Option(names = "--all", description = "Print every check.")
@@ -69,12 +64,8 @@ final class DoctorCommand implements Callable<Integer> {
                     + " NAME=VALUE lines or a copy of /proc/PID/environ; without --env, no variable counts as set.")
     private Optional<Path> environment = Optional.empty();
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
-        PrintWriter out = spec.commandLine().getOut();
+    int run() {
         if (environment.isPresent() && root.isEmpty()) {
             throw new ParameterException(
                     spec.commandLine(),
@@ -85,25 +76,24 @@ final class DoctorCommand implements Callable<Integer> {
             throw new ParameterException(
                     spec.commandLine(), "--all and --problems exclude each other: give one of them");
         }
-        Map<String, String> variables = environment.map(EnvironmentFile::read).orElseGet(Map::of);
-        Examined examined =
-                root.map(folder -> Examined.recorded(folder, variables)).orElseGet(Examined::here);
+        Map<String, String> variables = environment.map(Examination::variables).orElseGet(Map::of);
+        Examination examined =
+                root.map(folder -> Examination.recorded(folder, variables)).orElseGet(Examination::here);
         if (json.filter(STDOUT::equals).isPresent()) {
-            out.print(DoctorJson.of(examined, problems));
+            out().print(DoctorJson.of(examined, problems));
         } else {
             json.ifPresent(name -> TextFile.write(Path.of(name), DoctorJson.of(examined, problems)));
-            out.print(text(examined));
+            out().print(text(examined));
         }
-        out.flush();
         return switch (examined.verdict()) {
             case USABLE, CLEAN, HOST_ONLY -> ExitCodes.OK;
             case WARNINGS, PROBLEMS, NOTHING -> ExitCodes.CHECK_FAILED;
         };
     }
 
-    private String text(Examined examined) {
+    private String text(Examination examined) {
         return all || problems
                 ? Printable.text(DoctorText.of(examined, problems))
-                : Style.of(spec).marks(Printable.text(DoctorSummary.of(examined, EpCommand.version())));
+                : colouredMarks(Printable.text(DoctorSummary.of(examined, EpCommand.version())));
     }
 }

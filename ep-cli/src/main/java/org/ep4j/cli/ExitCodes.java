@@ -35,7 +35,7 @@ final class ExitCodes {
         }
     }
 
-    /** Success only when nothing differed from the reference. */
+    /** Returns success only when nothing differed from the reference. */
     static int of(List<Figures> figures) {
         return figures.stream().allMatch(Figures::valid) ? OK : CHECK_FAILED;
     }

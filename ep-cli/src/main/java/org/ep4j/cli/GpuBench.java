@@ -1,6 +1,5 @@
 package org.ep4j.cli;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -20,60 +19,47 @@ import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.report.GpuFigures;
 import org.ep4j.cli.report.GpuReport;
 import org.ep4j.cli.report.ProgressView;
-import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
 
-/** Runs a {@link GpuSpec} on ranks of this machine, as processes or as threads, and collects what they report. */
+/** Runs a {@link GpuSpec} on ranks that are processes or threads, and collects their messages. */
 final class GpuBench {
-    private final CommandLine line;
-    private final Kind kind;
-    private final Optional<LaunchedRanks> launched;
+    private GpuBench() {}
 
-    GpuBench(CommandLine line, Kind kind, Optional<LaunchedRanks> launched) {
-        this.line = line;
-        this.kind = kind;
-        this.launched = launched;
+    /** Runs one spec after another; each run has a group of ranks of its own. */
+    static List<GpuReport.Run> run(
+            CommandSpec command, Kind kind, Optional<LaunchedRanks> launched, List<GpuSpec> specs) {
         if (launched.isPresent() && kind == Kind.THREADS) {
             throw new EpArgumentException(
                     "--ranks-as", "threads", "processes under a launcher", "start one process without a launcher");
         }
-    }
-
-    /** Runs one after another; a run is what one group of ranks measures. */
-    List<GpuReport.Run> run(List<GpuSpec> specs) {
-        PrintWriter out = line.getOut();
         List<GpuReport.Run> runs = new ArrayList<>();
         for (GpuSpec spec : specs) {
-            List<List<RankMessage>> said;
-            try (ProgressView progress = ProgressView.of("bench", out)) {
-                said = kind == Kind.THREADS ? threads(spec, progress) : processes(spec, progress);
+            try {
+                List<List<RankMessage>> messages = kind == Kind.THREADS
+                        ? threads(command, spec)
+                        : RankJob.run(command, launched, spec.work().ranks(), RankCommand.Kind.GPU, spec);
+                runs.add(GpuFigures.run(spec, messages));
+            } finally {
+                remove(spec);
             }
-            runs.add(GpuFigures.run(spec, said));
         }
         return runs;
     }
 
-    private List<List<RankMessage>> processes(GpuSpec spec, ProgressView progress) {
-        Work work = new Work(new PrefixedOutput(line), progress::step, launched);
-        try {
-            return work.run(spec.work().ranks(), RankCommand.Kind.GPU, spec);
-        } finally {
-            remove(spec);
-        }
-    }
-
-    private static List<List<RankMessage>> threads(GpuSpec spec, ProgressView progress) {
+    private static List<List<RankMessage>> threads(CommandSpec command, GpuSpec spec) {
         List<Bootstrap> bootstraps = Bootstrap.inProcess(spec.work().ranks());
-        List<List<RankMessage>> said = new ArrayList<>();
+        List<List<RankMessage>> messages = new ArrayList<>();
         List<Future<?>> ends = new ArrayList<>();
         ExecutorService threads = Executors.newFixedThreadPool(spec.work().ranks(), task -> {
             Thread thread = new Thread(task, "ep-rank");
             thread.setDaemon(true);
             return thread;
         });
-        try {
+        try (ProgressView progress =
+                ProgressView.of(command.name(), command.commandLine().getOut())) {
             for (int rank = 0; rank < spec.work().ranks(); rank++) {
                 List<RankMessage> mine = Collections.synchronizedList(new ArrayList<>());
-                said.add(mine);
+                messages.add(mine);
                 Bootstrap bootstrap = bootstraps.get(rank);
                 boolean first = rank == 0;
                 ends.add(threads.submit(() -> new GpuRank(spec, message -> {
@@ -89,9 +75,8 @@ final class GpuBench {
             }
         } finally {
             threads.shutdownNow();
-            remove(spec);
         }
-        return said;
+        return messages;
     }
 
     private static void await(Future<?> end) {
@@ -111,8 +96,8 @@ final class GpuBench {
     private static void remove(GpuSpec spec) {
         String file = spec.work().barrierFile();
         if (!file.isEmpty()) {
-            Work.remove(Path.of(file));
-            Work.remove(Path.of(file + "-gpu"));
+            RankJob.remove(Path.of(file));
+            RankJob.remove(Path.of(file + "-gpu"));
         }
     }
 }

@@ -6,14 +6,13 @@ import java.util.List;
 import java.util.Optional;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.gpu.GpuOperation;
-import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.cli.report.BenchPlots;
 import org.ep4j.cli.report.GpuReport;
 import picocli.CommandLine.Option;
 
 /** Options of bench that only GPUs have. */
 final class GpuBenchOptions {
-    /** How ranks run. */
     enum Kind {
         PROCESSES,
         THREADS
@@ -82,7 +81,7 @@ final class GpuBenchOptions {
                     + " with --json.")
     Optional<Path> from = Optional.empty();
 
-    /** True when one of them was given. */
+    /** Returns whether one of them was given. */
     boolean used() {
         return !operations.isEmpty()
                 || !sweep.isEmpty()
@@ -112,7 +111,7 @@ final class GpuBenchOptions {
         ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 selects the engine's default");
     }
 
-    /** What to measure of the chosen modes. */
+    /** Returns the operations of the chosen modes. */
     List<GpuOperation> chosen(TrafficOptions.Modes mode) {
         List<GpuOperation> all = GpuOperation.named(operations).stream()
                 .filter(o ->

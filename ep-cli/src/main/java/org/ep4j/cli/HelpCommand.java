@@ -2,17 +2,15 @@ package org.ep4j.cli;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.ep4j.cli.plan.PlannedBackend;
 import org.ep4j.cli.report.Wrapped;
@@ -21,10 +19,8 @@ import org.ep4j.doctor.DoctorCode;
 import org.ep4j.plan.NearestName;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code ep help}: explains a command, a setting or a check of doctor. */
 @Command(
@@ -37,10 +33,10 @@ import picocli.CommandLine.Spec;
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {"0:success", "2:wrong usage, or there is no such topic", "5:an error inside ep4j"})
-final class HelpCommand implements Callable<Integer> {
+final class HelpCommand extends Subcommand {
     private static final String SETTINGS = "settings";
 
-    /** Checks of devices and backends, one a line: the code, a blank and what the check is about. Written by DoctorPageTest. */
+    /** Checks of devices and backends, one a line: the code, a blank and the title. Written by DoctorPageTest. */
     private static final String PROBE_CHECKS = "probe-checks.txt";
 
     @Parameters(
@@ -49,27 +45,23 @@ final class HelpCommand implements Callable<Integer> {
             description = "A command, the word \"settings\", a setting, a variable, or the code of a check.")
     private Optional<String> topic = Optional.empty();
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
-        PrintWriter out = spec.commandLine().getOut();
+    int run() {
         if (topic.isEmpty()) {
-            root().usage(out);
+            root().usage(out());
             return ExitCodes.OK;
         }
         String name = topic.get().strip();
         CommandLine command = commands().get(name.toLowerCase(Locale.ROOT));
         if (command != null) {
-            command.usage(out);
+            command.usage(out());
             return ExitCodes.OK;
         }
         Optional<String> text = name.equalsIgnoreCase(SETTINGS)
                 ? Optional.of(overview())
-                : check(name).or(() -> setting(name));
-        out.print(text.orElseThrow(() -> unknown(name)));
-        out.flush();
+                : Optional.ofNullable(checks().get(name.toUpperCase(Locale.ROOT)))
+                        .or(() -> setting(name));
+        out().print(text.orElseThrow(() -> unknown(name)));
         return ExitCodes.OK;
     }
 
@@ -88,7 +80,7 @@ final class HelpCommand implements Callable<Integer> {
         return text.toString();
     }
 
-    /** Up to the first semicolon or full stop, behind which the values are explained as a rule. */
+    /** Returns the text up to the first semicolon or full stop, behind which the values are explained as a rule. */
     private static String firstClause(String help) {
         int end = Stream.of("; ", ". ")
                 .mapToInt(help::indexOf)
@@ -111,7 +103,7 @@ final class HelpCommand implements Callable<Integer> {
         return text.length() == 0 ? Optional.empty() : Optional.of(text.toString());
     }
 
-    /** The name of a setting or of its variable, in one form for both. */
+    /** Returns the name of a setting or of its variable, in one form for both. */
     private static String plain(String name) {
         return name.toLowerCase(Locale.ROOT).replace('_', '.').replace('-', '.');
     }
@@ -133,23 +125,27 @@ final class HelpCommand implements Callable<Integer> {
         return text.toString();
     }
 
-    private static Optional<String> check(String name) {
-        return Arrays.stream(DoctorCode.values())
-                .filter(one -> one.code().equalsIgnoreCase(name))
-                .findFirst()
-                .map(one -> Wrapped.of("", one.code() + ": " + one.title())
-                        + Wrapped.of("    checks:      ", one.looksAt())
-                        + Wrapped.of("    if it fails: ", one.why())
-                        + Wrapped.of("    remedy:      ", one.remedy())
-                        + Wrapped.of("    source:      ", one.source()))
-                .or(() -> probeChecks().stream()
-                        .filter(line -> line.substring(0, line.indexOf(' ')).equalsIgnoreCase(name))
-                        .findFirst()
-                        .map(line -> Wrapped.of("", line.replaceFirst(" ", ": "))
+    /** Returns the explanation of each check by its code. */
+    private static Map<String, String> checks() {
+        Map<String, String> texts = new LinkedHashMap<>();
+        for (DoctorCode one : DoctorCode.values()) {
+            texts.put(
+                    one.code(),
+                    Wrapped.of("", one.code() + ": " + one.title())
+                            + Wrapped.of("    checks:      ", one.examines())
+                            + Wrapped.of("    if it fails: ", one.why())
+                            + Wrapped.of("    remedy:      ", one.remedy())
+                            + Wrapped.of("    source:      ", one.source()));
+        }
+        probeChecks()
+                .forEach(line -> texts.putIfAbsent(
+                        line.substring(0, line.indexOf(' ')),
+                        Wrapped.of("", line.replaceFirst(" ", ": "))
                                 + Wrapped.of(
                                         "    ",
                                         "A check of a device or a backend: ./ep doctor --all prints the result of the check"
                                                 + " on this machine, and how to fix a failure.")));
+        return texts;
     }
 
     private static List<String> probeChecks() {
@@ -167,18 +163,12 @@ final class HelpCommand implements Callable<Integer> {
         String upper = name.toUpperCase(Locale.ROOT);
         String answer = "there is no help for '" + name + "'; ";
         if (upper.startsWith("EP-")) {
-            Stream<String> codes = Stream.concat(
-                    Arrays.stream(DoctorCode.values()).map(DoctorCode::code),
-                    probeChecks().stream().map(line -> line.substring(0, line.indexOf(' '))));
-            answer += "the nearest check is " + NearestName.of(upper, codes.toList());
+            answer += "the nearest check is " + NearestName.of(upper, checks().keySet());
         } else if (upper.startsWith("EP.") || upper.startsWith("EP_")) {
             String key = name.toLowerCase(Locale.ROOT).replace('_', '.');
-            answer += "the nearest setting is "
-                    + NearestName.of(
-                            key,
-                            PlannedBackend.allKeys().stream()
-                                    .map(ConfigKey::name)
-                                    .toList());
+            List<String> known =
+                    PlannedBackend.allKeys().stream().map(ConfigKey::name).toList();
+            answer += "the nearest setting is " + NearestName.of(key, known);
         } else if (upper.contains("_")) {
             answer += "./ep plan --from-env shows what effect variables of other software have here";
         } else {

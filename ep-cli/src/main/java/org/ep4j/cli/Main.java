@@ -26,20 +26,11 @@ public final class Main {
     }
 
     static int run(PrintWriter out, PrintWriter err, String... args) {
-        return commandLine(out, err).execute(args);
+        return configured(new CommandLine(new EpCommand()), out, err).execute(args);
     }
 
-    /**
-     * Returns the command line of {@code ./ep}.
-     *
-     * @param tools commands that are tools of the project, which users do not get
-     */
-    static CommandLine commandLine(PrintWriter out, PrintWriter err, Object... tools) {
-        CommandLine line = new CommandLine(new EpCommand());
-        // First, since settings reach only the subcommands that are there.
-        for (Object tool : tools) {
-            line.addSubcommand(tool);
-        }
+    /** Sets up the command line of {@code ./ep}; settings reach only the subcommands that it has. */
+    static CommandLine configured(CommandLine line, PrintWriter out, PrintWriter err) {
         line.setOut(out);
         line.setErr(err);
         line.setExecutionExceptionHandler((failure, command, parsed) -> reportFailure(failure, command));

@@ -27,7 +27,7 @@ final class ModelOptions {
             description = "Number of experts on all ranks together. Default: ${DEFAULT-VALUE}.")
     int experts;
 
-    /** Refuses what no exchange can run with. */
+    /** Refuses a model that no exchange can run with. */
     void check() {
         range(
                 "--topk",

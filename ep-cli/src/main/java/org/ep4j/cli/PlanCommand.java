@@ -1,23 +1,24 @@
 package org.ep4j.cli;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.concurrent.Callable;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpConfigException;
-import org.ep4j.cli.plan.EnvironmentVariable;
+import org.ep4j.EpShape;
+import org.ep4j.cli.plan.PlanAnalysis;
 import org.ep4j.cli.plan.PlanReport;
+import org.ep4j.cli.plan.PlanReport.Variable;
 import org.ep4j.cli.plan.PlanRequest;
 import org.ep4j.cli.plan.PlanSettings;
-import org.ep4j.cli.plan.PlanStudy;
 import org.ep4j.cli.plan.PlanTables;
-import org.ep4j.cli.plan.SimulationOptions;
-import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
-import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.plan.SimulatedRanks;
+import org.ep4j.cli.plan.SimulatedRanks.GpuLinks;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 import org.ep4j.cli.report.TextFile;
 import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.config.ConfigKey;
@@ -27,11 +28,9 @@ import org.ep4j.topology.model.Printable;
 import org.ep4j.topology.model.Topology;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
-/** {@code ep plan}: which way tokens would take on a machine, and how long. */
+/** {@code ep plan}: the paths that tokens would take on a machine, and the predicted times. */
 @Command(
         name = "plan",
         description = {
@@ -40,10 +39,11 @@ import picocli.CommandLine.Spec;
                     + " It also shows the buffers, queue pairs and threads that are needed, and the predicted time of a"
                     + " dispatch and a combine, with the resource that limits it."
         })
-final class PlanCommand implements Callable<Integer> {
+final class PlanCommand extends Subcommand {
     private static final String STDOUT = "-";
     private static final int MOST_HOSTS = 4096;
     private static final int MOST_RANKS_PER_HOST = 1024;
+    private static final Pattern GROUPS = Pattern.compile("(\\+?\\d{1,9}):(\\+?\\d{1,9})");
 
     @Option(
             names = "--merge",
@@ -169,38 +169,31 @@ final class PlanCommand implements Callable<Integer> {
                     + " without a file name, print the JSON instead of the tables.")
     private Optional<String> json = Optional.empty();
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
+    int run() {
         PlanSettings settings = settings();
-        List<EnvironmentVariable> variables = fromEnv ? settings.variables() : List.of();
+        List<Variable> variables = fromEnv ? settings.variables() : List.of();
         check(settings, variables);
         PlanRequest request = request(settings, variables);
         Topology machine = MachineFile.read(file, merge);
-        PlanReport report = PlanStudy.of(machine, request);
-        PrintWriter out = spec.commandLine().getOut();
+        PlanReport report = PlanAnalysis.of(machine, request);
         if (json.filter(STDOUT::equals).isPresent()) {
-            out.println(report.json());
+            out().println(report.json());
         } else {
             printVariables(variables);
-            out.print(Printable.text(PlanTables.of(report)));
+            out().print(Printable.text(PlanTables.of(report)));
             json.ifPresent(to -> TextFile.write(Path.of(to), report.json()));
         }
-        out.flush();
         return ExitCodes.OK;
     }
 
-    /** A variable that is refused is explained too. */
-    private void check(PlanSettings settings, List<EnvironmentVariable> variables) {
+    /** Checks the settings; a variable that is refused is explained, too. */
+    private void check(PlanSettings settings, List<Variable> variables) {
         try {
             settings.check();
         } catch (EpConfigException e) {
             if (fromEnv && json.filter(STDOUT::equals).isPresent()) {
-                PrintWriter out = spec.commandLine().getOut();
-                out.println(PlanReport.json(variables));
-                out.flush();
+                out().println(PlanReport.json(variables));
             } else {
                 printVariables(variables);
             }
@@ -208,19 +201,18 @@ final class PlanCommand implements Callable<Integer> {
         }
     }
 
-    private void printVariables(List<EnvironmentVariable> variables) {
+    private void printVariables(List<Variable> variables) {
         if (fromEnv) {
-            PrintWriter out = spec.commandLine().getOut();
-            out.print(PlanTables.of(variables));
-            out.flush();
+            out().print(PlanTables.of(variables));
+            out().flush();
         }
     }
 
-    private PlanRequest request(PlanSettings settings, List<EnvironmentVariable> variables) {
+    private PlanRequest request(PlanSettings settings, List<Variable> variables) {
         model.check();
         ModelOptions.checkTokens("--tokens", tokens);
-        traffic.check();
-        SimulationOptions simulation = new SimulationOptions(
+        ModelOptions.checkTokens("--ll-tokens", traffic.lowLatencyTokens);
+        SimulatedRanks.Options simulation = new SimulatedRanks.Options(
                 number("--hosts", hosts, MOST_HOSTS),
                 number("--ranks-per-host", ranksPerHost, MOST_RANKS_PER_HOST),
                 number("--domain-hosts", domainHosts, MOST_HOSTS),
@@ -232,11 +224,10 @@ final class PlanCommand implements Callable<Integer> {
                 settings,
                 variables,
                 objective(),
-                model.hidden,
-                model.experts,
-                model.topK,
-                traffic.mode == TrafficOptions.Modes.LL ? 0 : tokens,
-                traffic.mode == TrafficOptions.Modes.HT ? 0 : traffic.lowLatencyTokens,
+                EpShape.builder(model.hidden, model.experts, model.topK)
+                        .maxTokens(traffic.mode == TrafficOptions.Modes.LL ? 0 : tokens)
+                        .maxLowLatencyTokens(traffic.mode == TrafficOptions.Modes.HT ? 0 : traffic.lowLatencyTokens)
+                        .build(),
                 traffic.dtype == Wire.FP8,
                 limited[0],
                 limited[1],
@@ -274,25 +265,18 @@ final class PlanCommand implements Callable<Integer> {
     }
 
     private int[] groups() {
-        String[] parts = groups.split(":", -1);
-        try {
-            int all = Integer.parseInt(parts[0]);
-            int chosen = Integer.parseInt(parts[parts.length - 1]);
-            if (parts.length == 2 && chosen >= 1 && all >= chosen && model.experts % all == 0) {
+        Matcher given = GROUPS.matcher(groups);
+        if (given.matches()) {
+            int all = Integer.parseInt(given.group(1));
+            int chosen = Integer.parseInt(given.group(2));
+            if (chosen >= 1 && all >= chosen && model.experts % all == 0) {
                 return new int[] {all, chosen};
             }
-        } catch (NumberFormatException e) {
-            throw badGroups(e);
         }
-        throw badGroups(new NumberFormatException("out of range"));
-    }
-
-    private EpArgumentException badGroups(NumberFormatException cause) {
-        return new EpArgumentException(
+        throw new EpArgumentException(
                 "--expert-groups",
                 groups,
                 "G:N with 1 <= N <= G, and G a divisor of the " + model.experts + " experts",
-                "DeepSeek-V3 has 8:4",
-                cause);
+                "DeepSeek-V3 has 8:4");
     }
 }

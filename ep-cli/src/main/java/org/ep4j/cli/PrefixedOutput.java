@@ -1,11 +1,10 @@
 package org.ep4j.cli;
 
 import java.io.PrintWriter;
-import org.ep4j.cli.launch.LocalRanks;
 import picocli.CommandLine;
 import picocli.CommandLine.Help.Ansi;
 
-/** Passes the ranks' lines on, each behind the rank's number; in colours on a terminal. */
+/** Prints the ranks' lines, each behind the rank's number; in colours on a terminal. */
 final class PrefixedOutput implements LocalRanks.Output {
     private static final String[] COLOURS = {"cyan", "green", "yellow", "magenta", "blue", "red"};
 
@@ -25,12 +24,6 @@ final class PrefixedOutput implements LocalRanks.Output {
         writer.print(prefix(rank));
         writer.println(text);
         writer.flush();
-    }
-
-    /** A line of the command itself. */
-    synchronized void notice(String text) {
-        err.println(text);
-        err.flush();
     }
 
     private String prefix(int rank) {

@@ -3,22 +3,19 @@ package org.ep4j.cli;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintWriter;
-import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.cli.gpu.GpuRank;
 import org.ep4j.cli.gpu.GpuSpec;
+import org.ep4j.cli.rank.ExchangeRank;
+import org.ep4j.cli.rank.ExchangeSpec;
 import org.ep4j.cli.rank.RankMessage;
-import org.ep4j.cli.rank.RankWork;
-import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.rank.WriteRank;
 import org.ep4j.cli.rank.WriteSpec;
-import org.ep4j.cli.rank.WriteWork;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 import tools.jackson.databind.json.JsonMapper;
 
 /** One rank of {@code demo}, {@code bench} and {@code writes}; started by these, not by people. */
@@ -27,10 +24,9 @@ import tools.jackson.databind.json.JsonMapper;
         hidden = true,
         description = "Run one rank of ./ep demo, ./ep bench or ./ep writes. Those commands start it themselves; you"
                 + " need not.")
-final class RankCommand implements Callable<Integer> {
+final class RankCommand extends Subcommand {
     static final String NAME = "rank-process";
 
-    /** What ranks measure. */
     enum Kind {
         HOST,
         GPU,
@@ -43,16 +39,13 @@ final class RankCommand implements Callable<Integer> {
     @Parameters(index = "1", paramLabel = "SPEC", description = "What to do, as JSON.")
     private String work = "";
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
+    int run() {
         endWithParent();
-        PrintWriter out = spec.commandLine().getOut();
+        PrintWriter out = out();
         try (Bootstrap group = Bootstrap.fromEnvironment(EpConfig.load())) {
             int localRank = Integer.parseInt(System.getenv().getOrDefault("LOCAL_RANK", "0"));
-            run(kind, work, group, localRank, message -> send(out, message));
+            work(kind, work, group, localRank, message -> send(out, message));
             return ExitCodes.OK;
         } catch (EpException e) {
             int code = ExitCodes.of(e);
@@ -68,12 +61,12 @@ final class RankCommand implements Callable<Integer> {
      * @param localRank its number on its host
      * @param sink takes what it reports
      */
-    static void run(Kind kind, String work, Bootstrap group, int localRank, Consumer<RankMessage> sink) {
+    static void work(Kind kind, String work, Bootstrap group, int localRank, Consumer<RankMessage> sink) {
         JsonMapper json = JsonMapper.shared();
         switch (kind) {
-            case HOST -> new RankWork(json.readValue(work, WorkSpec.class), sink).run(group, localRank);
+            case HOST -> new ExchangeRank(json.readValue(work, ExchangeSpec.class), sink).run(group, localRank);
             case GPU -> new GpuRank(json.readValue(work, GpuSpec.class), sink).run(group, localRank);
-            case WRITES -> new WriteWork(json.readValue(work, WriteSpec.class), sink).run(group);
+            case WRITES -> new WriteRank(json.readValue(work, WriteSpec.class), sink).run(group);
         }
     }
 

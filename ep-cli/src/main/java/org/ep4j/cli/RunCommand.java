@@ -2,14 +2,9 @@ package org.ep4j.cli;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.Callable;
-import org.ep4j.cli.launch.LaunchSpec;
-import org.ep4j.cli.launch.LocalRanks;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code ep run}: any command as local ranks. */
 @Command(
@@ -30,7 +25,7 @@ import picocli.CommandLine.Spec;
         },
         footerHeading = "%nExample:%n",
         footer = "  ep run -n 4 -- java -cp app.jar com.example.Worker")
-final class RunCommand implements Callable<Integer> {
+final class RunCommand extends Subcommand {
     @Option(
             names = {"-n", "--ranks"},
             required = true,
@@ -55,18 +50,14 @@ final class RunCommand implements Callable<Integer> {
     @Parameters(arity = "1..*", paramLabel = "COMMAND", description = "Program and arguments, after --.")
     private List<String> command = List.of();
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
-        LaunchSpec launch = new LaunchSpec(
-                ranks, command, masterPort, Duration.ofSeconds(Math.max(0, graceSeconds)), LaunchSpec.Input.FIRST_RANK);
-        PrefixedOutput output = new PrefixedOutput(spec.commandLine());
-        try (LocalRanks started = LocalRanks.start(launch, output)) {
+    int run() {
+        LocalRanks.Spec launch = new LocalRanks.Spec(
+                ranks, command, masterPort, Duration.ofSeconds(Math.max(0, graceSeconds)), LocalRanks.Input.FIRST_RANK);
+        try (LocalRanks started = LocalRanks.start(launch, new PrefixedOutput(spec.commandLine()))) {
             LocalRanks.Exit exit = started.await();
             if (!exit.ok()) {
-                output.notice("ep: " + exit.describe() + "; the other ranks were stopped");
+                spec.commandLine().getErr().println("ep: " + exit.describe() + "; the other ranks were stopped");
             }
             return exit.code();
         }

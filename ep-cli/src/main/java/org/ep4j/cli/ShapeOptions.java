@@ -1,6 +1,6 @@
 package org.ep4j.cli;
 
-import org.ep4j.cli.launch.LaunchSpec;
+import org.ep4j.Device;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -19,11 +19,11 @@ final class ShapeOptions {
             description = "The only backend that may be used; by default the plan chooses.")
     String backend = "";
 
-    /** Refuses what no exchange can run with, before any process is started. */
+    /** Refuses options that no exchange can run with, before any process is started. */
     void check(int ranks, int iterations) {
-        ModelOptions.range("--ranks", ranks, 1, LaunchSpec.MAX_RANKS, "start at least one rank");
+        ModelOptions.range("--ranks", ranks, 1, LocalRanks.MAX_RANKS, "start at least one rank");
         ModelOptions.range("--iterations", iterations, 1, 1_000_000, "measure at least once");
         model.check();
-        device.check();
+        Device.parse(device.name());
     }
 }

@@ -12,7 +12,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
-import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -34,9 +33,7 @@ import org.ep4j.tck.soak.SoakReport.Times;
 import org.ep4j.tck.soak.SoakRequest;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code ep soak}: a long run with injected faults. */
 @Command(
@@ -69,12 +66,12 @@ import picocli.CommandLine.Spec;
             "3:the backend is not available here, or the fault of the first round cannot be injected here",
             "5:an error inside ep4j",
         })
-final class SoakCommand implements Callable<Integer> {
+final class SoakCommand extends Subcommand {
     private static final ConfigKey<Duration> DURATION =
             ConfigKey.duration("--duration", "1m", "time after which no round begins");
     private static final Duration BETWEEN_LINES = Duration.ofSeconds(10);
     private static final String ALL = "all";
-    /** A word that means itself in a shell. */
+    /** A word that needs no quotes in a shell. */
     private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
     @Mixin
@@ -132,12 +129,9 @@ final class SoakCommand implements Callable<Integer> {
                     + " results so far.")
     private Optional<Path> json = Optional.empty();
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
-        PrintWriter out = spec.commandLine().getOut();
+    int run() {
+        PrintWriter out = out();
         json.ifPresent(TextFile::checkFolder);
         if (ranks < 2) {
             throw new EpArgumentException("--ranks", ranks, ">= 2", "ask for at least two ranks");
@@ -161,22 +155,19 @@ final class SoakCommand implements Callable<Integer> {
         json.ifPresent(file -> TextFile.replace(file, report.toJson(request)));
         out.println();
         out.print(text(report));
-        out.flush();
         return report.passed() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
     }
 
     private Optional<Duration> longest() {
-        boolean limited = duration.isPresent() || rounds.isEmpty();
-        return limited ? Optional.of(read(duration)) : Optional.empty();
-    }
-
-    private static Duration read(Optional<String> text) {
+        if (duration.isEmpty() && rounds.isPresent()) {
+            return Optional.empty();
+        }
         EpConfig.Builder config = EpConfig.builder();
-        text.ifPresent(value -> config.set(DURATION.name(), value));
-        return DURATION.get(config.build());
+        duration.ifPresent(value -> config.set(DURATION.name(), value));
+        return Optional.of(DURATION.get(config.build()));
     }
 
-    /** Those that are named; of all, those that so many ranks can have. */
+    /** Returns the faults that are named, or all that so many ranks can have. */
     private List<Fault> faults(TckSubject subject) {
         if (faults.equals(ALL)) {
             return Arrays.stream(Fault.values())
@@ -201,24 +192,16 @@ final class SoakCommand implements Callable<Integer> {
         return faults.stream().map(Fault::toString).collect(Collectors.joining(","));
     }
 
-    /** The command that repeats one round, for a shell. */
+    /** Returns the command that repeats one round, for a shell. */
     static String repeat(SoakRequest request, long seed, Map<String, String> environment) {
         StringBuilder text = new StringBuilder();
         Optional.ofNullable(environment.get(Patience.VARIABLE))
-                .ifPresent(factor -> text.append(Patience.VARIABLE)
-                        .append('=')
-                        .append(quoted(factor))
-                        .append(' '));
-        text.append("./ep soak --backend ")
-                .append(request.subject().backend())
-                .append(" --device ")
-                .append(request.subject().device())
-                .append(" --ranks ")
-                .append(request.ranks())
-                .append(" --faults ")
-                .append(list(request.faults()))
-                .append(" --rounds 1 --seed ")
-                .append(seed);
+                .ifPresent(factor -> text.append(Patience.VARIABLE + "=" + quoted(factor) + " "));
+        text.append("./ep soak --backend " + request.subject().backend()
+                + " --device " + request.subject().device()
+                + " --ranks " + request.ranks()
+                + " --faults " + list(request.faults())
+                + " --rounds 1 --seed " + seed);
         new TreeMap<>(request.subject().settings())
                 .forEach((name, value) -> text.append(" --set ").append(quoted(name + "=" + value)));
         TckSubject whole =
@@ -239,7 +222,7 @@ final class SoakCommand implements Callable<Integer> {
         TextTable byFault = new TextTable(List.of("fault", "rounds", "failed"));
         Map<Fault, Long> failed = new EnumMap<>(Fault.class);
         report.problems().forEach(problem -> failed.merge(problem.fault(), 1L, Long::sum));
-        byFault(report)
+        new TreeMap<>(report.faults())
                 .forEach((fault, count) -> byFault.row(List.of(
                         fault.toString(),
                         count.toString(),
@@ -270,12 +253,6 @@ final class SoakCommand implements Callable<Integer> {
                 + times.quantile(0.5).map(time -> ", median " + millis(time)).orElse("")
                 + times.quantile(0.99).map(time -> ", p99 " + millis(time)).orElse("")
                 + times.quantile(1).map(time -> ", longest " + millis(time)).orElse("");
-    }
-
-    private static Map<Fault, Long> byFault(SoakReport report) {
-        Map<Fault, Long> all = new EnumMap<>(Fault.class);
-        all.putAll(report.faults());
-        return all;
     }
 
     private static String counts(SoakReport report) {

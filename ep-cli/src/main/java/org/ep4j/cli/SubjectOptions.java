@@ -4,18 +4,17 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
-import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeMap;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.cli.plan.PlannedBackend;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.TckSubject;
 import org.ep4j.tck.oracle.Patience;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** The options that say what a command tests: backend, device, settings, capabilities. */
+/** Options for the subject of a test: backend, device, settings, capabilities. */
 final class SubjectOptions {
     @Option(
             names = "--backend",
@@ -45,18 +44,16 @@ final class SubjectOptions {
     private Set<Capability> without = EnumSet.noneOf(Capability.class);
 
     /**
-     * The subject to test.
+     * Returns the subject to test.
      *
      * @throws org.ep4j.EpArgumentException if EP_TCK_PATIENCE is not an integer from 1 to 100
      * @throws EpUnavailableException with the names that there are, when the class path has no backend of this name
      */
     TckSubject subject() {
         // Before classes of the kit that keep limits of time are loaded.
-        Patience.here(Duration.ZERO);
-        List<String> known = ServiceLoader.load(EpBackendProvider.class).stream()
-                .map(provider -> provider.get().id())
-                .sorted()
-                .toList();
+        Patience.scaled(Duration.ZERO);
+        List<String> known =
+                PlannedBackend.all().stream().map(PlannedBackend::id).toList();
         if (!known.contains(backend)) {
             throw new EpUnavailableException("backend " + backend + " is not on the class path, which has: "
                     + String.join(", ", known) + "; correct --backend, or add its artifact");

@@ -3,7 +3,6 @@ package org.ep4j.cli;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import org.ep4j.cli.report.TextFile;
 import org.ep4j.cli.topo.MachineDrawing;
 import org.ep4j.cli.topo.MachineFile;
@@ -13,9 +12,7 @@ import org.ep4j.cli.topo.TopologyTree;
 import org.ep4j.topology.model.Printable;
 import org.ep4j.topology.model.Topology;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code ep topo}: what a machine is made of. */
 @Command(
@@ -33,7 +30,7 @@ import picocli.CommandLine.Spec;
             "3:a file cannot be written",
             "5:an error inside ep4j",
         })
-final class TopoCommand implements Callable<Integer> {
+final class TopoCommand extends Subcommand {
     private static final String STDOUT = "-";
 
     @Option(names = "--file", paramLabel = "FILE", description = "Description of the machine. Default: this machine.")
@@ -58,12 +55,9 @@ final class TopoCommand implements Callable<Integer> {
     @Option(names = "--svg", paramLabel = "OUT", description = "Draw the machine to this SVG file.")
     private Optional<Path> svg = Optional.empty();
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
-        PrintWriter out = spec.commandLine().getOut();
+    int run() {
+        PrintWriter out = out();
         Topology machine = MachineFile.read(file, merge);
         svg.ifPresent(drawing -> TextFile.write(drawing, MachineDrawing.of(machine)));
         if (json.filter(STDOUT::equals).isPresent()) {
@@ -76,7 +70,6 @@ final class TopoCommand implements Callable<Integer> {
             machine.assumptions().forEach(assumption -> out.println("assumed: " + Printable.line(assumption)));
             machine.warnings().forEach(warning -> out.println("warning: " + Printable.line(warning)));
         }
-        out.flush();
         return ExitCodes.OK;
     }
 }

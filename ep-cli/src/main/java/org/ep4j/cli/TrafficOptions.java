@@ -1,9 +1,9 @@
 package org.ep4j.cli;
 
-import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 import picocli.CommandLine.Option;
 
-/** Which exchanges a command is about. The tokens of the high-throughput mode are the command's own: defaults differ. */
+/** Options for the exchanges of a command. The tokens of the high-throughput mode are the command's own: defaults differ. */
 final class TrafficOptions {
     /** Modes, as they are written on the command line. */
     enum Modes {
@@ -34,9 +34,4 @@ final class TrafficOptions {
             defaultValue = "bf16",
             description = "Type of the rows that dispatches send: bf16 or fp8. Default: ${DEFAULT-VALUE}.")
     Wire dtype = Wire.BF16;
-
-    /** Refuses what no exchange can run with. */
-    void check() {
-        ModelOptions.checkTokens("--ll-tokens", lowLatencyTokens);
-    }
 }

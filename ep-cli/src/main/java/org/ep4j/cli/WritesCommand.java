@@ -4,21 +4,16 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
-import org.ep4j.cli.launch.LaunchSpec;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.WriteSpec;
+import org.ep4j.cli.report.FigureTable;
 import org.ep4j.cli.report.HostFacts;
-import org.ep4j.cli.report.ProgressView;
-import org.ep4j.cli.report.SentLines;
 import org.ep4j.cli.report.TextFile;
 import org.ep4j.cli.report.WriteReport;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code ep writes}: rate and time of counted writes between two ranks, as perftest measures those of a NIC. */
 @Command(
@@ -34,7 +29,7 @@ import picocli.CommandLine.Spec;
                     + " the other side's write advances.",
             "The table shows medians of several runs. The data that arrived is compared with the data that was sent."
         })
-final class WritesCommand implements Callable<Integer> {
+final class WritesCommand extends Subcommand {
     private static final int LARGEST = 1 << 30;
 
     @Option(
@@ -117,18 +112,15 @@ final class WritesCommand implements Callable<Integer> {
     @Option(names = "--json", paramLabel = "FILE", description = "Write all measurements as JSON to this file.")
     private Optional<Path> json = Optional.empty();
 
-    @Spec
-    private CommandSpec spec = CommandSpec.create();
-
     @Override
-    public Integer call() {
+    int run() {
         check();
-        return LaunchedRanks.orOwn(System.getenv(), this::run);
+        return LaunchedRanks.runOrServe(System.getenv(), this::measure);
     }
 
     private void check() {
         ModelOptions.range(
-                "--ranks", ranks, 2, LaunchSpec.MAX_RANKS, "start at least two ranks, which write to each other");
+                "--ranks", ranks, 2, LocalRanks.MAX_RANKS, "start at least two ranks, which write to each other");
         ModelOptions.range("--count", count, 1, LARGEST, "measure at least one");
         ModelOptions.range("--volume", volume, 1, LARGEST, "measure at least one megabyte");
         ModelOptions.range("--writes-per-counter", writesPerCounter, 1, LARGEST, "1 counts every write");
@@ -146,11 +138,10 @@ final class WritesCommand implements Callable<Integer> {
         }
     }
 
-    private int run(Optional<LaunchedRanks> launched) {
+    private int measure(Optional<LaunchedRanks> launched) {
         ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
         json.ifPresent(TextFile::checkFolder);
-        PrintWriter out = spec.commandLine().getOut();
-        // They take their time, which the table does not need.
+        // Reading them takes time, and the table does not need them.
         Optional<HostFacts> host = json.map(file -> HostFacts.here());
         WriteSpec work = new WriteSpec(
                 ranks,
@@ -163,28 +154,17 @@ final class WritesCommand implements Callable<Integer> {
                 repeats,
                 warmup,
                 receiverWaits);
-        List<List<RankMessage>> said;
-        try (ProgressView progress = ProgressView.of("writes", out)) {
-            Work ranksAtWork = new Work(new PrefixedOutput(spec.commandLine()), progress::step, launched);
-            said = ranksAtWork.run(ranks, RankCommand.Kind.WRITES, work);
-        }
-        RankMessage.Path path = RankMessage.all(said, RankMessage.Path.class).get(0);
-        WriteReport report = WriteReport.of(
-                path,
-                work,
-                RankMessage.all(said, RankMessage.Writes.class),
-                RankMessage.all(said, RankMessage.Sent.class),
-                RankMessage.all(said, RankMessage.Validated.class).stream()
-                        .map(RankMessage.Validated::problem)
-                        .filter(problem -> !problem.isEmpty())
-                        .toList());
-        show(out, report);
-        host.ifPresent(facts -> json.ifPresent(file -> report.write(
-                file, Work.environment(spec, facts, List.of(path.backend()), Device.HOST.toString(), launched))));
+        List<List<RankMessage>> messages = RankJob.run(spec, launched, ranks, RankCommand.Kind.WRITES, work);
+        WriteReport report = WriteReport.of(work, messages);
+        show(report);
+        host.ifPresent(facts -> report.write(
+                json.orElseThrow(),
+                RankJob.environment(spec, facts, List.of(report.path().backend()), Device.HOST.toString(), launched)));
         return report.problems().isEmpty() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
     }
 
-    private void show(PrintWriter out, WriteReport report) {
+    private void show(WriteReport report) {
+        PrintWriter out = out();
         RankMessage.Path path = report.path();
         out.println();
         out.println("rank " + path.from() + " (" + String.join(", ", path.nics()) + ") to rank " + path.to() + " ("
@@ -193,7 +173,7 @@ final class WritesCommand implements Callable<Integer> {
         out.println();
         out.print(report.table());
         out.println();
-        SentLines.of(report.sent()).forEach(out::println);
+        FigureTable.sent(report.sent()).forEach(out::println);
         report.problems().forEach(problem -> out.println("WRONG " + problem));
         out.flush();
     }

@@ -1,4 +1,7 @@
-/** The {@code ep} command: its subcommands, their options and exit codes. The only part of ep4j that prints. */
+/**
+ * The {@code ep} command, for readers who change a command, an option or an exit code: the subcommands, the ranks that they start or
+ * were launched as, and the only code of ep4j that prints. Measurements, plans, drawings and reports are in the packages below.
+ */
 @NullMarked
 package org.ep4j.cli;
 

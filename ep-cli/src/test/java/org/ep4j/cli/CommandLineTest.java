@@ -242,7 +242,7 @@ final class CommandLineTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"bench --ranks 2 --json", "bench --ranks 2 --plot", "writes --json", "conformance --json"})
-    void aFileThatCannotBeWrittenIsToldBeforeTheWork(String command) {
+    void aFileThatCannotBeWrittenIsReportedBeforeTheWork(String command) {
         List<String> arguments = new ArrayList<>(List.of(command.split(" ", -1)));
         arguments.add("/no-such-folder/file");
         Ran ran = Ran.ep(arguments.toArray(String[]::new));

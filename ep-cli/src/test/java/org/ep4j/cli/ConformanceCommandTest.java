@@ -69,7 +69,7 @@ final class ConformanceCommandTest {
     }
 
     @Test
-    void aBackendThatIsNotThereIsToldOnceWithThoseThatAre() {
+    void aMissingBackendIsReportedOnceWithTheInstalledOnes() {
         Ran ran = Ran.ep("conformance", "--backend", "nothing-here", "--mode", "threads", "--rule", "3\\.1");
         assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);
         assertThat(ran.err())
@@ -157,7 +157,7 @@ final class ConformanceCommandTest {
     }
 
     @Test
-    void aFileThatCannotBeWrittenIsToldBeforeAnyRuleRuns() {
+    void aFileThatCannotBeWrittenIsReportedBeforeAnyRuleRuns() {
         Path nowhere = folder.resolve("nowhere/c.json");
         Ran ran = Ran.ep("conformance", "--ranks", "2", "--rule", "3\\.1", "--json", nowhere.toString());
         assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);

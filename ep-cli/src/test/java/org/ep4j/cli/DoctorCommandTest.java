@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import org.ep4j.cli.launch.JavaCommand;
 import org.ep4j.cli.report.Wrapped;
 import org.ep4j.doctor.DoctorCode;
 import org.ep4j.testing.Guard;
@@ -58,7 +57,7 @@ final class DoctorCommandTest {
     @Test
     void whereJnaCannotStartAllProbesNameItsFolder() throws Exception {
         Path output = folder.resolve("output");
-        Process process = new ProcessBuilder(JavaCommand.of(
+        Process process = new ProcessBuilder(LocalRanks.javaCommand(
                         List.of("-Djna.tmpdir=/proc/self"), Main.class.getName(), List.of("doctor", "--json")))
                 .redirectError(ProcessBuilder.Redirect.DISCARD)
                 .redirectOutput(output.toFile())
@@ -179,7 +178,7 @@ final class DoctorCommandTest {
     }
 
     @Test
-    void theFileOfTheProviderIsLookedForInTheRecording() throws IOException {
+    void theFileOfTheProviderIsReadFromTheRecording() throws IOException {
         String root = recording("4: ACTIVE").toString();
         Path file = folder.resolve("environ");
         Files.writeString(file, "NCCL_TOPO_FILE=/opt/none.xml\n");

@@ -21,6 +21,7 @@ import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
 import org.ep4j.cli.report.TextFile;
 import org.ep4j.config.EpKeys;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -135,7 +136,8 @@ final class FifoCommand implements Callable<Integer> {
 
     static int run(PrintWriter out, PrintWriter err, String... args) {
         String[] all = Stream.concat(Stream.of("fifo"), Arrays.stream(args)).toArray(String[]::new);
-        return Main.commandLine(out, err, new FifoCommand()).execute(all);
+        CommandLine line = new CommandLine(new EpCommand()).addSubcommand(new FifoCommand());
+        return Main.configured(line, out, err).execute(all);
     }
 
     @Override

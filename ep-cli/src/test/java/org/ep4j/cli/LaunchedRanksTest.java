@@ -77,7 +77,7 @@ final class LaunchedRanksTest {
     }
 
     @Test
-    void aWrongOptionIsToldOnceAndEndsAll() throws Exception {
+    void aWrongOptionIsReportedOnceAndEndsAllRanks() throws Exception {
         List<String> arguments = new ArrayList<>(List.of("bench", "--ranks", "4"));
         arguments.addAll(SMALL);
         Ran ran = launch(2, arguments);
@@ -87,9 +87,9 @@ final class LaunchedRanksTest {
     }
 
     @Test
-    void aRankWhosePeersDoNotComeLeavesTheGroup() {
+    void aRankWhosePeersDoNotJoinLeavesTheGroup() {
         List<Bootstrap> ranks = Bootstrap.inProcess(2);
-        assertThatThrownBy(() -> LaunchedRanks.meet(ranks.get(0), Duration.ofMillis(50)))
+        assertThatThrownBy(() -> LaunchedRanks.exchangeHosts(ranks.get(0), Duration.ofMillis(50)))
                 .isInstanceOf(EpTimeoutException.class);
         assertThat(ranks.get(1).state(0)).isEqualTo(MemberState.LEFT);
     }
@@ -97,7 +97,7 @@ final class LaunchedRanksTest {
     /** With these variables srun and mpiexec leave a process, and without any of PMIx or torchrun. */
     @ParameterizedTest
     @CsvSource({"SLURM_STEP_NUM_TASKS, 2", "SLURM_STEP_NUM_TASKS, 10", "PMI_SIZE, 4", "OMPI_COMM_WORLD_SIZE, 2"})
-    void oneOfSeveralThatCannotMeetStartsNoRanksOfItsOwn(String name, String value) {
+    void oneOfSeveralProcessesWithoutARendezvousStartsNoRanksOfItsOwn(String name, String value) {
         assertThatThrownBy(() -> LaunchedRanks.join(Map.of("SLURM_NTASKS", value, name, value)))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContainingAll(name + "=" + value, "srun --mpi=pmix", "unset " + name);

@@ -123,7 +123,7 @@ final class PlanCommandTest {
     }
 
     @Test
-    void wishesAreFollowedAndNamedAsReasons(@TempDir Path folder) throws Exception {
+    void backendAndNicChoicesAreAppliedAndNamedAsReasons(@TempDir Path folder) throws Exception {
         Ran required = Ran.ep("plan", "--file", machine(folder), "--hosts", "2", "--require", "ibrc-multiqp");
         assertThat(required.out()).contains("not among ep.backend.require").doesNotContain("I = ipc-nvlink");
         Ran excluded = Ran.ep("plan", "--file", machine(folder), "--hosts", "2", "--exclude", "nvshmem-ibgda,efa");

@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
-import org.ep4j.cli.launch.JavaCommand;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,7 +33,7 @@ final class PlanFromEnvironmentTest {
                 new ArrayList<>(List.of("plan", "--file", machine.toString(), "--ranks-per-host", "2", "--from-env"));
         arguments.addAll(List.of(options));
         Path err = folder.resolve("err");
-        ProcessBuilder builder = new ProcessBuilder(JavaCommand.of(List.of(), Main.class.getName(), arguments))
+        ProcessBuilder builder = new ProcessBuilder(LocalRanks.javaCommand(List.of(), Main.class.getName(), arguments))
                 .redirectError(err.toFile());
         builder.environment().keySet().removeIf(name -> name.matches("(EP|NCCL|NVSHMEM|UCCL)_.*"));
         builder.environment().putAll(variables);

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.ep4j.cli.launch.JavaCommand;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -147,7 +146,7 @@ final class RunCommandTest {
     @Test
     void aSignalToTheLauncherEndsTheRanks() throws Exception {
         Path pids = folder.resolve("pid");
-        List<String> command = JavaCommand.of(
+        List<String> command = LocalRanks.javaCommand(
                 List.of(),
                 Main.class.getName(),
                 List.of(

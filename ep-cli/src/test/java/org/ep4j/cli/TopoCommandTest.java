@@ -160,7 +160,7 @@ final class TopoCommandTest {
     }
 
     @Test
-    void whatCannotBeUnderstoodOrWrittenIsToldWithItsName() throws IOException {
+    void aFileThatCannotBeReadOrWrittenIsReportedWithItsName() throws IOException {
         Path junk = Files.writeString(folder.resolve("junk.txt"), "nothing of this is a machine");
         Ran ran = Ran.ep("topo", "--file", junk.toString());
         assertThat(ran.code()).isEqualTo(ExitCodes.USAGE);

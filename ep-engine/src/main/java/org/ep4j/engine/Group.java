@@ -13,6 +13,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
 import org.ep4j.Bootstrap.MemberState;
@@ -31,6 +32,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpTraffic;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.buffer.BufferContext;
 import org.ep4j.engine.gpu.GpuBuffers;
 import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.gpu.WindowPlacement;
@@ -61,22 +63,23 @@ import org.jspecify.annotations.Nullable;
 final class Group implements EpGroup {
     private final Bootstrap bootstrap;
     private final EpConfig config;
+    private final Duration setup;
     private final GroupPlan plan;
     private final EngineDevice device;
     private final OpenBackends backends;
-    private final Agreement agreement;
+    private final CollectiveSteps steps;
     private final KnownPeers known;
     private final UsablePaths paths;
     private final LivenessLocks locks;
     private final String cannotMove;
-    private final MemoryMaker maker;
+    private final SymmetricMemoryFactory factory;
     private final Map<String, EpBuffer> buffers = new LinkedHashMap<>();
     private int created;
     private int barriers;
     private boolean closed;
 
     /**
-     * A group that has been joined.
+     * Creates a group that has been joined.
      *
      * @param locks closed with {@code bootstrap}
      * @param cannotMove why buffers cannot move into fresh memory, and so not recover; empty if they can. The same on all ranks
@@ -91,13 +94,14 @@ final class Group implements EpGroup {
             String cannotMove) {
         this.bootstrap = bootstrap;
         this.config = config;
+        this.setup = EpKeys.SETUP_TIMEOUT.get(config);
         this.plan = plan;
         this.device = device;
         this.backends = backends;
-        this.agreement = new Agreement(bootstrap, EpException.Recourse.INSTALL);
+        this.steps = new CollectiveSteps(bootstrap, EpException.Recourse.INSTALL);
         this.known = new KnownPeers(plan, bootstrap.rank());
         this.paths = new UsablePaths(plan, bootstrap.rank());
-        this.maker = new MemoryMaker(device, backends, paths);
+        this.factory = new SymmetricMemoryFactory(device, backends, paths);
         this.locks = locks;
         this.cannotMove = cannotMove;
     }
@@ -124,18 +128,15 @@ final class Group implements EpGroup {
 
     @Override
     public Set<Integer> lostRanks() {
-        Set<Integer> lost = new TreeSet<>();
-        for (int r = 0; r < size(); r++) {
-            if (bootstrap.state(r) == MemberState.LOST) {
-                lost.add(r);
-            }
-        }
-        return lost;
+        return IntStream.range(0, size())
+                .filter(r -> bootstrap.state(r) == MemberState.LOST)
+                .boxed()
+                .collect(Collectors.toCollection(TreeSet::new));
     }
 
     @Override
     public BufferSize bufferSize(EpShape shape) {
-        return Engine.size(shape, plan, rank(), paths.rails());
+        return Engine.size(shape, plan, rank(), paths.relays());
     }
 
     @Override
@@ -148,63 +149,53 @@ final class Group implements EpGroup {
     }
 
     private EpBuffer create(EpShape shape) {
-        String name;
         int number;
         synchronized (this) {
             checkOpen();
             number = created++;
-            name = "buffer-" + number;
         }
-        // Named after the call: a rank that never calls it is named in an error of the others.
+        String name = "buffer-" + number;
+        // Named after the call: an error of the others names a rank that never calls it.
         String step = "createBuffer " + number + ": shape";
-        Duration setup = EpKeys.SETUP_TIMEOUT.get(config);
-        BufferSize size = agreement.attempt(step, () -> setup, () -> bufferSize(shape));
-        Optional<GpuWindow> window = agreement.attempt(step, () -> setup, () -> window(shape));
+        BufferSize size = steps.attempt(step, () -> setup, () -> bufferSize(shape));
+        Optional<GpuWindow> window = steps.attempt(step, () -> setup, () -> window(shape));
         try {
-            checkSameShape(agreement.exchange(step, describe(shape).getBytes(StandardCharsets.UTF_8), setup));
+            String mine = shape + " with " + ShapeSizes.placement(shape, size());
+            checkSameShape(steps.exchange(step, mine.getBytes(StandardCharsets.UTF_8), setup));
         } catch (RuntimeException | Error e) {
             window.ifPresent(GpuWindow::close);
             throw e;
         }
-        EpBuffer buffer = expose(number, name, shape, size, window, setup);
-        if (!remember(name, buffer)) {
-            buffer.close();
-            throw new EpStateException("the group was closed while " + name + " was created; join again");
+        EpBuffer buffer = steps.attempt(name, () -> setup, () -> create(number, name, shape, size, window));
+        steps.confirm(name, setup, buffer::close);
+        synchronized (this) {
+            if (!closed) {
+                buffers.put(name, buffer);
+                return buffer;
+            }
         }
-        return buffer;
+        buffer.close();
+        throw new EpStateException("the group was closed while " + name + " was created; join again");
     }
 
-    /** Made before ranks agree, so that they hear at once of one that cannot. */
+    /** Created before the ranks agree on the shape, so that a failure of one rank stops the others at once. */
     private Optional<GpuWindow> window(EpShape shape) {
-        if (!(device instanceof EngineGpu gpu)) {
-            return Optional.empty();
+        if (device instanceof EngineGpu gpu) {
+            GpuBuffers.check(shape, size(), gpu);
+            GpuBuffers.checkPublishing(gpu, backends.byId().values(), config);
         }
-        GpuBuffers.check(shape, size(), gpu);
-        GpuBuffers.checkPublishing(gpu, backends.byId().values(), config);
         return windows(shape).map(Supplier::get);
     }
 
-    /** Makes windows, if this rank is a GPU and host threads post for it. */
+    /** Creates windows, if this rank is a GPU and host threads post for it. */
     private Optional<Supplier<GpuWindow>> windows(EpShape shape) {
         if (!(device instanceof EngineGpu gpu)) {
             return Optional.empty();
         }
-        return GpuWindow.layout(shape, plan, paths.rails())
+        return GpuWindow.layout(shape, plan, paths.relays())
                 .filter(layout -> !GpuWindow.isDevicePosted(plan, rank()))
                 .map(layout ->
                         () -> new WindowPlacement(gpu, plan, rank(), backends.registering(), config).place(layout));
-    }
-
-    private synchronized boolean remember(String name, EpBuffer buffer) {
-        if (closed) {
-            return false;
-        }
-        buffers.put(name, buffer);
-        return true;
-    }
-
-    private String describe(EpShape shape) {
-        return shape.toString() + " with " + ShapeSizes.placement(shape, size());
     }
 
     private static void checkSameShape(List<byte[]> all) {
@@ -218,124 +209,126 @@ final class Group implements EpGroup {
         }
     }
 
-    private EpBuffer expose(
-            int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
-        EpBuffer buffer = agreement.attempt(name, () -> setup, () -> make(number, name, shape, size, placed, setup));
-        agreement.confirm(name, setup, buffer::close);
-        return buffer;
-    }
-
-    private EpBuffer make(
-            int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
+    private EpBuffer create(int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed) {
         List<SymmetricBuffer> exposed = new ArrayList<>();
-        Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
+        Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, exposed));
         long bytes = size.symmetricBytes() - window.map(w -> w.layout().bytes()).orElse(0L);
         Optional<Movable> movable;
         try {
-            movable = movable(number, name, shape, bytes, setup);
+            movable = cannotMove.isEmpty() ? Optional.of(movable(number, name, shape, bytes)) : Optional.empty();
         } catch (RuntimeException | Error e) {
             exposed.forEach(SymmetricBuffer::close);
             window.ifPresent(GpuWindow::close);
             throw e;
         }
-        MemoryMaker.Made made;
+        SymmetricMemoryFactory.Created memory;
         try {
-            made = maker.make(bytes, window, exposed, everybody(name, setup));
+            memory = factory.create(bytes, window, exposed, allRanks(name));
         } catch (RuntimeException | Error e) {
             movable.ifPresent(one -> one.memory().close());
             throw e;
         }
-        movable.ifPresent(one -> one.memory().first(window, made.free()));
-        SymmetricMemory symmetric = made.memory();
+        movable.ifPresent(one -> one.memory().first(window, memory.free()));
         Runnable free = () -> {
-            forget(name);
-            // Who awaits an operation of a buffer that is closed may still ask whether this rank was left out.
+            synchronized (this) {
+                buffers.remove(name);
+            }
+            // A thread that awaits an operation of a closed buffer may still ask whether this rank was left out.
             movable.ifPresent(one -> one.resources().membership().close());
-            movable.ifPresentOrElse(one -> one.memory().close(), made.free());
+            movable.ifPresentOrElse(one -> one.memory().close(), memory.free());
         };
-        Recoverer.Way way = new Recoverer.Way(movable.map(Movable::resources), cannotMove);
+        Recoverer.Recoverability recoverability =
+                new Recoverer.Recoverability(movable.map(Movable::resources), cannotMove);
+        BufferContext context = new BufferContext(
+                this,
+                plan,
+                bootstrap,
+                name,
+                shape,
+                size,
+                paths.relays(),
+                memory.memory(),
+                free,
+                recoverability,
+                config);
         return device instanceof EngineGpu gpu
                 ? GpuBuffers.create(
-                        this,
-                        plan,
+                        context,
                         gpu,
-                        bootstrap,
-                        name,
-                        shape,
-                        size,
-                        paths.rails(),
-                        symmetric,
-                        () -> movable.map(one -> one.memory().window()).orElse(window),
-                        free,
-                        way,
-                        config)
-                : HostBuffers.create(
-                        this, plan, bootstrap, name, shape, size, paths.rails(), symmetric, free, way, config);
+                        () -> movable.map(one -> one.memory().window()).orElse(window))
+                : HostBuffers.create(context);
     }
 
-    private MemoryMaker.Members everybody(String name, Duration setup) {
-        return new MemoryMaker.Members(
+    private SymmetricMemoryFactory.Members allRanks(String name) {
+        return new SymmetricMemoryFactory.Members(
                 IntStream.range(0, size()).boxed().toList(),
-                agreement,
+                steps,
                 name + "-allocated",
                 () -> setup,
                 name,
                 UnaryOperator.identity());
     }
 
-    /** What a buffer has that moves when it recovers. */
+    /** The memory of a buffer that can move, and the resources of its recovery. */
     private record Movable(MovableMemory memory, Recoverer.Resources resources) {}
 
-    private Optional<Movable> movable(int number, String name, EpShape shape, long bytes, Duration setup) {
-        if (!cannotMove.isEmpty()) {
-            return Optional.empty();
-        }
+    private Movable movable(int number, String name, EpShape shape, long bytes) {
         String control = name + "-control";
         long controlBytes = BufferMembership.bytes(size());
         MovableMemory memory = new MovableMemory(
                 name,
                 bytes,
                 plan,
-                maker,
+                factory,
                 windows(shape),
-                device instanceof HostDevice
-                        ? exposed(control, controlBytes, setup)
-                        : shared(number, control, controlBytes, setup));
+                device instanceof HostDevice ? exposed(control, controlBytes) : shared(number, control, controlBytes));
         try {
-            return Optional.of(new Movable(memory, recoveryResources(number, name, memory, setup)));
+            String step = name + "-membership";
+            BufferMembership membership = steps.attempt(step, () -> setup, () -> membership(number, memory.control()));
+            steps.exchange(step, new byte[0], setup);
+            return new Movable(memory, new Recoverer.Resources(membership, memory));
         } catch (RuntimeException | Error e) {
             memory.close();
             throw e;
         }
     }
 
-    private MovableMemory.Control exposed(String name, long bytes, Duration setup) {
-        MemoryMaker.Made made = maker.make(bytes, Optional.empty(), List.of(), everybody(name, setup));
+    private BufferMembership membership(int number, ControlSlots.Memory control) {
+        Duration silence = EpKeys.TIMEOUT.get(config).plus(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.get(config));
+        return new BufferMembership(
+                number,
+                control,
+                locks,
+                bootstrap,
+                NanoClock.SYSTEM,
+                new BufferMembership.SilenceLimit(silence, EpKeys.RECOVER_ALONE.get(config)),
+                known);
+    }
+
+    private MovableMemory.Control exposed(String name, long bytes) {
+        SymmetricMemoryFactory.Created created = factory.create(bytes, Optional.empty(), List.of(), allRanks(name));
+        SymmetricMemory memory = created.memory();
         Map<Integer, HostMemory> mapped = new TreeMap<>();
-        made.memory().mapped().forEach((r, memory) -> mapped.put(r, HostMemory.of(memory)));
+        memory.mapped().forEach((r, theirs) -> mapped.put(r, HostMemory.of(theirs)));
         return new MovableMemory.Control(
-                new ControlSlots.Memory(
-                        HostMemory.of(made.memory().local()),
-                        mapped,
-                        made.memory().postedTo()),
-                made.free());
+                new ControlSlots.Memory(HostMemory.of(memory.local()), mapped, memory.postedTo()), created.free());
     }
 
     /**
-     * Memory of GPUs cannot be read by the host, so their ranks agree through the files of their locks: peers that map this rank's memory
-     * map the file, and the others post to it.
+     * Creates control memory for GPUs, whose memory the host cannot read, in the files of the ranks' locks: peers that map this rank's
+     * memory map the file, and the others post to it.
      */
-    private MovableMemory.Control shared(int number, String step, long bytes, Duration setup) {
+    private MovableMemory.Control shared(int number, String step, long bytes) {
         LivenessLocks.Shared shared =
-                agreement.attempt(step, () -> setup, () -> locks.share(number, bytes, paths.mapped()));
+                steps.attempt(step, () -> setup, () -> locks.share(number, bytes, paths.mapped()));
         Map<String, SymmetricBuffer> posting = new TreeMap<>();
         Runnable free = () -> {
-            // NICs let go of memory before it is unmapped.
+            // NICs deregister memory before it is unmapped.
             posting.values().forEach(SymmetricBuffer::close);
             shared.close();
         };
         try {
-            agreement.exchange(step, new byte[0], setup);
+            steps.exchange(step, new byte[0], setup);
             ExposedMemory own = ExposedMemory.of(shared.own());
             for (EpBackend backend : backends.registering()) {
                 RegistersMemory registers = backend.as(RegistersMemory.class).orElseThrow();
@@ -349,43 +342,19 @@ final class Group implements EpGroup {
         }
     }
 
-    private Recoverer.Resources recoveryResources(int number, String name, MovableMemory memory, Duration setup) {
-        String step = name + "-membership";
-        BufferMembership membership = agreement.attempt(
-                step,
-                () -> setup,
-                () -> new BufferMembership(
-                        number,
-                        memory.control(),
-                        locks,
-                        bootstrap,
-                        NanoClock.SYSTEM,
-                        new BufferMembership.Silence(
-                                EpKeys.TIMEOUT.get(config).plus(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.get(config)),
-                                EpKeys.RECOVER_ALONE.get(config)),
-                        known));
-        agreement.exchange(step, new byte[0], setup);
-        return new Recoverer.Resources(membership, memory);
-    }
-
-    /** Of a rank whose kernels post: all ranks of the backend allocate together. */
-    private Optional<GpuWindow> allocatedWindow(
-            String name, EpShape shape, Duration setup, List<SymmetricBuffer> exposed) {
+    /** Allocates the window of a rank whose kernels post, together with all ranks of the backend. */
+    private Optional<GpuWindow> allocatedWindow(String name, EpShape shape, List<SymmetricBuffer> exposed) {
         Optional<AllocatesMemory> allocator =
                 backends.allocator(Purpose.DEVICE_POSTED).flatMap(backend -> backend.as(AllocatesMemory.class));
         if (allocator.isEmpty() || !(device instanceof EngineGpu)) {
             return Optional.empty();
         }
-        return GpuWindow.layout(shape, plan, paths.rails()).map(layout -> {
+        return GpuWindow.layout(shape, plan, paths.relays()).map(layout -> {
             SymmetricBuffer buffer =
                     allocator.get().allocate(name + "-window", layout.bytes(), Purpose.DEVICE_POSTED, setup);
             exposed.add(buffer);
             return GpuWindow.devicePosted(layout, buffer);
         });
-    }
-
-    private synchronized void forget(String name) {
-        buffers.remove(name);
     }
 
     @Override
@@ -400,26 +369,18 @@ final class Group implements EpGroup {
             checkOpen();
             tag = "barrier " + barriers++;
         }
-        try {
-            meet(tag, timeout);
-        } catch (EpException e) {
-            // The number is used up: a rank that has called it and one that has not would stay one call apart.
-            throw Failures.rejoin(e, known);
-        }
-    }
-
-    private void meet(String tag, Duration timeout) {
         Set<Integer> lost = lostRanks();
         while (true) {
             try {
                 barrier(tag, lost, timeout);
                 return;
-            } catch (EpPeerLostException e) {
+            } catch (EpException e) {
                 Set<Integer> now = lostRanks();
-                if (now.equals(lost)) {
-                    throw e;
+                if (!(e instanceof EpPeerLostException) || now.equals(lost)) {
+                    // The number is used up: a rank that has called it and one that has not would stay one call apart.
+                    throw Failures.rejoin(e, known);
                 }
-                // A rank that had not come died meanwhile: all others see that too, and meet without it.
+                // A rank died before it called barrier: all others see that too, and continue without it.
                 lost = now;
             }
         }
@@ -437,17 +398,16 @@ final class Group implements EpGroup {
         try (Bootstrap survivors = bootstrap.subgroup(tag + "-without-" + without, rest)) {
             survivors.barrier(tag, timeout);
         } catch (EpPeerLostException e) {
-            // It counts its own members; -1 is one of the dead that carried the bootstrap.
-            int member = e.failure().peer();
-            int peer = member < 0 ? Collections.min(without) : rest.get(member);
-            throw Failures.with(e, about(e.failure(), peer), EpException.Recourse.REJOIN);
+            // The peer is a rank of the subgroup; -1 is a dead rank that ran the hub.
+            EpFailure failure = inGroup(e.failure(), rest, Collections.min(without));
+            throw Failures.with(e, failure, EpException.Recourse.REJOIN);
         } catch (EpTimeoutException e) {
-            int member = e.failure().peer();
-            throw Failures.with(e, about(e.failure(), member < 0 ? -1 : rest.get(member)), EpException.Recourse.REJOIN);
+            throw Failures.with(e, inGroup(e.failure(), rest, -1), EpException.Recourse.REJOIN);
         }
     }
 
-    private EpFailure about(EpFailure failure, int peer) {
+    private EpFailure inGroup(EpFailure failure, List<Integer> members, int otherwise) {
+        int peer = failure.peer() < 0 ? otherwise : members.get(failure.peer());
         return known.apply(failure.toBuilder().peer(peer).build());
     }
 
@@ -467,15 +427,15 @@ final class Group implements EpGroup {
             closed = true;
             open = new ArrayList<>(buffers.values());
         }
-        List<Runnable> steps = new ArrayList<>();
+        List<Runnable> all = new ArrayList<>();
         for (int i = open.size() - 1; i >= 0; i--) {
-            steps.add(open.get(i)::close);
+            all.add(open.get(i)::close);
         }
-        steps.addAll(List.of(backends::release, device::close, bootstrap::close));
-        closeAll(steps);
+        all.addAll(List.of(backends::release, device::close, bootstrap::close));
+        closeAll(all);
     }
 
-    /** Runs all of them, also if one fails: ranks that learn nothing would wait for this one. Throws the first failure. */
+    /** Runs all steps, also if one fails, since other ranks would wait for this one. Throws the first failure. */
     static void closeAll(List<Runnable> steps) {
         @Nullable Throwable first = null;
         for (Runnable step : steps) {

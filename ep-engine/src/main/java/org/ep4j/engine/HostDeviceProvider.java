@@ -13,7 +13,7 @@ import org.ep4j.transport.memory.HostDevice;
 import org.ep4j.transport.memory.NativeMethods;
 
 /**
- * The device {@code host:0}: this machine's processor and memory. Codes of its checks:
+ * The device {@code host:0}: this machine's CPU and memory. Codes of its checks:
  *
  * <ul>
  *   <li>{@code EP-HOST-001} the device exists

@@ -6,12 +6,13 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
 import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.membership.ControlSlots;
-import org.ep4j.engine.sync.FreshMemory;
+import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
@@ -20,58 +21,49 @@ import org.ep4j.transport.Deadline;
 import org.ep4j.transport.KnownPeers;
 
 /**
- * The memory of a buffer that moves: the newest, the one before it, and that through which ranks agree on who goes on. What a rank gives
- * back here stays as it is for other processes that have it mapped.
+ * The memory of a buffer that moves: the newest, the one before it, and the memory of the agreement on memberships. Memory that a rank
+ * frees here stays allocated for other processes that have it mapped.
  */
-final class MovableMemory implements FreshMemory {
+final class MovableMemory implements Recoverer.FreshMemory {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     private final String name;
     private final long bytes;
     private final GroupPlan plan;
-    private final MemoryMaker maker;
+    private final SymmetricMemoryFactory factory;
     private final Optional<Supplier<GpuWindow>> windows;
     private final Control control;
     /** The newest first. */
     private final Deque<Memory> memories = new ArrayDeque<>();
 
-    /**
-     * One memory.
-     *
-     * @param window in it, freed with it
-     */
+    /** One memory, with its window and what frees both. */
     private record Memory(Optional<GpuWindow> window, Runnable free) {}
 
-    /**
-     * Memory through which the ranks of a buffer agree.
-     *
-     * @param free gives it back
-     */
+    /** Memory through which the ranks of a buffer agree, with what frees it. */
     record Control(ControlSlots.Memory memory, Runnable free) {}
 
     /**
-     * For a buffer whose first memory is not there yet.
+     * Creates it for a buffer whose first memory is not allocated yet.
      *
      * @param bytes of the buffer's symmetric memory, without the window
-     * @param windows makes a window, if the ranks are GPUs of which some are not mapped; the same on all ranks
-     * @param control closed with this
+     * @param windows creates a window, if the ranks are GPUs of which some are not mapped; the same on all ranks
+     * @param control freed with this
      */
     MovableMemory(
             String name,
             long bytes,
             GroupPlan plan,
-            MemoryMaker maker,
+            SymmetricMemoryFactory factory,
             Optional<Supplier<GpuWindow>> windows,
             Control control) {
         this.name = name;
         this.bytes = bytes;
         this.plan = plan;
-        this.maker = maker;
+        this.factory = factory;
         this.windows = windows;
         this.control = control;
     }
 
-    /** The memory through which ranks agree. */
     ControlSlots.Memory control() {
         return control.memory();
     }
@@ -80,40 +72,44 @@ final class MovableMemory implements FreshMemory {
         memories.push(new Memory(window, free));
     }
 
-    /** The window of the newest memory, also while {@link #make} prepares it. */
+    /** The window of the newest memory, also while {@link #allocate} prepares it. */
     Optional<GpuWindow> window() {
         return memories.element().window();
     }
 
     @Override
-    public SymmetricMemory make(
-            Bootstrap members, List<Integer> ranks, long epoch, Duration longest, Preparation preparation) {
+    public SymmetricMemory allocate(
+            Bootstrap members,
+            List<Integer> ranks,
+            long epoch,
+            Duration longest,
+            Function<SymmetricMemory, Runnable> preparation) {
         Deadline end = Deadline.in(longest);
-        Agreement agreement = new Agreement(members, ranks, new KnownPeers(plan, ranks.get(members.rank())));
-        Optional<GpuWindow> window = windows.map(one -> window(one, agreement, end));
-        // Refused where it fails for members that do not use the backend which has failed.
-        MemoryMaker.Made made = agreement.attempt(
+        CollectiveSteps steps = new CollectiveSteps(members, ranks, new KnownPeers(plan, ranks.get(members.rank())));
+        Optional<GpuWindow> window = windows.map(one -> window(one, steps, end));
+        // Members that do not use the backend that has failed learn the failure from this step.
+        SymmetricMemoryFactory.Created made = steps.attempt(
                 "made",
                 end::left,
-                () -> maker.make(
+                () -> factory.create(
                         bytes,
                         window,
                         List.of(),
-                        new MemoryMaker.Members(
+                        new SymmetricMemoryFactory.Members(
                                 ranks,
-                                agreement,
+                                steps,
                                 "allocated",
                                 end::left,
                                 name + "-epoch-" + epoch,
                                 backend -> among(members, ranks, backend))));
         memories.push(new Memory(window, made.free()));
         try {
-            Runnable unprepare = agreement.attempt("made", end::left, () -> preparation.prepare(made.memory()));
+            Runnable unprepare = steps.attempt("made", end::left, () -> preparation.apply(made.memory()));
             memories.push(new Memory(memories.pop().window(), () -> {
                 unprepare.run();
                 made.free().run();
             }));
-            agreement.exchange("made", new byte[0], end.left());
+            steps.exchange("made", new byte[0], end.left());
         } catch (RuntimeException | Error e) {
             dropNewest();
             throw e;
@@ -121,14 +117,14 @@ final class MovableMemory implements FreshMemory {
         return made.memory();
     }
 
-    /** Makes a window, and agrees with the members on it before a backend begins to allocate memory together. */
-    private static GpuWindow window(Supplier<GpuWindow> windows, Agreement agreement, Deadline end) {
-        GpuWindow window = agreement.attempt("window", end::left, windows);
-        agreement.confirm("window", end.left(), window::close);
+    /** Creates a window on all members before a backend begins a collective allocation. */
+    private static GpuWindow window(Supplier<GpuWindow> windows, CollectiveSteps steps, Deadline end) {
+        GpuWindow window = steps.attempt("window", end::left, windows);
+        steps.confirm("window", end.left(), window::close);
         return window;
     }
 
-    /** The backend for those of the members that used it before. */
+    /** Returns the backend for those of the members that used it before. */
     private EpBackend among(Bootstrap members, List<Integer> ranks, EpBackend backend) {
         RecoverableBackend recoverable = backend.as(RecoverableBackend.class)
                 .orElseThrow(() -> new EpException(
@@ -148,7 +144,7 @@ final class MovableMemory implements FreshMemory {
         release(memories.pop());
     }
 
-    /** Gives a memory back; if that fails, it stays, and the members go on. */
+    /** Frees a memory; if that fails, it stays allocated, and the members continue. */
     private void release(Memory memory) {
         try {
             memory.free().run();

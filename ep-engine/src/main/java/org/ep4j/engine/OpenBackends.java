@@ -14,10 +14,7 @@ import org.ep4j.spi.AllocatesMemory.Purpose;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.RegistersMemory;
 
-/**
- * The backends of a group. They stay open for as long as the group is, or memory that they mapped can still be looked at
- * through a view that a program holds.
- */
+/** The open backends of a group, until the group is closed and no buffer's memory that they mapped is in use any more. */
 final class OpenBackends {
     private final Map<String, EpBackend> backends;
     private int users = 1;
@@ -30,18 +27,14 @@ final class OpenBackends {
         return backends;
     }
 
-    /** The backend that has to allocate memory for a purpose, if there is one. */
+    /** The backend that allocates memory for a purpose, if there is one. */
     Optional<EpBackend> allocator(Purpose purpose) {
         return backends.values().stream()
-                .filter(backend -> allocates(backend, purpose))
+                .filter(backend -> purposes(backend).contains(purpose))
                 .findFirst();
     }
 
-    private static boolean allocates(EpBackend backend, Purpose purpose) {
-        return purposes(backend).contains(purpose);
-    }
-
-    /** Those that register memory, and allocate none. */
+    /** Backends that register memory, and allocate none. */
     List<EpBackend> registering() {
         return backends.values().stream()
                 .filter(backend -> backend.as(RegistersMemory.class).isPresent())
@@ -54,9 +47,9 @@ final class OpenBackends {
     }
 
     /**
-     * Refuses backends of a rank that cannot make its memory.
+     * Refuses backends of a rank that cannot provide its memory.
      *
-     * @throws EpUnavailableException naming the backends, what is wrong with them, and the remedy
+     * @throws EpUnavailableException naming the backends, the problem and the remedy
      */
     static void check(Collection<EpBackend> open) {
         for (EpBackend backend : open) {
@@ -67,7 +60,7 @@ final class OpenBackends {
                         "it neither allocates memory (AllocatesMemory) nor registers memory (RegistersMemory), so it can"
                                 + " make no buffer");
             }
-            if (registers && allocates(backend, Purpose.MAPPED)) {
+            if (registers && purposes(backend).contains(Purpose.MAPPED)) {
                 throw defect(
                         backend,
                         "it allocates the symmetric memory (AllocatesMemory with purpose MAPPED) and also registers"
@@ -76,7 +69,7 @@ final class OpenBackends {
             }
         }
         List<String> allocators = open.stream()
-                .filter(backend -> allocates(backend, Purpose.MAPPED))
+                .filter(backend -> purposes(backend).contains(Purpose.MAPPED))
                 .map(EpBackend::id)
                 .sorted()
                 .toList();
@@ -92,7 +85,6 @@ final class OpenBackends {
                 + EpKeys.BACKEND_EXCLUDE.name() + "=" + backend.id());
     }
 
-    /** What those that count it have sent. */
     List<EpTraffic> traffic() {
         return backends.values().stream()
                 .flatMap(backend -> backend.traffic().stream())
@@ -103,7 +95,7 @@ final class OpenBackends {
         users++;
     }
 
-    /** One user less; the last one closes them. */
+    /** Removes one user; the last one closes the backends. */
     void release() {
         synchronized (this) {
             users--;

@@ -1,6 +1,8 @@
 package org.ep4j.engine;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,32 +16,24 @@ import org.ep4j.spi.SpiVersion;
  * Providers of one service, each isolated from the failures of the others.
  *
  * @param usable those that loaded and that this SPI can run, by name
- * @param broken what was wrong with the others, one line each
+ * @param broken problems of the others, one line each
  * @param <T> the service
  */
 record Services<T>(Map<String, T> usable, List<String> broken) {
-    /** Looks beside the API first, then where the thread's own code comes from. */
+    /** Loads providers by the class loader of the API first, then by that of the thread. */
     static <T> Services<T> load(Class<T> service, Function<T, String> name, Function<T, SpiVersion> version) {
         Map<String, T> usable = new LinkedHashMap<>();
         List<String> broken = new ArrayList<>();
-        collect(ServiceLoader.load(service, service.getClassLoader()), name, version, usable, broken);
-        collect(ServiceLoader.load(service), name, version, usable, broken);
-        return new Services<>(usable, List.copyOf(broken));
-    }
-
-    private static <T> void collect(
-            ServiceLoader<T> loader,
-            Function<T, String> name,
-            Function<T, SpiVersion> version,
-            Map<String, T> usable,
-            List<String> broken) {
-        Iterator<T> providers = loader.iterator();
-        while (true) {
+        Deque<Iterator<T>> loaders = new ArrayDeque<>();
+        loaders.add(ServiceLoader.load(service, service.getClassLoader()).iterator());
+        loaders.add(ServiceLoader.load(service).iterator());
+        while (!loaders.isEmpty()) {
             try {
-                if (!providers.hasNext()) {
-                    return;
+                if (!loaders.element().hasNext()) {
+                    loaders.remove();
+                    continue;
                 }
-                T provider = providers.next();
+                T provider = loaders.element().next();
                 String id = name.apply(provider);
                 if (!SpiVersion.CURRENT.runs(version.apply(provider))) {
                     broken.add(id + " was built for SPI " + version.apply(provider) + ", but this ep4j has SPI "
@@ -53,5 +47,6 @@ record Services<T>(Map<String, T> usable, List<String> broken) {
                 broken.add(String.valueOf(e.getMessage()));
             }
         }
+        return new Services<>(usable, List.copyOf(broken));
     }
 }

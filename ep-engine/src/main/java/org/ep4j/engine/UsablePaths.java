@@ -13,7 +13,7 @@ import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuWindow;
-import org.ep4j.engine.sync.Rails;
+import org.ep4j.engine.sync.Relays;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.DevicePosted;
@@ -21,27 +21,26 @@ import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.SymmetricBuffer;
 
-/** The paths of a plan as one rank's engine uses them: it stores into mapped memory, and posts to the rest. */
+/** The paths of a plan as one rank's engine uses them: it stores to mapped ranks, and posts to the others. */
 final class UsablePaths {
     private static final Set<EpPath.Kind> POSTED = Set.of(EpPath.Kind.HOST_POSTED, EpPath.Kind.DEVICE_POSTED);
 
     private final GroupPlan plan;
     private final int rank;
-    private final Rails rails;
+    private final Relays relays;
 
     UsablePaths(GroupPlan plan, int rank) {
         this.plan = plan;
         this.rank = rank;
-        this.rails = Rails.of(plan);
+        this.relays = Relays.of(plan);
     }
 
-    /** Where ranks of the plan post to others. */
-    Rails rails() {
-        return rails;
+    Relays relays() {
+        return relays;
     }
 
     /**
-     * Refuses a plan with paths that the engine cannot use, on all ranks alike.
+     * Refuses, on all ranks alike, a plan with paths that the engine cannot use.
      *
      * @throws EpUnavailableException with path, backend and remedy
      */
@@ -114,10 +113,10 @@ final class UsablePaths {
     }
 
     /**
-     * This rank's memory and its peers', reached as the plan says.
+     * Combines this rank's memory with its peers', mapped or posted to as in the plan.
      *
-     * @param window by which a GPU exchanges with peers that are not mapped, if there are any
-     * @param ranks whose memory is reached
+     * @param window by which a GPU exchanges rows with peers that are not mapped, if there are any
+     * @param ranks whose memory is included
      */
     SymmetricMemory reach(
             DeviceMemory local,
@@ -142,20 +141,15 @@ final class UsablePaths {
                 postedFrom.put(r, posted(r, rank, byBackend, kernels));
             }
         }
-        SymmetricMemory reached = new SymmetricMemory(rank, local, mapped, postedTo, postedFrom);
-        return window.map(w -> w.in(reached, plan)).orElse(reached);
+        return new SymmetricMemory(rank, local, mapped, postedTo, postedFrom, window.map(GpuWindow::asWindow));
     }
 
-    /** Ranks that this one reaches through memory that it maps. */
+    /** Ranks whose memory this one maps. */
     List<Integer> mapped() {
         return plan.mappedPeers(rank);
     }
 
-    /**
-     * How this rank posts to the peers that it does not map.
-     *
-     * @param byBackend what the backends have exposed that post from host threads
-     */
+    /** Returns what posts to the peers that this rank does not map, from buffers of backends that post from host threads. */
     Map<Integer, HostPosted> posted(Map<String, SymmetricBuffer> byBackend) {
         Map<Integer, HostPosted> all = new TreeMap<>();
         for (int r = 0; r < plan.ranks(); r++) {

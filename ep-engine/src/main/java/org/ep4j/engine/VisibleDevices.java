@@ -14,8 +14,8 @@ import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 
 /**
- * Which GPU of the machine a device number means in this process. CUDA and HIP number only the devices that their environment
- * variables leave visible, in the order that these give ("CUDA Environment Variables" of NVIDIA's programming guide, "GPU
+ * Maps device numbers of this process to GPUs of the machine. CUDA and HIP number only the devices that their environment
+ * variables make visible, in the order of these variables ("CUDA Environment Variables" of NVIDIA's programming guide, "GPU
  * isolation techniques" of AMD's documentation).
  */
 final class VisibleDevices {
@@ -38,16 +38,16 @@ final class VisibleDevices {
                 .count();
         boolean busOrder = "PCI_BUS_ID".equals(environment.get("CUDA_DEVICE_ORDER"));
         if (models > 1 && !busOrder) {
-            // The default is the fastest first, and which that is CUDA alone knows.
+            // The default order is the fastest first, which only CUDA knows.
             return List.of();
         }
         return visible("CUDA_VISIBLE_DEVICES", gpus, this::nvidiaUuid);
     }
 
-    /** GPUs that HIP numbers from 0: the runtime below HIP leaves some of them visible, and HIP some of these. */
+    /** GPUs that HIP numbers from 0: those that HIP makes visible, of those that the runtime below HIP does. */
     List<Gpu> hip() {
         List<Gpu> gpus = visible("ROCR_VISIBLE_DEVICES", of(GpuVendor.AMD), this::amdUuid);
-        // To HIP, unlike to CUDA and the runtime below, an empty variable is none (ROCm clr, rocdevice.cpp).
+        // Unlike CUDA and the runtime below, HIP ignores an empty variable (ROCm clr, rocdevice.cpp).
         for (String own : List.of("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")) {
             if (!environment.getOrDefault(own, "").isEmpty()) {
                 return visible(own, gpus, this::amdUuid);
@@ -69,16 +69,16 @@ final class VisibleDevices {
         for (String entry : value.split(",", -1)) {
             Optional<Gpu> gpu = gpu(entry.strip(), gpus, uuid);
             if (gpu.isEmpty()) {
-                // Entries from the first wrong one on do not count.
+                // Entries from the first invalid one on are ignored.
                 break;
             }
             visible.add(gpu.get());
         }
-        // A device that is named twice makes the whole list void.
+        // A device that is listed twice makes the whole list invalid.
         return new HashSet<>(visible).size() == visible.size() ? visible : List.of();
     }
 
-    /** By number, or by a UUID, of which the beginning is enough. */
+    /** Finds a GPU by number, or by a UUID or its prefix. */
     private static Optional<Gpu> gpu(String entry, List<Gpu> gpus, Function<Gpu, String> uuid) {
         if (entry.matches("\\d{1,4}")) {
             int number = Integer.parseInt(entry);

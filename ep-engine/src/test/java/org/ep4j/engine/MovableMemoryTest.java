@@ -32,23 +32,24 @@ final class MovableMemoryTest {
         GroupPlan plan = GroupPlan.of(
                 List.of(RankProfile.builder(0, "h", Device.HOST).pid(1).build()),
                 List.of(EpPath.builder(0, 0, "local", EpPath.Kind.LOCAL).build()));
-        MemoryMaker maker = new MemoryMaker(new HostDevice(), new OpenBackends(Map.of()), new UsablePaths(plan, 0));
+        SymmetricMemoryFactory factory =
+                new SymmetricMemoryFactory(new HostDevice(), new OpenBackends(Map.of()), new UsablePaths(plan, 0));
         ControlSlots.Memory control =
                 new ControlSlots.Memory(HostMemory.of(ByteBuffer.allocateDirect(64)), Map.of(), Map.of());
         MovableMemory memory = new MovableMemory(
                 "buffer",
                 256,
                 plan,
-                maker,
+                factory,
                 Optional.empty(),
                 new MovableMemory.Control(control, () -> events.add("control")));
         memory.first(Optional.empty(), () -> events.add("first"));
-        memory.make(alone, List.of(0), 1, Guard.minute(), fresh -> () -> events.add("second"));
+        memory.allocate(alone, List.of(0), 1, Guard.minute(), fresh -> () -> events.add("second"));
         memory.freeOlder();
         assertThat(events).as("after the first move").containsExactly("first");
 
         // After this, the members cannot agree that all have made their memory.
-        assertThatThrownBy(() -> memory.make(alone, List.of(0), 2, Guard.minute(), fresh -> {
+        assertThatThrownBy(() -> memory.allocate(alone, List.of(0), 2, Guard.minute(), fresh -> {
                     alone.close();
                     return () -> events.add("third");
                 }))

@@ -11,9 +11,9 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.model.Gpu;
 
 /**
- * Whether the run-time compilers know the GPUs. HIPRTC was measured with 5.2.3 (gfx90a, gfx940), 5.7.1 (gfx942, too) and
- * 6.4.3 (gfx950 and gfx1201, too); versions between a failure and a success are not known. NVRTC was measured with 11.8
- * (35 to 90), 12.9 (50 to 121) and 13.0 (75 to 121); 12.8 brought 100 and 120 (CUDA release notes).
+ * Checks that the run-time compilers know the GPUs. HIPRTC was measured with 5.2.3 (gfx90a, gfx940), 5.7.1 (gfx942,
+ * too) and 6.4.3 (gfx950 and gfx1201, too); versions between a failure and a success are not known. NVRTC was measured
+ * with 11.8 (35 to 90), 12.9 (50 to 121) and 13.0 (75 to 121); 12.8 brought 100 and 120 (CUDA release notes).
  */
 final class CompilerChecks implements Examination {
     private record Known(Version last, Version first) {}
@@ -27,7 +27,6 @@ final class CompilerChecks implements Examination {
             "gfx950", new Known(Version.of(5, 8), Version.of(6, 4)),
             "gfx1201", new Known(Version.of(5, 8), Version.of(6, 4)));
 
-    /** What is known of a pair. */
     enum Answer {
         YES,
         NO,

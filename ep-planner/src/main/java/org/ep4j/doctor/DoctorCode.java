@@ -316,15 +316,15 @@ public enum DoctorCode {
 
     private final String code;
     private final String title;
-    private final String looksAt;
+    private final String examines;
     private final String why;
     private final String remedy;
     private final String source;
 
-    DoctorCode(String code, String title, String looksAt, String why, String remedy, String source) {
+    DoctorCode(String code, String title, String examines, String why, String remedy, String source) {
         this.code = code;
         this.title = title;
-        this.looksAt = looksAt;
+        this.examines = examines;
         this.why = why;
         this.remedy = remedy;
         this.source = source;
@@ -340,9 +340,9 @@ public enum DoctorCode {
         return title;
     }
 
-    /** What the check examines. */
-    public String looksAt() {
-        return looksAt;
+    /** Facts that the check examines. */
+    public String examines() {
+        return examines;
     }
 
     /** Consequence when the check does not pass. */
@@ -350,7 +350,7 @@ public enum DoctorCode {
         return why;
     }
 
-    /** What to do. */
+    /** Steps that repair the condition. */
     public String remedy() {
         return remedy;
     }
@@ -376,7 +376,7 @@ public enum DoctorCode {
         return Check.fail(code, detail, remedy);
     }
 
-    /** The machine lacks what the check examines. */
+    /** Result for a machine that lacks what the check examines. */
     Check notApplicable(String reason) {
         return Check.notApplicable(code, reason, "");
     }

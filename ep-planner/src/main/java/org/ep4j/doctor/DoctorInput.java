@@ -1,12 +1,15 @@
 package org.ep4j.doctor;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.stream.Collectors;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
@@ -61,7 +64,7 @@ public record DoctorInput(
      * @param bytesPerRank bytes of symmetric memory of each
      */
     public record Need(int ranks, long bytesPerRank) {
-        /** The lock by which others see that a rank lives, its buffer, and the words by which ranks agree who is in the group. */
+        /** The lock that shows that a rank lives, its buffer, and the words by which ranks agree on the membership. */
         private static final int FILES_PER_RANK = 3;
 
         /** Bytes of all ranks together. */
@@ -117,12 +120,11 @@ public record DoctorInput(
      * count: one whose port is slower than others, or whose PCIe link has lost lanes, is what the checks are to find.
      */
     List<Nic> trafficNics() {
-        Set<String> names = PlacementChecks.assigned(this).values().stream()
-                .flatMap(Set::stream)
-                .collect(Collectors.toSet());
         List<Nic> all = rdmaNics();
-        List<Nic> assigned =
-                all.stream().filter(nic -> names.contains(nic.name())).toList();
+        Collection<Set<String>> names = PlacementChecks.assigned(this).values();
+        List<Nic> assigned = all.stream()
+                .filter(nic -> names.stream().anyMatch(own -> own.contains(nic.name())))
+                .toList();
         Set<Nic> near = near();
         if (assigned.isEmpty()) {
             return near.isEmpty() ? all : all.stream().filter(near::contains).toList();
@@ -141,20 +143,17 @@ public record DoctorInput(
         Set<Nic> near = new HashSet<>();
         for (Gpu gpu : topology.gpus()) {
             Map<Part, Distance> reach = topology.distances(gpu);
-            List<Nic> reached = rdmaNics().stream()
-                    .filter(nic -> nic.host() == gpu.host() && reach.containsKey(nic))
-                    .toList();
-            Optional<PathType> nearest =
-                    reached.stream().map(nic -> type(reach, nic)).min(PathType::compareTo);
-            reached.stream()
-                    .filter(nic -> nearest.filter(type(reach, nic)::equals).isPresent())
-                    .forEach(near::add);
+            SortedMap<PathType, List<Nic>> byType = new TreeMap<>();
+            for (Nic nic : rdmaNics()) {
+                Distance distance = reach.get(nic);
+                if (distance != null && nic.host() == gpu.host()) {
+                    byType.computeIfAbsent(distance.type(), type -> new ArrayList<>())
+                            .add(nic);
+                }
+            }
+            byType.values().stream().limit(1).forEach(near::addAll);
         }
         return near;
-    }
-
-    private static PathType type(Map<Part, Distance> reach, Nic nic) {
-        return Optional.ofNullable(reach.get(nic)).map(Distance::type).orElse(PathType.SYS);
     }
 
     boolean has(NicFamily family) {
@@ -178,12 +177,11 @@ public record DoctorInput(
         }
     }
 
-    /** True for a recording that leaves them out. */
+    /** Returns true for a recording without libraries. */
     boolean withoutLibraries() {
         return LibraryFolders.existing(files, environment).isEmpty();
     }
 
-    /** What was found of a library. */
     List<FoundLibrary> found(KnownLibrary library) {
         return libraries.stream().filter(one -> one.library() == library).toList();
     }

@@ -13,7 +13,7 @@ import org.ep4j.topology.model.GidChoice.Verdict;
 import org.ep4j.topology.model.Nic;
 import org.ep4j.topology.model.NicPort;
 
-/** Which GIDs would be used. */
+/** Checks of the GIDs that connections send from. */
 final class GidChecks implements Examination {
     @Override
     public List<Check> examine(DoctorInput input) {
@@ -94,7 +94,7 @@ final class GidChecks implements Examination {
                 : DoctorCode.GID_INDEX.warn(String.join("; ", weak) + others);
     }
 
-    /** What to use instead, when the rules would choose something else that works. */
+    /** Names the entry that the rules would choose, if it is another one that works. */
     private static String better(NicPort port, GidChoice choice) {
         GidChoice byRule = GidChoice.of(port);
         boolean other = byRule.index() != choice.index() && byRule.verdict().usable();

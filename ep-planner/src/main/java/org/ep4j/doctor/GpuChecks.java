@@ -1,6 +1,8 @@
 package org.ep4j.doctor;
 
+import com.google.common.collect.Maps;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,14 +16,13 @@ import org.ep4j.topology.LinkType;
 import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.GpuSwitch;
 import org.ep4j.topology.model.Link;
-import org.ep4j.topology.model.Part;
 import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.LinuxTopology;
 
-/** Links between GPUs, on the host and beyond. */
+/** Checks of the links between GPUs, on the host and beyond. */
 final class GpuChecks implements Examination {
-    /** How the reader of a recording begins what it says where NVLink cannot be told. */
-    private static final String UNTOLD = "/sys does not describe NVLink";
+    /** Begins the warning of the reader of a recording that NVLinks are unknown. */
+    private static final String NVLINK_UNKNOWN = "/sys does not describe NVLink";
 
     @Override
     public List<Check> examine(DoctorInput input) {
@@ -43,9 +44,9 @@ final class GpuChecks implements Examination {
                 : DoctorCode.IMEX_CHANNELS.pass(LinuxTopology.IMEX_CHANNELS + " has " + String.join(", ", channels));
     }
 
-    /** Whether a warning of a reader says that NVLink cannot be told, which {@link DoctorCode#GPU_LINKS} reports. */
-    static boolean untold(String warning) {
-        return warning.startsWith(UNTOLD);
+    /** Returns true for the warning that NVLinks are unknown, which {@link DoctorCode#GPU_LINKS} reports. */
+    static boolean isNvlinkUnknown(String warning) {
+        return warning.startsWith(NVLINK_UNKNOWN);
     }
 
     private static Check links(Topology topology) {
@@ -56,92 +57,55 @@ final class GpuChecks implements Examination {
         if (topology.stated()) {
             return code.notApplicable("a text matrix does not give the number of links");
         }
-        LinkCounts links = new LinkCounts(topology);
-        Optional<String> untold =
-                topology.warnings().stream().filter(GpuChecks::untold).findFirst();
-        if (untold.isPresent() && links.noneOfNvidia()) {
-            return code.notRun(
-                    untold.get(), "run doctor on the machine, or check the output of nvidia-smi nvlink -s there");
+        Map<Gpu, Integer> counts = new LinkedHashMap<>();
+        Set<LinkType> types = new TreeSet<>();
+        for (Gpu gpu : topology.gpus()) {
+            List<Link> links = topology.neighbours(gpu).stream()
+                    .flatMap(part -> topology.links(gpu, part).stream())
+                    .filter(link -> link.type() == LinkType.NVLINK || link.type() == LinkType.XGMI)
+                    .toList();
+            links.forEach(link -> types.add(link.type()));
+            counts.put(gpu, links.stream().mapToInt(Link::count).sum());
         }
+        Optional<String> unknown =
+                topology.warnings().stream().filter(GpuChecks::isNvlinkUnknown).findFirst();
+        if (unknown.isPresent()
+                && counts.keySet().stream()
+                        .noneMatch(gpu -> gpu.vendor() == GpuVendor.NVIDIA && counts.getOrDefault(gpu, 0) > 0)) {
+            return code.notRun(
+                    unknown.get(), "run doctor on the machine, or check the output of nvidia-smi nvlink -s there");
+        }
+        int most = Collections.max(counts.values());
+        if (most == 0) {
+            return code.pass("GPUs are joined by PCIe alone");
+        }
+        String kind = types.size() != 1 ? "link" : types.contains(LinkType.NVLINK) ? "NVLink" : "xGMI link";
         List<String> findings = new ArrayList<>();
-        links.without().ifPresent(findings::add);
-        topology.only(GpuSwitch.class).forEach(one -> links.unequal(one).ifPresent(findings::add));
-        return findings.isEmpty() ? code.pass(links.text()) : code.warn(String.join("; ", findings));
+        String without = counts.keySet().stream()
+                .filter(gpu -> counts.getOrDefault(gpu, 0) == 0)
+                .map(Gpu::name)
+                .collect(Collectors.joining(", "));
+        if (!without.isEmpty()) {
+            findings.add(without + " without any link; other GPUs have links, up to " + most + " each");
+        }
+        topology.only(GpuSwitch.class).forEach(one -> {
+            Map<Gpu, Integer> here = Maps.filterKeys(counts, topology.neighbours(one)::contains);
+            int mostHere = here.values().stream().max(Integer::compare).orElse(0);
+            String fewer = here.entrySet().stream()
+                    .filter(entry -> entry.getValue() < mostHere)
+                    .map(entry -> entry.getKey().name() + " has " + counted(entry.getValue(), kind))
+                    .collect(Collectors.joining(", "));
+            if (!fewer.isEmpty()) {
+                findings.add(fewer + "; other GPUs on " + one.name() + " have " + mostHere);
+            }
+        });
+        int fewest = Collections.min(counts.values());
+        return findings.isEmpty()
+                ? code.pass("every GPU has " + (fewest == most ? "" : fewest + " to ") + counted(most, kind))
+                : code.warn(String.join("; ", findings));
     }
 
-    /** How many links GPUs have to each other and to their switches. */
-    private static final class LinkCounts {
-        private final Topology topology;
-        private final Map<Gpu, Integer> counts = new LinkedHashMap<>();
-        private final Set<LinkType> types = new TreeSet<>();
-
-        private LinkCounts(Topology topology) {
-            this.topology = topology;
-            topology.gpus().forEach(gpu -> counts.put(gpu, count(gpu)));
-        }
-
-        private boolean noneOfNvidia() {
-            return counts.entrySet().stream()
-                    .noneMatch(entry -> entry.getKey().vendor() == GpuVendor.NVIDIA && entry.getValue() > 0);
-        }
-
-        private int most() {
-            return counts.values().stream().max(Integer::compare).orElse(0);
-        }
-
-        private Optional<String> without() {
-            String names = counts.entrySet().stream()
-                    .filter(entry -> entry.getValue() == 0)
-                    .map(entry -> entry.getKey().name())
-                    .collect(Collectors.joining(", "));
-            return names.isEmpty() || most() == 0
-                    ? Optional.empty()
-                    : Optional.of(names + " without any link; other GPUs have links, up to " + most() + " each");
-        }
-
-        /** GPUs with fewer links than others on the same switch. */
-        private Optional<String> unequal(GpuSwitch to) {
-            Set<Part> neighbours = topology.neighbours(to);
-            Map<Gpu, Integer> here = new LinkedHashMap<>();
-            counts.forEach((gpu, count) -> {
-                if (neighbours.contains(gpu)) {
-                    here.put(gpu, count);
-                }
-            });
-            int most = here.values().stream().max(Integer::compare).orElse(0);
-            String fewer = here.entrySet().stream()
-                    .filter(entry -> entry.getValue() < most)
-                    .map(entry -> entry.getKey().name() + " has " + links(entry.getValue()))
-                    .collect(Collectors.joining(", "));
-            return fewer.isEmpty()
-                    ? Optional.empty()
-                    : Optional.of(fewer + "; other GPUs on " + to.name() + " have " + most);
-        }
-
-        private String text() {
-            int fewest = counts.values().stream().min(Integer::compare).orElse(0);
-            if (most() == 0) {
-                return "GPUs are joined by PCIe alone";
-            }
-            return "every GPU has " + (fewest == most() ? "" : fewest + " to ") + links(most());
-        }
-
-        private String links(int count) {
-            String kind = types.size() != 1 ? "link" : types.contains(LinkType.NVLINK) ? "NVLink" : "xGMI link";
-            return count + " " + kind + (count == 1 ? "" : "s");
-        }
-
-        private int count(Gpu gpu) {
-            int count = 0;
-            for (Part neighbour : topology.neighbours(gpu)) {
-                for (Link link : topology.links(gpu, neighbour)) {
-                    if (link.type() == LinkType.NVLINK || link.type() == LinkType.XGMI) {
-                        types.add(link.type());
-                        count += link.count();
-                    }
-                }
-            }
-            return count;
-        }
+    private static String counted(int count, String kind) {
+        return count + " " + kind + (count == 1 ? "" : "s");
     }
 }

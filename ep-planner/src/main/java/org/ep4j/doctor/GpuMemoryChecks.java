@@ -6,10 +6,10 @@ import java.util.stream.Stream;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.read.KfdNodes;
+import org.ep4j.topology.read.KfdNode;
 import org.ep4j.topology.read.NvidiaPeerMemory;
 
-/** Whether NICs can read and write GPU memory. */
+/** Checks that NICs can read and write GPU memory. */
 final class GpuMemoryChecks implements Examination {
     private static final String RELEASE = "/proc/sys/kernel/osrelease";
 
@@ -62,7 +62,7 @@ final class GpuMemoryChecks implements Examination {
     }
 
     private static Check amd(DoctorInput input, DoctorCode code) {
-        Optional<String> client = KfdNodes.peerMemoryClient(input.files());
+        Optional<String> client = KfdNode.peerMemoryClient(input.files());
         if (client.isPresent()) {
             return code.pass("by the peer interface of amdgpu (" + client.get() + ")");
         }
@@ -103,7 +103,7 @@ final class GpuMemoryChecks implements Examination {
         if (!input.has(NicFamily.IRDMA)) {
             return code.notApplicable("no Intel NIC");
         }
-        return Iommu.of(input).translating().isEmpty()
+        return PciChecks.Iommu.of(input).translating().isEmpty()
                 ? code.pass("no IOMMU translates")
                 : code.warn("Intel NICs behind an IOMMU that translates");
     }

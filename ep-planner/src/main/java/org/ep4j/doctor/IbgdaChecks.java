@@ -1,51 +1,38 @@
 package org.ep4j.doctor;
 
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 
-/** What posting from the GPU needs (NVSHMEM's IBGDA). */
+/** Checks of what posting from the GPU needs (NVSHMEM's IBGDA). */
 final class IbgdaChecks implements Examination {
     private static final String PARAMETERS = "/proc/driver/nvidia/params";
+
     /** NVSHMEM src/host/transport/transport.cpp, version 3.7. */
     private static final Set<String> TRANSPORTS = Set.of("", "ibrc", "ucx", "libfabric", "ibdevx", "gpunetio", "none");
-
-    /** Who rings the doorbell. */
-    private enum Handler {
-        GPU,
-        PROCESSOR,
-        UNKNOWN
-    }
 
     @Override
     public List<Check> examine(DoctorInput input) {
         boolean possible = !input.gpus(GpuVendor.NVIDIA).isEmpty() && input.has(NicFamily.MLX5);
+        String absent = "no NVIDIA GPU with an NVIDIA NIC";
         return List.of(
-                possible
-                        ? peerMapping(input)
-                        : DoctorCode.PEER_MAPPING.notApplicable("no NVIDIA GPU with an NVIDIA NIC"),
-                possible ? handler(input) : DoctorCode.NIC_HANDLER.notApplicable("no NVIDIA GPU with an NVIDIA NIC"),
+                possible ? peerMapping(input) : DoctorCode.PEER_MAPPING.notApplicable(absent),
+                possible ? handler(input) : DoctorCode.NIC_HANDLER.notApplicable(absent),
                 nics(input),
                 transport(input));
     }
 
     private static String wanted(DoctorInput input) {
-        String handler = input.variable("NVSHMEM_IBGDA_NIC_HANDLER").toLowerCase(java.util.Locale.ROOT);
+        String handler = input.variable("NVSHMEM_IBGDA_NIC_HANDLER").toLowerCase(Locale.ROOT);
         return handler.isEmpty() ? "auto" : handler;
     }
 
     private static Optional<Boolean> mapping(DoctorInput input) {
         return input.files().text(PARAMETERS).map(text -> text.matches("(?s).*PeerMappingOverride\\s*=\\s*1\\b.*"));
-    }
-
-    private static Handler effective(DoctorInput input) {
-        if (wanted(input).equals("cpu")) {
-            return Handler.PROCESSOR;
-        }
-        return mapping(input).map(on -> on ? Handler.GPU : Handler.PROCESSOR).orElse(Handler.UNKNOWN);
     }
 
     private static Check peerMapping(DoctorInput input) {
@@ -72,12 +59,12 @@ final class IbgdaChecks implements Examination {
 
     private static Check handler(DoctorInput input) {
         String chosen = "NVSHMEM_IBGDA_NIC_HANDLER is " + wanted(input);
-        Handler handler = effective(input);
-        if (handler == Handler.UNKNOWN) {
+        Optional<Boolean> byGpu = wanted(input).equals("cpu") ? Optional.of(false) : mapping(input);
+        if (byGpu.isEmpty()) {
             return DoctorCode.NIC_HANDLER.notRun(
                     chosen + ", and " + PARAMETERS + " cannot be read", "run doctor where the NVIDIA driver is loaded");
         }
-        if (handler == Handler.GPU) {
+        if (byGpu.get()) {
             return DoctorCode.NIC_HANDLER.pass(chosen + ": the GPU rings the doorbell");
         }
         Optional<FoundLibrary> old = input.found(KnownLibrary.NVSHMEM).stream()
@@ -105,7 +92,7 @@ final class IbgdaChecks implements Examination {
         if (value.isEmpty()) {
             return DoctorCode.REMOTE_TRANSPORT.notApplicable("NVSHMEM_REMOTE_TRANSPORT is not set");
         }
-        return TRANSPORTS.contains(value.toLowerCase(java.util.Locale.ROOT))
+        return TRANSPORTS.contains(value.toLowerCase(Locale.ROOT))
                 ? DoctorCode.REMOTE_TRANSPORT.pass("NVSHMEM_REMOTE_TRANSPORT=" + value)
                 : DoctorCode.REMOTE_TRANSPORT.warn(
                         "NVSHMEM_REMOTE_TRANSPORT=" + value + " is not a transport of NVSHMEM");

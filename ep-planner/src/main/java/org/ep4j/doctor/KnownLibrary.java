@@ -1,7 +1,5 @@
 package org.ep4j.doctor;
 
-import java.util.List;
-
 /** Libraries whose versions the doctor examines. */
 public enum KnownLibrary {
     NVSHMEM("libnvshmem_host.so", "nvidia_nvshmem_cu"),
@@ -32,9 +30,5 @@ public enum KnownLibrary {
     /** Beginning of the name of the Python package that brings it; empty when there is none. */
     String pythonPackage() {
         return pythonPackage;
-    }
-
-    static List<KnownLibrary> all() {
-        return List.of(values());
     }
 }

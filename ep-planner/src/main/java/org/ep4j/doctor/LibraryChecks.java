@@ -19,9 +19,9 @@ import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LibraryFolders;
 import org.ep4j.topology.read.NvshmemFolders;
 
-/** Versions of transport libraries. */
+/** Checks of the versions of transport libraries. */
 final class LibraryChecks implements Examination {
-    /** What rdma-core and vendors call the drivers; libmlx5 and libefa are ordinary libraries, too. */
+    /** Names of the user-space drivers; libmlx5 and libefa are ordinary libraries, too. */
     private static final Map<NicFamily, String> DRIVERS = Map.of(
             NicFamily.MLX5, "mlx5",
             NicFamily.EFA, "efa",
@@ -75,7 +75,7 @@ final class LibraryChecks implements Examination {
         List<String> whole = folders.stream()
                 .filter(folder -> isWhole(input.files(), folder))
                 .toList();
-        return LibrarySearch.in(input.files(), whole.isEmpty() ? folders : whole).stream()
+        return FoundLibrary.search(input.files(), whole.isEmpty() ? folders : whole).stream()
                 .filter(one -> one.library() == KnownLibrary.NVSHMEM)
                 .toList();
     }
@@ -114,7 +114,7 @@ final class LibraryChecks implements Examination {
             return DoctorCode.TWO_VERSIONS.notApplicable("none of the libraries that doctor looks for was found");
         }
         List<String> findings = new ArrayList<>();
-        for (KnownLibrary library : KnownLibrary.all()) {
+        for (KnownLibrary library : KnownLibrary.values()) {
             // Those of Python packages are loaded by Python; another version of the system beside them is usual, and
             // harmless.
             for (boolean python : new boolean[] {false, true}) {

@@ -9,11 +9,12 @@ import org.ep4j.spi.Check;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.read.FileTree;
 
-/** Limits of memory. */
+/** Checks of the limits of memory. */
 final class MemoryChecks implements Examination {
     private static final Pattern LOCKED = Pattern.compile("(?m)^Max locked memory\\s+(\\S+)");
     private static final Pattern EFFECTIVE = Pattern.compile("(?m)^CapEff:\\s+([0-9a-fA-F]{1,16})");
     private static final Pattern AVAILABLE = Pattern.compile("(?m)^MemTotal:\\s+([0-9]{1,15}) kB");
+    private static final Pattern MOUNT = Pattern.compile("(?m)^\\S* /dev/shm \\S* (\\S*)");
     private static final Pattern SIZE = Pattern.compile("(?:^|,)size=([0-9]{1,15})([kmg%]?)(?:,|$)");
     private static final long CAP_IPC_LOCK = 1L << 14;
 
@@ -54,17 +55,17 @@ final class MemoryChecks implements Examination {
             return free(code, input.room().get(), input.need());
         }
         FileTree files = input.files();
-        Optional<String> mount = files.text("/proc/mounts")
-                .orElse("")
-                .lines()
-                .filter(line -> line.split(" ", -1).length > 3 && line.split(" ", -1)[1].equals("/dev/shm"))
-                .reduce((first, last) -> last);
-        if (mount.isEmpty()) {
-            return files.text("/proc/mounts").isEmpty()
+        Optional<String> mounts = files.text("/proc/mounts");
+        Optional<String> options = MOUNT.matcher(mounts.orElse(""))
+                .results()
+                .reduce((first, last) -> last)
+                .map(mount -> mount.group(1));
+        if (options.isEmpty()) {
+            return mounts.isEmpty()
                     ? code.notRun("/proc/mounts cannot be read", "check df /dev/shm")
                     : code.warn("nothing is mounted at /dev/shm");
         }
-        Optional<Long> size = size(mount.get().split(" ", -1)[3], files);
+        Optional<Long> size = size(options.get(), files);
         if (size.isEmpty()) {
             return code.notRun("the size of /dev/shm is not known", "check df /dev/shm");
         }

@@ -3,6 +3,7 @@ package org.ep4j.doctor;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -16,11 +17,9 @@ import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.Nic;
 import org.ep4j.topology.model.PciAddress;
 import org.ep4j.topology.read.FileTree;
-import org.ep4j.topology.read.KfdLink;
 import org.ep4j.topology.read.KfdNode;
-import org.ep4j.topology.read.KfdNodes;
 
-/** What is between devices on PCIe: atomics, IOMMU, ACS. */
+/** Checks of what is between devices on PCIe: atomics, IOMMU, ACS. */
 final class PciChecks implements Examination {
     /** Device Capabilities 2: completes atomics of 64 bits. */
     private static final int COMPLETES_64 = 1 << 8;
@@ -73,8 +72,8 @@ final class PciChecks implements Examination {
 
     /** Direct links from a GPU to a processor that do not carry atomics of 64 bits. */
     private static List<String> withoutAtomics(FileTree files) {
-        Map<Integer, KfdNode> nodes = KfdNodes.read(files);
-        Predicate<KfdLink> toProcessor = link -> Optional.ofNullable(nodes.get(link.to()))
+        Map<Integer, KfdNode> nodes = KfdNode.readAll(files);
+        Predicate<KfdNode.Link> toProcessor = link -> Optional.ofNullable(nodes.get(link.to()))
                 .filter(to -> !to.gpu())
                 .isPresent();
         return nodes.values().stream()
@@ -185,22 +184,16 @@ final class PciChecks implements Examination {
         }
 
         /** Empty when it cannot be read beyond its first 64 bytes. */
-        static Optional<PciConfig> of(FileTree files, PciAddress address) {
-            return of(files, address.toString());
-        }
-
-        static Optional<PciConfig> of(FileTree files, String address) {
+        static Optional<PciConfig> of(FileTree files, Object address) {
             return files.bytes("/sys/bus/pci/devices/" + address + "/config")
                     .filter(bytes -> bytes.length > 64)
                     .map(PciConfig::new);
         }
 
-        /** Device Capabilities 2 of the PCI Express capability. */
         Optional<Integer> deviceCapabilities2() {
             return express().map(at -> word32(at + 0x24));
         }
 
-        /** Device Control 2 of the PCI Express capability. */
         Optional<Integer> deviceControl2() {
             return express().map(at -> word16(at + 0x28));
         }
@@ -240,6 +233,44 @@ final class PciChecks implements Examination {
 
         private int word32(int at) {
             return word16(at) | word16(at + 2) << 16;
+        }
+    }
+
+    /** IOMMUs that are on, devices whose addresses they translate, and devices that the kernel does not report. */
+    record Iommu(List<String> units, List<String> translating, List<String> unknown) {
+        static Iommu of(DoctorInput input) {
+            List<String> units = input.files().list("/sys/class/iommu");
+            List<String> translating = new ArrayList<>();
+            List<String> unknown = new ArrayList<>();
+            boolean passThrough = input.files()
+                    .text("/proc/cmdline")
+                    .orElse("")
+                    .matches("(?s)(.*\\s)?iommu(\\.passthrough)?=(pt|1)(\\s.*)?");
+            if (!units.isEmpty()) {
+                devices(input).forEach((name, address) -> {
+                    Optional<String> type = input.files()
+                            .real("/sys/bus/pci/devices/" + address + "/iommu_group")
+                            .flatMap(group -> input.files().text(group + "/type"));
+                    if (type.filter(t -> t.startsWith("DMA")).isPresent()) {
+                        translating.add(name + " (" + type.get() + ")");
+                    } else if (type.isEmpty() && !passThrough) {
+                        unknown.add(name);
+                    }
+                });
+            }
+            return new Iommu(units, translating, unknown);
+        }
+
+        /** GPUs and NICs with RDMA that have a PCI function, by name. */
+        static Map<String, PciAddress> devices(DoctorInput input) {
+            Map<String, PciAddress> all = new LinkedHashMap<>();
+            for (Gpu gpu : input.topology().gpus()) {
+                gpu.address().ifPresent(address -> all.put(gpu.name(), address));
+            }
+            for (Nic nic : input.rdmaNics()) {
+                nic.address().ifPresent(address -> all.put(nic.name(), address));
+            }
+            return all;
         }
     }
 }

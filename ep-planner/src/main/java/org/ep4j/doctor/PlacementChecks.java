@@ -2,6 +2,7 @@ package org.ep4j.doctor;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,11 +20,20 @@ import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.Nic;
 import org.ep4j.topology.model.Part;
 
-/** Which NICs the GPUs use, and how far they are. */
+/** Checks of the NICs that GPUs use, and their distances. */
 final class PlacementChecks implements Examination {
+    private static final List<DoctorCode> CODES = List.of(
+            DoctorCode.ONE_NIC_FOR_ALL,
+            DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES,
+            DoctorCode.NIC_FAR,
+            DoctorCode.NIC_NETWORKS);
+
     @Override
     public List<Check> examine(DoctorInput input) {
-        return List.of(oneForAll(input), sharedWhileIdle(input), far(input), networks(input));
+        Optional<String> absent = absent(input);
+        return absent.isPresent()
+                ? CODES.stream().map(code -> code.notApplicable(absent.get())).toList()
+                : List.of(oneForAll(input), sharedWhileIdle(input), far(input), networks(input));
     }
 
     private static Optional<String> absent(DoctorInput input) {
@@ -37,9 +47,6 @@ final class PlacementChecks implements Examination {
     }
 
     private static Check oneForAll(DoctorInput input) {
-        if (absent(input).isPresent()) {
-            return DoctorCode.ONE_NIC_FOR_ALL.notApplicable(absent(input).get());
-        }
         String list = input.variable("NVSHMEM_HCA_PE_MAPPING") + input.variable("NVSHMEM_HCA_LIST");
         if (input.variable("NVSHMEM_ENABLE_NIC_PE_MAPPING").equals("1") && list.contains(",")) {
             return DoctorCode.ONE_NIC_FOR_ALL.warn(
@@ -102,10 +109,6 @@ final class PlacementChecks implements Examination {
     }
 
     private static Check sharedWhileIdle(DoctorInput input) {
-        if (absent(input).isPresent()) {
-            return DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.notApplicable(
-                    absent(input).get());
-        }
         Map<Integer, Set<String>> nics = assigned(input);
         if (nics.isEmpty()) {
             return DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.notRun(
@@ -175,9 +178,6 @@ final class PlacementChecks implements Examination {
     }
 
     private static Check far(DoctorInput input) {
-        if (absent(input).isPresent()) {
-            return DoctorCode.NIC_FAR.notApplicable(absent(input).get());
-        }
         Map<Integer, Set<String>> nics = assigned(input);
         Map<String, List<String>> findings = new LinkedHashMap<>();
         for (Gpu gpu : input.topology().gpus()) {
@@ -204,9 +204,6 @@ final class PlacementChecks implements Examination {
 
     /** Networks of the ports of each GPU; those that are unknown, or that routers may join, are left out. */
     private static Check networks(DoctorInput input) {
-        if (absent(input).isPresent()) {
-            return DoctorCode.NIC_NETWORKS.notApplicable(absent(input).get());
-        }
         int gidIndex = input.gidIndex();
         Map<String, String> networks = new TreeMap<>();
         input.rdmaNics()
@@ -237,7 +234,7 @@ final class PlacementChecks implements Examination {
 
     private static Set<String> nearest(Map<String, Distance> reach) {
         return reach.entrySet().stream()
-                .min(Map.Entry.comparingByValue(java.util.Comparator.comparing(Distance::type)))
+                .min(Map.Entry.comparingByValue(Comparator.comparing(Distance::type)))
                 .map(entry -> Set.of(entry.getKey()))
                 .orElse(Set.of());
     }

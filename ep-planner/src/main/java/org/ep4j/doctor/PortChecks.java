@@ -20,7 +20,7 @@ import org.ep4j.topology.model.Nic;
 import org.ep4j.topology.model.NicPort;
 import org.ep4j.topology.model.Topology;
 
-/** States, rates, MTUs, names and families of NICs. */
+/** Checks of the states, rates, MTUs, names and families of NICs. */
 final class PortChecks implements Examination {
     private static final String MAPPING = "NVSHMEM_HCA_PE_MAPPING";
 
@@ -101,8 +101,8 @@ final class PortChecks implements Examination {
     private static Check mtus(DoctorInput input) {
         Map<Integer, List<String>> byMtu = new TreeMap<>();
         ports(input).forEach((name, port) -> {
-            boolean told = port.linkLayer() == NicReach.LinkLayer.ETHERNET && port.activeMtu() > 0;
-            if (told && port.state() != NicPort.State.DOWN) {
+            boolean known = port.linkLayer() == NicReach.LinkLayer.ETHERNET && port.activeMtu() > 0;
+            if (known && port.state() != NicPort.State.DOWN) {
                 byMtu.computeIfAbsent(port.activeMtu(), m -> new ArrayList<>()).add(name);
             }
         });
@@ -148,7 +148,7 @@ final class PortChecks implements Examination {
         return ports;
     }
 
-    /** What a list or map names that is not there. */
+    /** Entries of a list or map that match no NIC. */
     private static List<String> unknown(String name, String list, List<PortName> ports) {
         try {
             if (name.equals(EpKeys.NIC_MAP.name())) {
@@ -163,7 +163,7 @@ final class PortChecks implements Examination {
             // NVSHMEM's mapping has a number of processes behind each port.
             String plain = name.equals(MAPPING) ? list.replaceAll("(:\\d+):\\d+\\s*(?=,|$)", "$1") : list;
             return NicPattern.parse(plain).unknown(ports).stream()
-                    .map(NicPattern.Item::toString)
+                    .map(PortName::toString)
                     .toList();
         } catch (NicListException e) {
             return List.of("entries that cannot be read");

@@ -7,7 +7,7 @@ import org.ep4j.config.ConfigKey;
 import org.ep4j.plan.Settings;
 import org.ep4j.spi.Check;
 
-/** Whether settings and machine could be read. */
+/** Checks that the settings and the machine could be read. */
 final class ReadingChecks implements Examination {
     private static final String MISSPELT = "correct the name, or unset the variable unless other software reads it";
 
@@ -37,7 +37,7 @@ final class ReadingChecks implements Examination {
 
     private static Check machine(DoctorInput input) {
         List<String> warnings = input.topology().warnings().stream()
-                .filter(warning -> !GpuChecks.untold(warning))
+                .filter(warning -> !GpuChecks.isNvlinkUnknown(warning))
                 .toList();
         return warnings.isEmpty()
                 ? DoctorCode.MACHINE_READ.pass(input.topology().gpus().size() + " GPUs, "

@@ -13,7 +13,7 @@ import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach.LinkLayer;
 import org.ep4j.topology.model.Nic;
 
-/** What other traffic on the same NICs does. */
+/** Checks of other traffic on the same NICs. */
 final class TrafficChecks implements Examination {
     /** PCI device id of the network function. */
     private static final int BLUEFIELD_3 = 0xa2dc;

@@ -9,10 +9,10 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 
 /**
- * Which backends the user requires, prefers and excludes.
+ * Backends that the user requires, prefers and excludes.
  *
  * @param require when not empty, nothing else is used and nothing falls back
- * @param prefer taken in this order where they have a path
+ * @param prefer used in this order where they have a path
  * @param exclude never used
  */
 public record BackendChoice(List<String> require, List<String> prefer, List<String> exclude) {
@@ -33,7 +33,7 @@ public record BackendChoice(List<String> require, List<String> prefer, List<Stri
                 split(EpKeys.BACKEND_EXCLUDE.get(config)));
     }
 
-    /** Why a backend may not be used, or empty when it may. */
+    /** Returns why a backend may not be used; empty when it may. */
     public Optional<String> refuses(String id) {
         if (exclude.contains(id)) {
             return Optional.of("excluded by " + EpKeys.BACKEND_EXCLUDE.name());
@@ -44,7 +44,7 @@ public record BackendChoice(List<String> require, List<String> prefer, List<Stri
         return Optional.empty();
     }
 
-    /** Place in the order of preference; a lower number goes first. */
+    /** Position in the order of preference; a lower number goes first. */
     public int preference(String id) {
         int index = prefer.indexOf(id);
         return index < 0 ? prefer.size() : index;
@@ -55,14 +55,9 @@ public record BackendChoice(List<String> require, List<String> prefer, List<Stri
         return require.contains(id) || prefer.contains(id);
     }
 
-    /**
-     * Refuses names that no backend has.
-     *
-     * @throws EpUnavailableException naming the unknown ones and those there are
-     */
+    /** Refuses names of backends that are not known. */
     void checkNames(List<String> known) {
-        List<String> unknown = new ArrayList<>();
-        unknown.addAll(require);
+        List<String> unknown = new ArrayList<>(require);
         unknown.addAll(prefer);
         unknown.removeAll(known);
         if (!unknown.isEmpty()) {

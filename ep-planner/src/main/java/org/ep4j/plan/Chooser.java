@@ -10,7 +10,8 @@ import java.util.Optional;
 import java.util.function.Function;
 import org.ep4j.EpPath;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.Rejection.Cause;
+import org.ep4j.plan.Decision.Rejection;
+import org.ep4j.plan.Decision.Rejection.Cause;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 
@@ -23,7 +24,7 @@ final class Chooser {
     private final BackendChoice choice;
     private final Objective objective;
     private final boolean hybrid;
-    /** Texts that were made: few times are different ones. */
+    /** Texts by times; they repeat often. */
     private final Map<List<Double>, String> times = new HashMap<>();
 
     Chooser(List<Planner.Candidate> candidates, PlanOptions options) {
@@ -35,26 +36,13 @@ final class Chooser {
         this.hybrid = options.hybrid();
     }
 
-    /**
-     * An offer with what it is compared by.
-     *
-     * @param preference the user's, a lower number goes first
-     */
+    /** An offer with the values by which it is compared; a lower {@code preference} goes first. */
     record Scored(String id, Offer offer, int preference, double micros) {}
 
-    /**
-     * What backends offer for a kind of pairs.
-     *
-     * @param scored paths, best first
-     * @param rejected backends without one
-     */
+    /** Offers for a kind of pairs, the best first, and the backends without one. */
     record Offers(List<Scored> scored, List<Rejection> rejected) {}
 
-    /**
-     * Asks all backends.
-     *
-     * @param nics what the writing rank may use
-     */
+    /** Asks all backends for an offer from the ports {@code nics} of the writing rank. */
     Offers offers(RankProfile from, RankProfile to, NicSelection nics) {
         List<Scored> scored = new ArrayList<>();
         List<Rejection> rejected = new ArrayList<>();
@@ -85,7 +73,7 @@ final class Chooser {
         return new Offers(scored, rejected);
     }
 
-    /** Why the engine cannot use a path between these devices. */
+    /** Returns why the engine cannot use a path between these devices. */
     private static Optional<String> impossible(EpPath.Kind kind, RankProfile from, RankProfile to) {
         boolean writes = from.device().isGpu();
         if (kind != EpPath.Kind.MAPPED && writes != to.device().isGpu()) {
@@ -97,11 +85,7 @@ final class Chooser {
                 : Optional.empty();
     }
 
-    /**
-     * Takes an offer.
-     *
-     * @param ruledOut why offers were not taken that are better
-     */
+    /** Takes an offer; {@code ruledOut} gives the reasons at better ones. */
     Decision take(Offers offers, Scored winner, Function<Scored, String> ruledOut) {
         List<Rejection> rejected = new ArrayList<>(offers.rejected());
         boolean better = true;
@@ -132,7 +116,7 @@ final class Chooser {
                 .orElse(Optional.of(absent));
     }
 
-    /** Whether it is taken only where there is no other. */
+    /** Returns true for an offer that is taken only where there is no other. */
     boolean comesLast(Scored score) {
         return !hybrid && score.offer().kind() == EpPath.Kind.MAPPED;
     }

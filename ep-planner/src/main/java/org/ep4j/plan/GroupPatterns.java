@@ -4,10 +4,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Patterns of equality between groups of ranks. Two groups are compared one by one only where they share a value that few groups have;
@@ -23,29 +23,25 @@ final class GroupPatterns {
 
     private final List<LikeGroups> likeGroups = new ArrayList<>();
 
-    /**
-     * Groups of one type with the same common values.
-     *
-     * @param values by column, -1 for one that is not common
-     * @param groups ascending
-     */
+    /** Groups of one type with the same values by column, -1 for one that few groups have. */
     record LikeGroups(int type, List<Integer> values, List<Integer> groups) {}
 
-    /**
-     * Other groups that a group meets.
-     *
-     * @param pattern of its equality with them
-     * @param type of all of them
-     * @param example the lowest
-     * @param count how many they are
-     */
-    record Met(long pattern, int type, int example, long count) {
-        private Met and(Met other) {
-            return new Met(pattern, type, Math.min(example, other.example), count + other.count);
+    /** Groups of one type that have the same pattern with a group: the lowest of them, and their number. */
+    record Peers(Key key, boolean self, int example, long count) {
+        int type() {
+            return key.type;
+        }
+
+        long pattern() {
+            return key.pattern;
+        }
+
+        private Peers and(Peers other) {
+            return new Peers(key, self, Math.min(example, other.example), count + other.count);
         }
     }
 
-    private record Key(long pattern, int type) {}
+    record Key(long pattern, int type) {}
 
     /** @param types by group: groups of different types are not put together */
     GroupPatterns(RankClasses classes, int[] types) {
@@ -121,31 +117,34 @@ final class GroupPatterns {
         return pattern;
     }
 
-    /** All other groups as this one meets them, the lowest example first. */
-    List<Met> met(int group) {
+    /** The group itself, then all other groups, the lowest example first. */
+    List<Peers> peers(int group) {
         int[] near = near(group);
         int[] nearIn = new int[likeGroups.size()];
-        Map<Key, Met> found = new LinkedHashMap<>();
+        Map<Key, Peers> found = new HashMap<>();
         for (int other : near) {
             nearIn[likeGroupsOf[other]]++;
             if (other != group) {
-                add(found, new Met(classes.pattern(group, other), types[other], other, 1));
+                add(found, classes.pattern(group, other), types[other], other, 1);
             }
         }
         for (int i = 0; i < nearIn.length; i++) {
             LikeGroups like = likeGroups.get(i);
             int count = like.groups().size() - nearIn[i];
             if (count > 0) {
-                add(found, new Met(pattern(group, like), like.type(), firstBut(like, near), count));
+                add(found, pattern(group, like), like.type(), firstBut(like, near), count);
             }
         }
-        return found.values().stream()
-                .sorted(Comparator.comparingInt(Met::example))
+        Key own = new Key(classes.pattern(group, group), types[group]);
+        return Stream.concat(
+                        Stream.of(new Peers(own, true, group, 1)),
+                        found.values().stream().sorted(Comparator.comparingInt(Peers::example)))
                 .toList();
     }
 
-    private static void add(Map<Key, Met> found, Met met) {
-        found.merge(new Key(met.pattern(), met.type()), met, Met::and);
+    private static void add(Map<Key, Peers> found, long pattern, int type, int example, long count) {
+        Key key = new Key(pattern, type);
+        found.merge(key, new Peers(key, false, example, count), Peers::and);
     }
 
     private static int firstBut(LikeGroups like, int[] near) {

@@ -1,8 +1,8 @@
 package org.ep4j.plan;
 
+import com.google.common.collect.ContiguousSet;
 import com.google.common.collect.Lists;
 import com.google.common.primitives.Ints;
-import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -10,11 +10,13 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.RandomAccess;
+import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -22,11 +24,13 @@ import java.util.stream.IntStream;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpPath;
 import org.ep4j.EpPlan;
+import org.ep4j.plan.Decision.Rejection;
+import org.ep4j.plan.Decision.Rejection.Cause;
 import org.ep4j.plan.NicAssignment.Share;
 import org.ep4j.plan.PairKinds.Kind;
-import org.ep4j.plan.Rejection.Cause;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
+import org.ep4j.topology.NicReach;
 
 /**
  * A plan with what it was computed from: profiles, options, offers. Holds one decision for each kind of pairs and makes an
@@ -38,8 +42,8 @@ public final class GroupPlan implements EpPlan {
     private final PairKinds kinds;
     /** By kind of pair. */
     private final List<Decision> decisions;
-    /** NIC ports by rank, then by backend. */
-    private final List<Map<String, Share>> shares;
+    /** NIC ports by rank, then by backend, sorted. */
+    private final List<SortedMap<String, Share>> shares;
     /** By rank: index of its host. */
     private final int[] hosts;
 
@@ -62,7 +66,7 @@ public final class GroupPlan implements EpPlan {
             PlanOptions options,
             PairKinds kinds,
             List<Decision> decisions,
-            List<Map<String, Share>> shares,
+            List<SortedMap<String, Share>> shares,
             boolean given) {
         this.profiles = List.copyOf(profiles);
         this.options = options;
@@ -103,7 +107,7 @@ public final class GroupPlan implements EpPlan {
         }
         PairKinds kinds = PairKinds.of(RankClasses.separate(ranks));
         List<Decision> decisions = new ArrayList<>();
-        List<Map<String, Share>> shares = new ArrayList<>();
+        List<SortedMap<String, Share>> shares = new ArrayList<>();
         profiles.forEach(profile -> shares.add(new TreeMap<>()));
         for (Kind kind : kinds.kinds()) {
             EpPath path = paths.get(kind.from() * ranks + kind.to());
@@ -171,7 +175,7 @@ public final class GroupPlan implements EpPlan {
                 "pass EpGroup.plan() or a plan of " + Planner.class.getName());
     }
 
-    /** What the ranks reported, in rank order. */
+    /** Profiles that the ranks reported, in rank order. */
     public List<RankProfile> profiles() {
         return profiles;
     }
@@ -225,6 +229,25 @@ public final class GroupPlan implements EpPlan {
     }
 
     /**
+     * Finds a NIC over which a rank posts and that is too far from its GPU for GPUDirect RDMA; the first where there are
+     * several.
+     */
+    public Optional<NicReach> farNic(int rank) {
+        Map<String, NicReach> far = new HashMap<>();
+        profiles.get(rank).locality().nics().stream()
+                .filter(nic -> !nic.distance().type().gpuDirect())
+                .forEach(nic -> far.putIfAbsent(nic.name(), nic));
+        Set<Integer> seen = new HashSet<>();
+        return IntStream.range(0, far.isEmpty() ? 0 : ranks())
+                .filter(peer -> peer != rank && seen.add(kind(rank, peer)))
+                .mapToObj(peer -> offer(rank, peer))
+                .filter(offer -> offer.kind() != EpPath.Kind.MAPPED)
+                .flatMap(offer -> offer.nics().stream())
+                .flatMap(port -> Optional.ofNullable(far.get(port.split(":", 2)[0])).stream())
+                .findFirst();
+    }
+
+    /**
      * Groups the peers of each rank: the peers of a group have the same label, and this plan treats them alike.
      *
      * @param labels by rank: peers with different labels are not put together
@@ -266,7 +289,7 @@ public final class GroupPlan implements EpPlan {
     /** The kinds of the paths from a rank to others. */
     public Set<EpPath.Kind> pathKinds(int rank) {
         Set<EpPath.Kind> found = EnumSet.noneOf(EpPath.Kind.class);
-        for (int kind : kinds.place(rank).from()) {
+        for (int kind : kinds.role(rank).from()) {
             found.add(decisions.get(kind).offer().kind());
         }
         return found;
@@ -276,8 +299,8 @@ public final class GroupPlan implements EpPlan {
      * Backends by which a rank maps memory of others, or by which others map its memory. The engine can use only one.
      */
     public Set<String> mappedBy(int rank) {
-        PairKinds.Place place = kinds.place(rank);
-        return IntStream.concat(Arrays.stream(place.from()), Arrays.stream(place.to()))
+        PairKinds.Role role = kinds.role(rank);
+        return IntStream.concat(Arrays.stream(role.from()), Arrays.stream(role.to()))
                 .filter(mapped::get)
                 .mapToObj(decisions::get)
                 .map(Decision::backend)
@@ -305,27 +328,22 @@ public final class GroupPlan implements EpPlan {
 
     /** Path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; each path is created on access. */
     public List<EpPath> paths() {
-        return new Paths(this);
+        int all = Math.multiplyExact(ranks(), ranks());
+        return Lists.transform(
+                ContiguousSet.closedOpen(0, all).asList(), index -> path(index / ranks(), index % ranks()));
     }
 
     @Override
     public List<String> nics(int rank) {
-        return shares.get(rank).entrySet().stream()
-                .sorted(Map.Entry.comparingByKey())
-                .flatMap(share -> share.getValue().ports().stream())
+        return shares.get(rank).values().stream()
+                .flatMap(share -> share.ports().stream())
                 .distinct()
                 .toList();
     }
 
-    /** Why a rank was assigned its {@link #nics}; empty when it has none. */
+    /** Reason why a rank was assigned its {@link #nics}; empty when it has none. */
     public String nicReason(int rank) {
-        return String.join(
-                "; ",
-                shares.get(rank).entrySet().stream()
-                        .sorted(Map.Entry.comparingByKey())
-                        .map(share -> share.getValue().reason())
-                        .distinct()
-                        .toList());
+        return shares.get(rank).values().stream().map(Share::reason).distinct().collect(Collectors.joining("; "));
     }
 
     /**
@@ -334,7 +352,7 @@ public final class GroupPlan implements EpPlan {
      */
     public int proxies(int rank) {
         RankProfile profile = profiles.get(rank);
-        boolean posted = Arrays.stream(kinds.place(rank).from())
+        boolean posted = Arrays.stream(kinds.role(rank).from())
                 .anyMatch(kind -> decisions.get(kind).offer().kind() == EpPath.Kind.HOST_POSTED);
         return posted && profile.device().isGpu()
                 ? PostingCounts.proxies(
@@ -359,17 +377,17 @@ public final class GroupPlan implements EpPlan {
 
     @Override
     public List<Integer> ranksUsing(String backend) {
-        Set<PairKinds.Place> users = kinds.places().stream()
-                .filter(place -> uses(place.from(), backend) || uses(place.to(), backend))
+        Set<PairKinds.Role> users = kinds.roles().stream()
+                .filter(role -> uses(role.from(), backend) || uses(role.to(), backend))
                 .collect(Collectors.toSet());
         return IntStream.range(0, ranks())
-                .filter(rank -> users.contains(kinds.place(rank)))
+                .filter(rank -> users.contains(kinds.role(rank)))
                 .boxed()
                 .toList();
     }
 
-    private boolean uses(int[] kindsOfPlace, String backend) {
-        return Arrays.stream(kindsOfPlace)
+    private boolean uses(int[] kindsOfRole, String backend) {
+        return Arrays.stream(kindsOfRole)
                 .anyMatch(kind -> decisions.get(kind).backend().equals(backend));
     }
 
@@ -396,8 +414,8 @@ public final class GroupPlan implements EpPlan {
 
     /** Returns true if some rank reaches some peers by loads and stores, and other peers over NICs. */
     public boolean hybrid() {
-        return kinds.places().stream()
-                .map(PairKinds.Place::from)
+        return kinds.roles().stream()
+                .map(PairKinds.Role::from)
                 .anyMatch(from ->
                         Arrays.stream(from).anyMatch(kind -> decisions.get(kind).posted())
                                 && Arrays.stream(from).anyMatch(mapped::get));
@@ -429,9 +447,7 @@ public final class GroupPlan implements EpPlan {
     List<Integer> kindsInOrder() {
         return IntStream.range(0, decisions.size())
                 .boxed()
-                .sorted(Comparator.comparingInt(
-                                (Integer kind) -> kinds.kinds().get(kind).from())
-                        .thenComparingInt(kind -> kinds.kinds().get(kind).to()))
+                .sorted(Comparator.comparing(kinds.kinds()::get, Kind.ORDER))
                 .toList();
     }
 
@@ -479,23 +495,5 @@ public final class GroupPlan implements EpPlan {
     public String toString() {
         return "plan of " + ranks() + " ranks over "
                 + (backends().isEmpty() ? "nothing" : String.join(", ", backends()));
-    }
-
-    private static final class Paths extends AbstractList<EpPath> implements RandomAccess {
-        private final GroupPlan plan;
-
-        Paths(GroupPlan plan) {
-            this.plan = plan;
-        }
-
-        @Override
-        public EpPath get(int index) {
-            return plan.path(index / plan.ranks(), index % plan.ranks());
-        }
-
-        @Override
-        public int size() {
-            return Math.multiplyExact(plan.ranks(), plan.ranks());
-        }
     }
 }

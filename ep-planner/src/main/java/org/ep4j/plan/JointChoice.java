@@ -38,7 +38,7 @@ final class JointChoice {
     private final List<Offers> offers;
 
     private final long pairs;
-    /** Which pairs a way of posting does not reach, as text, once it was asked for. */
+    /** By way of posting: text about the pairs that it does not reach. */
     private final Map<EpPath.Kind, String> unreachable = new EnumMap<>(EpPath.Kind.class);
 
     JointChoice(List<RankProfile> profiles, PairKinds kinds, Chooser chooser, List<Offers> offers) {
@@ -49,7 +49,7 @@ final class JointChoice {
         this.pairs = kinds.kinds().stream().mapToLong(Kind::pairs).sum();
     }
 
-    /** What is compared between offers, added up over pairs. */
+    /** Values by which offers are compared, added up over pairs. */
     private record Cost(long last, long preference, long staged, double micros) {
         static final Cost NONE = new Cost(0, 0, 0, 0);
 
@@ -71,20 +71,14 @@ final class JointChoice {
         }
     }
 
-    /**
-     * Offers of all kinds in which GPUs post in one way.
-     *
-     * @param taken by kind of pair
-     */
+    /** Offers by kind of pair with which GPUs post in one way. */
     private record Plan(EpPath.Kind way, List<Scored> taken, Cost cost) {}
 
-    /** Offers of some kinds of pairs. */
     private record Part(Map<Integer, Scored> taken, Cost cost) {}
 
     /**
-     * Decides.
+     * Decides for each kind of pair.
      *
-     * @return by kind of pair
      * @throws EpUnavailableException where no way of posting reaches all peers; names the pairs
      */
     List<Decision> decide() {
@@ -125,7 +119,7 @@ final class JointChoice {
         return kinds.index(pairs.to(), pairs.from());
     }
 
-    /** Whether the engine can use these offers, by kind of pair, together. */
+    /** Returns true if the engine can use these offers together. */
     private boolean fits(List<Scored> taken) {
         for (int kind = 0; kind < taken.size(); kind++) {
             if (isBetweenGpus(kind)
@@ -134,13 +128,13 @@ final class JointChoice {
                 return false;
             }
         }
-        for (PairKinds.Place place : kinds.places()) {
+        for (PairKinds.Role role : kinds.roles()) {
             Set<EpPath.Kind> ways = EnumSet.noneOf(EpPath.Kind.class);
             Set<String> mapped = new HashSet<>();
-            IntStream.concat(Arrays.stream(place.from()), Arrays.stream(place.to()))
+            IntStream.concat(Arrays.stream(role.from()), Arrays.stream(role.to()))
                     .filter(kind -> taken.get(kind).offer().kind() == EpPath.Kind.MAPPED)
                     .forEach(kind -> mapped.add(taken.get(kind).id()));
-            Arrays.stream(place.from())
+            Arrays.stream(role.from())
                     .filter(this::isBetweenGpus)
                     .mapToObj(kind -> taken.get(kind).offer().kind())
                     .filter(WAYS::contains)
@@ -152,20 +146,12 @@ final class JointChoice {
         return true;
     }
 
-    /** The best offers of each kind of pairs with which GPUs post in one way, without the rule of one mapping backend; empty where they do not fit. */
+    /** The best offers with which GPUs post in one way, without the rule of one mapping backend; empty where they do not fit. */
     private Optional<Plan> freely(EpPath.Kind way) {
-        List<Scored> taken = new ArrayList<>();
-        Cost cost = Cost.NONE;
-        for (int kind = 0; kind < offers.size(); kind++) {
-            Optional<Scored> one =
-                    isBetweenGpus(kind) ? bothWays(kind, way, mapped -> true) : first(kind, offer -> true);
-            if (one.isEmpty()) {
-                return Optional.empty();
-            }
-            taken.add(one.get());
-            cost = cost.and(cost(kind, one.get()));
-        }
-        return Optional.of(new Plan(way, taken, cost)).filter(plan -> fits(plan.taken()));
+        List<Integer> all = IntStream.range(0, offers.size()).boxed().toList();
+        return part(all, way, backend -> true)
+                .map(part -> new Plan(way, List.copyOf(part.taken().values()), part.cost()))
+                .filter(plan -> fits(plan.taken()));
     }
 
     /** The best offers with which all GPUs that post do so in one way; empty if some pair has none. */
@@ -174,7 +160,7 @@ final class JointChoice {
         Cost cost = Cost.NONE;
         for (List<Integer> part : parts()) {
             Optional<Part> best = Stream.concat(Stream.of(""), mappedBy(part))
-                    .flatMap(backend -> part(part, way, backend).stream())
+                    .flatMap(backend -> part(part, way, backend::equals).stream())
                     .min(Comparator.comparing(Part::cost, Cost.OF_ALL));
             if (best.isEmpty()) {
                 return Optional.empty();
@@ -217,17 +203,14 @@ final class JointChoice {
                 .sorted();
     }
 
-    /** The best offers where memory is mapped by one backend alone; empty if some pair has none. */
-    private Optional<Part> part(List<Integer> part, EpPath.Kind way, String mappedBy) {
+    /** The best offers where memory is mapped only by some backends; empty if some pair has none. */
+    private Optional<Part> part(List<Integer> part, EpPath.Kind way, Predicate<String> mappedBy) {
         Map<Integer, Scored> taken = new TreeMap<>();
         Cost cost = Cost.NONE;
         for (int kind : part) {
             Optional<Scored> one = isBetweenGpus(kind)
-                    ? bothWays(kind, way, mappedBy::equals)
-                    : first(
-                            kind,
-                            offer -> offer.offer().kind() != EpPath.Kind.MAPPED
-                                    || offer.id().equals(mappedBy));
+                    ? bothWays(kind, way, mappedBy)
+                    : first(kind, offer -> offer.offer().kind() != EpPath.Kind.MAPPED || mappedBy.test(offer.id()));
             if (one.isEmpty()) {
                 return Optional.empty();
             }
@@ -271,7 +254,7 @@ final class JointChoice {
                 pairs * one.micros());
     }
 
-    /** Why an offer is not taken that is better than what is taken for its pairs. */
+    /** Returns why a better offer for its pairs is not taken. */
     private String ruledOut(int kind, Scored better, Plan plan, List<Plan> possible) {
         EpPath.Kind way = better.offer().kind();
         boolean alone = isBetweenGpus(kind)
@@ -305,26 +288,20 @@ final class JointChoice {
 
     /** Names the first pair that a way of posting does not reach. */
     private String findUnreachable(EpPath.Kind way) {
-        Kind first = null;
-        long missed = 0;
-        for (int kind = 0; kind < offers.size(); kind++) {
-            if (isBetweenGpus(kind) && bothWays(kind, way, mapped -> true).isEmpty()) {
-                Kind one = kinds.kinds().get(kind);
-                missed += one.pairs();
-                if (first == null
-                        || one.from() < first.from()
-                        || (one.from() == first.from() && one.to() < first.to())) {
-                    first = one;
-                }
-            }
+        List<Kind> missed = IntStream.range(0, offers.size())
+                .filter(kind -> isBetweenGpus(kind)
+                        && bothWays(kind, way, backend -> true).isEmpty())
+                .mapToObj(kinds.kinds()::get)
+                .sorted(Kind.ORDER)
+                .toList();
+        if (missed.isEmpty()) {
+            return text(way)
+                    + " paths do not reach all peers, and to reach the others by mapped paths, several backends would have"
+                    + " to map the memory of one rank, which is not supported";
         }
-        return first == null
-                ? text(way)
-                        + " paths do not reach all peers, and to reach the others by mapped paths, several backends would have"
-                        + " to map the memory of one rank, which is not supported"
-                : text(way) + " does not reach " + profiles.get(first.to()).label() + " from "
-                        + profiles.get(first.from()).label()
-                        + (missed > 1 ? " (" + missed + " such pairs)" : "");
+        long count = missed.stream().mapToLong(Kind::pairs).sum();
+        return text(way) + " does not reach " + profiles.get(missed.get(0).to()).label() + " from "
+                + profiles.get(missed.get(0).from()).label() + (count > 1 ? " (" + count + " such pairs)" : "");
     }
 
     private static String text(EpPath.Kind way) {

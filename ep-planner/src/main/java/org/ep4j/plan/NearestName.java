@@ -1,6 +1,7 @@
 package org.ep4j.plan;
 
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.Optional;
 
 /** Finds what a misspelt name may have meant. */
@@ -9,16 +10,9 @@ public final class NearestName {
 
     /** Returns the nearest of the known names, or the text {@code none} if {@code known} is empty. */
     public static String of(String name, Collection<String> known) {
-        String best = "none";
-        int bestDistance = Integer.MAX_VALUE;
-        for (String candidate : known) {
-            int distance = distance(name, candidate);
-            if (distance < bestDistance) {
-                bestDistance = distance;
-                best = candidate;
-            }
-        }
-        return best;
+        return known.stream()
+                .min(Comparator.comparingInt(candidate -> distance(name, candidate)))
+                .orElse("none");
     }
 
     /**

@@ -38,7 +38,10 @@ import org.ep4j.topology.Locality;
  * their candidates does not matter, except where the user fixed it.
  */
 final class NicAssignment {
-    /** How much better the estimate of a farther port must be; estimates are rough, and moving gains little below. */
+    /**
+     * Factor by which the estimate of a farther port must be better; estimates are rough, and moving gains little
+     * below.
+     */
     private static final double CLEARLY = 1.5;
 
     /** Any gain that is more than rounding, between ports that are equally near. */
@@ -61,13 +64,7 @@ final class NicAssignment {
     private final List<String> reasons = new ArrayList<>();
     private final int[] load;
 
-    /**
-     * NIC ports that a rank asks for.
-     *
-     * @param locality the machine around the rank, with the NICs that it may use
-     * @param candidates ports that its backend could use
-     * @param fixed true when the user named exactly these
-     */
+    /** Ports of which a rank gets some: usable ones, or, if {@code fixed}, exactly those that the user named. */
     record Request(Locality locality, List<String> candidates, boolean fixed) {
         Request {
             candidates = List.copyOf(candidates);
@@ -75,10 +72,7 @@ final class NicAssignment {
     }
 
     /**
-     * NIC ports that a rank was assigned for one backend.
-     *
-     * @param ports as {@code name:port}, lanes go around them in this order
-     * @param reason why these; names no rank and no host
+     * Ports of a rank for one backend, {@code name:port} in the order of lanes; the reason names no rank and no host.
      */
     record Share(List<String> ports, String reason) {
         static final Share NONE = new Share(List.of(), "");
@@ -108,7 +102,7 @@ final class NicAssignment {
         keepFixed();
     }
 
-    /** What the user fixed is taken: others leave it alone while they have something else as near. */
+    /** Ports that the user fixed for a rank are left alone by ranks that have others as near. */
     private void keepFixed() {
         for (int rank = 0; rank < views.size(); rank++) {
             if (requests.get(rank).fixed()) {
@@ -155,7 +149,10 @@ final class NicAssignment {
         }
     }
 
-    /** Of the nearest ports, those of one fabric and rate that have the largest sum; then fewer, then lower ones. */
+    /**
+     * Selects, of the nearest ports, those of one fabric and rate that have the largest sum; then fewer, then lower
+     * ones.
+     */
     private static List<Integer> nearest(Map<Integer, PortView> views) {
         int least = views.values().stream().mapToInt(PortView::nearness).min().orElse(0);
         Map<Alike, List<Integer>> alike = new HashMap<>();
@@ -202,7 +199,7 @@ final class NicAssignment {
         }
     }
 
-    /** Ranks that wish for the same ports as one, directly or through others. */
+    /** Ranks that compete with one for ports, directly or through others. */
     private static List<Integer> competing(int first, List<List<Integer>> wishes) {
         TreeSet<Integer> ranks = new TreeSet<>(List.of(first));
         TreeSet<Integer> reached = new TreeSet<>(wishes.get(first));
@@ -288,7 +285,7 @@ final class NicAssignment {
         return load[port] == 0 && pays(view, now, load[mine]);
     }
 
-    /** Whether an idle farther port is clearly better than a share of a nearer one. */
+    /** Returns true if an idle farther port is clearly better than a share of a nearer one. */
     private static boolean pays(PortView idle, PortView now, int sharing) {
         if (now.direct() && !idle.direct()) {
             return false;

@@ -20,7 +20,7 @@ import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
 
 /**
- * Which NICs the user of one rank maps, includes and excludes. Hosts differ, so every rank's own choice travels in its
+ * NICs that the user of one rank maps, includes and excludes. Hosts differ, so every rank's own choice travels in its
  * profile and is applied to that rank.
  *
  * @param map value of {@link EpKeys#NIC_MAP}; empty for none
@@ -80,12 +80,12 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
         EpKeys.NIC_MAP.get(config);
         EpKeys.NIC_INCLUDE.get(config);
         EpKeys.NIC_EXCLUDE.get(config);
-        return of(RankSettings.of(config, KEYS));
+        return of(Settings.ofRank(config, KEYS));
     }
 
     private static NicChoice of(Map<String, String> settings) {
         Map<String, String> variables = new TreeMap<>();
-        KEYS.forEach(key -> Optional.ofNullable(settings.get(RankSettings.variableOf(key)))
+        KEYS.forEach(key -> Optional.ofNullable(settings.get(Settings.variableOf(key)))
                 .ifPresent(variable -> variables.put(key.name(), variable)));
         return new NicChoice(
                 settings.getOrDefault(EpKeys.NIC_MAP.name(), ""),
@@ -124,7 +124,7 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
                 : variable + " = " + value + " (read as " + key.name() + ")";
     }
 
-    /** What a rank reported, or {@code otherwise} when it reported no choice. */
+    /** Returns the choice that a rank reported, or {@code otherwise} when it reported none. */
     static NicChoice of(RankProfile profile, NicChoice otherwise) {
         try {
             NicChoice choice = of(profile.settings());

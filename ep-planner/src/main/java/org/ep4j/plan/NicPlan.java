@@ -11,12 +11,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.plan.NicAssignment.Request;
 import org.ep4j.plan.NicAssignment.Share;
-import org.ep4j.plan.PairKinds.Place;
+import org.ep4j.plan.PairKinds.Role;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach.LinkLayer;
@@ -27,7 +28,7 @@ final class NicPlan {
     private final List<NicSelection> selections;
     private final PairKinds kinds;
     private final List<Decision> decisions;
-    private final Map<Place, Map<String, List<String>>> candidates = new HashMap<>();
+    private final Map<Role, Map<String, List<String>>> candidates = new HashMap<>();
     private final Map<List<Object>, List<Share>> like = new HashMap<>();
     private final Map<String, NicNetwork> networks = new HashMap<>();
 
@@ -39,67 +40,61 @@ final class NicPlan {
         this.decisions = decisions;
     }
 
-    /**
-     * Assigns.
-     *
-     * @param selections ports that each rank may use
-     * @param decisions by kind of pair
-     * @return shares by backend, for each rank
-     */
-    static List<Map<String, Share>> of(
+    /** Assigns ports: by rank, shares by backend. */
+    static List<SortedMap<String, Share>> of(
             List<RankProfile> profiles, List<NicSelection> selections, PairKinds kinds, List<Decision> decisions) {
         return new NicPlan(profiles, selections, kinds, decisions).assign();
     }
 
-    private List<Map<String, Share>> assign() {
+    private List<SortedMap<String, Share>> assign() {
         Map<String, List<Integer>> hosts = new LinkedHashMap<>();
         for (RankProfile profile : profiles) {
             hosts.computeIfAbsent(profile.hostId(), k -> new ArrayList<>()).add(profile.rank());
         }
         findNetworks();
-        List<Map<String, Share>> shares = new ArrayList<>();
+        List<SortedMap<String, Share>> shares = new ArrayList<>();
         profiles.forEach(profile -> shares.add(new TreeMap<>()));
         for (List<Integer> ranks : hosts.values()) {
             ranks.sort(Comparator.comparingInt((Integer rank) -> NicSelection.gpu(profiles.get(rank)))
                     .thenComparing(Comparator.naturalOrder()));
             Map<String, List<Integer>> users = new TreeMap<>();
             for (int rank : ranks) {
-                candidates(kinds.place(rank))
+                candidates(kinds.role(rank))
                         .keySet()
                         .forEach(id -> users.computeIfAbsent(id, k -> new ArrayList<>())
                                 .add(rank));
             }
             users.forEach((id, using) -> assign(id, using, shares));
         }
-        Map<Map<String, Share>, Map<String, Share>> once = new HashMap<>();
+        Map<SortedMap<String, Share>, SortedMap<String, Share>> once = new HashMap<>();
         return shares.stream()
-                .map(share -> once.computeIfAbsent(share, Map::copyOf))
+                .map(share -> once.computeIfAbsent(share, same -> same))
                 .toList();
     }
 
-    /** Ranks of one place see the same, so each place votes once for every rank there. */
+    /** Ranks of one role see the same, so each role votes once for every rank there. */
     private void findNetworks() {
-        Map<Place, List<Integer>> places = new LinkedHashMap<>();
-        profiles.forEach(profile -> places.computeIfAbsent(kinds.place(profile.rank()), k -> new ArrayList<>())
+        Map<Role, List<Integer>> roles = new LinkedHashMap<>();
+        profiles.forEach(profile -> roles.computeIfAbsent(kinds.role(profile.rank()), k -> new ArrayList<>())
                 .add(profile.rank()));
-        places.forEach((place, ranks) -> candidates(place)
+        roles.forEach((role, ranks) -> candidates(role)
                 .forEach((id, nics) -> networks.computeIfAbsent(id, k -> new NicNetwork())
                         .add(nics, selections.get(ranks.get(0)).locality(), ranks.size())));
     }
 
     /** Candidates on the network of the group; what the user fixed stays as it is. */
     private List<String> onNetwork(String backend, int rank) {
-        List<String> nics = candidates(kinds.place(rank)).getOrDefault(backend, List.of());
+        List<String> nics = candidates(kinds.role(rank)).getOrDefault(backend, List.of());
         NicNetwork network = networks.get(backend);
         return network == null || selections.get(rank).fixed()
                 ? nics
                 : network.narrow(nics, selections.get(rank).locality());
     }
 
-    private void assign(String backend, List<Integer> ranks, List<Map<String, Share>> shares) {
+    private void assign(String backend, List<Integer> ranks, List<SortedMap<String, Share>> shares) {
         List<Object> shape = new ArrayList<>(List.of(backend));
-        // Ranks of one place have the same machine around them, the same choices and the same offers.
-        ranks.forEach(rank -> shape.add(kinds.place(rank)));
+        // Ranks of one role have the same machine around them, the same choices and the same offers.
+        ranks.forEach(rank -> shape.add(kinds.role(rank)));
         List<Share> assigned = like.computeIfAbsent(
                 shape,
                 k -> NicAssignment.assign(ranks.stream()
@@ -118,11 +113,11 @@ final class NicPlan {
     }
 
     /** Ports that every path of a rank over a backend could use; all ports of them when no port is common to all. */
-    private Map<String, List<String>> candidates(Place place) {
-        return candidates.computeIfAbsent(place, k -> {
+    private Map<String, List<String>> candidates(Role role) {
+        return candidates.computeIfAbsent(role, k -> {
             Map<String, Set<String>> common = new TreeMap<>();
             Map<String, Set<String>> all = new TreeMap<>();
-            for (int kind : place.from()) {
+            for (int kind : role.from()) {
                 Decision decision = decisions.get(kind);
                 List<String> nics = decision.offer().nics();
                 if (!nics.isEmpty()) {
@@ -170,7 +165,7 @@ final class NicPlan {
             }
         }
 
-        /** Of a rank's candidates, those on the network; all when ranks have none in common. */
+        /** Returns a rank's candidates on the network; all when ranks have none in common. */
         List<String> narrow(List<String> nics, Locality locality) {
             Optional<LinkLayer> network = everywhere.stream()
                     .max(Comparator.comparingLong((LinkLayer layer) -> nearestFor.getOrDefault(layer, 0L))

@@ -30,12 +30,7 @@ final class NicSelection {
     /** Ports that the map names for the rank, in this order; empty where it names none. */
     private final List<PortName> entries;
 
-    /**
-     * Applies a choice without checking it against the machine.
-     *
-     * @param all the machine around the rank
-     * @param gpu index of the rank's GPU on its host; -1 for none
-     */
+    /** Applies a choice without checking it against the machine; {@code gpu} is -1 for a rank without one. */
     NicSelection(NicChoice choice, Locality all, int gpu) {
         this.choice = choice;
         this.all = all;
@@ -48,12 +43,7 @@ final class NicSelection {
         this.entries = fixed ? own : map.rest();
     }
 
-    /**
-     * Applies a choice to a rank, and checks it against the machine of the rank.
-     *
-     * @throws EpConfigException when a NIC that the map names is not there, when the map has none for the rank's GPU,
-     *     or when the choice leaves no NIC
-     */
+    /** Applies a choice to a rank, and refuses one that does not fit the machine. */
     static NicSelection of(RankProfile profile, NicChoice choice) {
         NicSelection selection = new NicSelection(choice, profile.locality(), gpu(profile));
         selection.check(profile.label());

@@ -3,6 +3,7 @@ package org.ep4j.plan;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -12,13 +13,13 @@ import java.util.TreeSet;
 import java.util.stream.IntStream;
 
 /**
- * The kinds of ordered pairs of ranks that occur: class of the one, class of the other, pattern of their equality. Pairs of
- * one kind have the same path. Kinds are found from groups of ranks (hosts) and what they meet, so thousands of ranks cost as many kinds as
- * there are different places in one host.
+ * The kinds of ordered pairs of ranks that occur: class of the one, class of the other, pattern of their equality.
+ * Pairs of one kind have the same path. Kinds are found from pairs of groups of ranks (hosts), so thousands of ranks
+ * cost as many kinds as there are different roles in one host.
  */
 final class PairKinds {
     private final RankClasses classes;
-    private final GroupMeetings meetings;
+    private final GroupPairs groupPairs;
     private final int classCount;
     private final long[] patterns;
     /** Packed kinds, ascending. */
@@ -28,42 +29,35 @@ final class PairKinds {
     private final int[] firstOf;
 
     private final List<Kind> kinds;
-    private final int[] placeOf;
-    private final List<Place> places;
+    private final int[] roleOf;
+    private final List<Role> roles;
 
-    /**
-     * One kind.
-     *
-     * @param from writing rank of the first such pair
-     * @param to its peer
-     * @param pairs how many pairs there are
-     */
-    record Kind(int from, int to, long pairs) {}
+    /** One kind: writing rank and peer of its first pair, and the number of its pairs. */
+    record Kind(int from, int to, long pairs) {
+        /** The order of the first pairs. */
+        static final Comparator<Kind> ORDER =
+                Comparator.comparingInt(Kind::from).thenComparingInt(Kind::to);
+    }
 
-    /**
-     * Ranks with the same kinds of peers.
-     *
-     * @param from kinds of pairs in which they write
-     * @param to kinds of pairs in which they are written to
-     */
+    /** Kinds of pairs in which a rank writes, and in which it is written to; ranks with equal kinds share one. */
     @SuppressWarnings("ArrayRecordComponent") // compared by identity only
-    record Place(int[] from, int[] to) {}
+    record Role(int[] from, int[] to) {}
 
     private PairKinds(RankClasses classes) {
         this.classes = classes;
-        this.meetings = new GroupMeetings(classes);
+        this.groupPairs = new GroupPairs(classes);
         int most = 0;
         for (int rank = 0; rank < classes.ranks(); rank++) {
             most = Math.max(most, classes.classOf(rank) + 1);
         }
         this.classCount = most;
-        this.patterns = meetings.all().keySet().stream()
-                .mapToLong(GroupMeetings.Meeting::pattern)
+        this.patterns = groupPairs.all().keySet().stream()
+                .mapToLong(GroupPairs.Kind::pattern)
                 .sorted()
                 .distinct()
                 .toArray();
         Map<Long, Kind> found = new TreeMap<>();
-        meetings.all().forEach((meeting, tally) -> collect(meeting, tally, found));
+        groupPairs.all().forEach((kind, count) -> collect(kind, count, found));
         this.keys = found.keySet().stream().mapToLong(Long::longValue).toArray();
         this.firstOf = new int[classCount + 1];
         for (int from = 0; from <= classCount; from++) {
@@ -71,16 +65,16 @@ final class PairKinds {
             firstOf[from] = first < 0 ? -1 - first : first;
         }
         this.kinds = List.copyOf(found.values());
-        this.placeOf = RankClasses.numbers(
-                classes.ranks(), rank -> List.of(meetings.roleOf(classes.groupOf(rank)), classes.classOf(rank)));
-        this.places = findPlaces();
+        this.roleOf = RankClasses.numbers(
+                classes.ranks(), rank -> List.of(groupPairs.roleOf(classes.groupOf(rank)), classes.classOf(rank)));
+        this.roles = findRoles();
     }
 
     static PairKinds of(RankClasses classes) {
         return new PairKinds(classes);
     }
 
-    /** All of them; the index of one is what the other methods name it by. */
+    /** All kinds; other methods name a kind by its index. */
     List<Kind> kinds() {
         return kinds;
     }
@@ -91,8 +85,8 @@ final class PairKinds {
         return index(classes.classOf(from), classes.classOf(to), pattern);
     }
 
-    Place place(int rank) {
-        return places.get(placeOf[rank]);
+    Role role(int rank) {
+        return roles.get(roleOf[rank]);
     }
 
     int classes() {
@@ -104,32 +98,27 @@ final class PairKinds {
         return classes.classOf(rank);
     }
 
-    /** All places that ranks have. */
-    List<Place> places() {
-        return places;
+    List<Role> roles() {
+        return roles;
     }
 
-    /** The lowest rank of each place. */
+    /** The lowest rank of each role. */
     List<Integer> exampleRanks() {
         Set<Integer> seen = new HashSet<>();
-        return IntStream.range(0, placeOf.length)
-                .filter(rank -> seen.add(placeOf[rank]))
+        return IntStream.range(0, roleOf.length)
+                .filter(rank -> seen.add(roleOf[rank]))
                 .boxed()
                 .toList();
     }
 
     /** Peers of each rank that are alike, where ranks have these labels. */
     PeerGroups peerGroups(int[] labels) {
-        return new PeerGroups(classes, meetings, labels);
+        return new PeerGroups(classes, groupPairs, labels);
     }
 
-    /**
-     * The peers of a rank to which it has a wanted kind of pair, ascending.
-     *
-     * @param wanted kinds, by index; fast where few pairs are of these
-     */
+    /** Peers to which a rank has a wanted kind of pair, ascending; fast where few pairs are wanted. */
     int[] peers(int rank, BitSet wanted) {
-        GroupPatterns patterns = meetings.patterns();
+        GroupPatterns patterns = groupPairs.patterns();
         int group = classes.groupOf(rank);
         int[] near = patterns.near(group);
         IntStream.Builder peers = IntStream.builder();
@@ -138,7 +127,7 @@ final class PairKinds {
         }
         for (GroupPatterns.LikeGroups like : patterns.likeGroups()) {
             long pattern = patterns.pattern(group, like);
-            boolean any = meetings.members(like.groups().get(0)).keySet().stream()
+            boolean any = groupPairs.members(like.groups().get(0)).keySet().stream()
                     .anyMatch(to -> isWanted(classes.classOf(rank), to, pattern, wanted));
             if (any) {
                 like.groups().stream()
@@ -150,7 +139,7 @@ final class PairKinds {
     }
 
     private void add(int rank, long pattern, int group, BitSet wanted, IntStream.Builder peers) {
-        meetings.members(group).forEach((to, ranks) -> {
+        groupPairs.members(group).forEach((to, ranks) -> {
             if (isWanted(classes.classOf(rank), to, pattern, wanted)) {
                 ranks.stream().filter(peer -> peer != rank).forEach(peers::add);
             }
@@ -164,58 +153,58 @@ final class PairKinds {
 
     /** Negative where no such pair occurs. */
     private int index(int from, int to, long pattern) {
-        int place = Arrays.binarySearch(patterns, pattern);
-        return place < 0 ? -1 : Arrays.binarySearch(keys, firstOf[from], firstOf[from + 1], key(from, to, place));
+        int number = Arrays.binarySearch(patterns, pattern);
+        return number < 0 ? -1 : Arrays.binarySearch(keys, firstOf[from], firstOf[from + 1], key(from, to, number));
     }
 
     private long key(int from, int to, int pattern) {
         return ((long) from * classCount + to) * patterns.length + pattern;
     }
 
-    private void collect(GroupMeetings.Meeting meeting, GroupMeetings.Tally tally, Map<Long, Kind> found) {
-        boolean same = tally.from() == tally.to();
-        int pattern = Arrays.binarySearch(patterns, meeting.pattern());
-        for (var a : meetings.members(tally.from()).entrySet()) {
-            for (var b : meetings.members(tally.to()).entrySet()) {
+    private void collect(GroupPairs.Kind kind, GroupPairs.Count count, Map<Long, Kind> found) {
+        boolean same = count.from() == count.to();
+        int pattern = Arrays.binarySearch(patterns, kind.pattern());
+        for (var a : groupPairs.members(count.from()).entrySet()) {
+            for (var b : groupPairs.members(count.to()).entrySet()) {
                 List<Integer> from = a.getValue();
                 List<Integer> to = b.getValue();
                 boolean own = same && a.getKey().equals(b.getKey());
-                long pairs = tally.count() * from.size() * (own ? from.size() - 1 : to.size());
+                long pairs = count.count() * from.size() * (own ? from.size() - 1 : to.size());
                 if (pairs > 0) {
-                    Kind kind = new Kind(from.get(0), to.get(own ? 1 : 0), pairs);
-                    found.merge(key(a.getKey(), b.getKey(), pattern), kind, PairKinds::join);
+                    Kind one = new Kind(from.get(0), to.get(own ? 1 : 0), pairs);
+                    found.merge(key(a.getKey(), b.getKey(), pattern), one, PairKinds::join);
                 }
             }
         }
     }
 
     private static Kind join(Kind a, Kind b) {
-        boolean first = a.from < b.from || (a.from == b.from && a.to < b.to);
-        return new Kind(first ? a.from : b.from, first ? a.to : b.to, a.pairs + b.pairs);
+        Kind first = Kind.ORDER.compare(a, b) <= 0 ? a : b;
+        return new Kind(first.from, first.to, a.pairs + b.pairs);
     }
 
-    private List<Place> findPlaces() {
-        List<Place> found = new ArrayList<>();
-        for (int rank = 0; rank < placeOf.length; rank++) {
-            if (placeOf[rank] == found.size()) {
-                found.add(place(classes.groupOf(rank), classes.classOf(rank)));
+    private List<Role> findRoles() {
+        List<Role> found = new ArrayList<>();
+        for (int rank = 0; rank < roleOf.length; rank++) {
+            if (roleOf[rank] == found.size()) {
+                found.add(role(classes.groupOf(rank), classes.classOf(rank)));
             }
         }
         return List.copyOf(found);
     }
 
-    private Place place(int group, int own) {
+    private Role role(int group, int own) {
         Set<Integer> from = new TreeSet<>();
         Set<Integer> to = new TreeSet<>();
-        for (GroupMeetings.Around around : meetings.around(group)) {
-            meetings.members(around.example()).forEach((other, ranks) -> {
-                if (!around.self() || other != own || ranks.size() > 1) {
-                    from.add(index(own, other, around.pattern()));
-                    to.add(index(other, own, around.pattern()));
+        for (GroupPatterns.Peers peers : groupPairs.peers(group)) {
+            groupPairs.members(peers.example()).forEach((other, ranks) -> {
+                if (!peers.self() || other != own || ranks.size() > 1) {
+                    from.add(index(own, other, peers.pattern()));
+                    to.add(index(other, own, peers.pattern()));
                 }
             });
         }
-        return new Place(ints(from), ints(to));
+        return new Role(ints(from), ints(to));
     }
 
     private static int[] ints(Set<Integer> values) {

@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.IntFunction;
 
 /**
  * The peers of each rank, in groups that the plan treats alike. The pairs of the rank with all peers of a group are of
@@ -16,7 +17,7 @@ import java.util.TreeMap;
 public final class PeerGroups {
     private final RankClasses classes;
     private final int[] labels;
-    private final GroupMeetings meetings;
+    private final GroupPairs groupPairs;
     private final GroupPatterns patterns;
     private final List<List<Alike>> members = new ArrayList<>();
 
@@ -34,19 +35,20 @@ public final class PeerGroups {
 
     private record Alike(int example, long count) {}
 
-    /** What groups are compared by: how many ranks of a class have a label. */
+    /** Key of the comparison of groups: how many ranks of a class have a label. */
     private record Member(int ofClass, int label) {}
 
-    PeerGroups(RankClasses classes, GroupMeetings meetings, int[] labels) {
+    PeerGroups(RankClasses classes, GroupPairs groupPairs, int[] labels) {
         this.classes = classes;
         this.labels = labels.clone();
-        this.meetings = meetings;
-        int[] types = new int[meetings.groups()];
+        this.groupPairs = groupPairs;
+        int[] types = new int[groupPairs.groups()];
         Map<Map<Member, Long>, Integer> known = new HashMap<>();
         for (int group = 0; group < types.length; group++) {
             Map<Member, Long> counts = new HashMap<>();
             Map<Member, Integer> examples = new LinkedHashMap<>();
-            for (Map.Entry<Integer, List<Integer>> of : meetings.members(group).entrySet()) {
+            for (Map.Entry<Integer, List<Integer>> of :
+                    groupPairs.members(group).entrySet()) {
                 for (int rank : of.getValue()) {
                     Member member = new Member(of.getKey(), labels[rank]);
                     counts.merge(member, 1L, Long::sum);
@@ -61,13 +63,21 @@ public final class PeerGroups {
         this.patterns = new GroupPatterns(classes, types);
     }
 
+    /**
+     * Returns labels for {@link GroupPlan#peerGroups}: ranks with equal values have equal labels, which are numbered in the
+     * order of the ranks.
+     */
+    public static int[] labels(int ranks, IntFunction<Object> value) {
+        return RankClasses.numbers(ranks, value);
+    }
+
     /** Visits the groups of a rank's peers; every peer is in exactly one group. */
     public void forEach(int rank, Visitor visitor) {
         int group = classes.groupOf(rank);
         Map<Member, Integer> examples =
                 new TreeMap<>(Comparator.comparingInt(Member::ofClass).thenComparingInt(Member::label));
         Map<Member, Long> counts = new HashMap<>();
-        meetings.members(group).forEach((of, ranks) -> {
+        groupPairs.members(group).forEach((of, ranks) -> {
             for (int peer : ranks) {
                 if (peer != rank) {
                     Member member = new Member(of, labels[peer]);
@@ -77,8 +87,8 @@ public final class PeerGroups {
             }
         });
         examples.forEach((member, example) -> visitor.visit(example, counts.getOrDefault(member, 0L)));
-        for (GroupPatterns.Met others : patterns.met(group)) {
-            for (Alike alike : members.get(others.example())) {
+        for (GroupPatterns.Peers others : patterns.peers(group)) {
+            for (Alike alike : others.self() ? List.<Alike>of() : members.get(others.example())) {
                 visitor.visit(alike.example(), alike.count() * others.count());
             }
         }

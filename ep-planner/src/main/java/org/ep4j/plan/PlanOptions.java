@@ -12,7 +12,7 @@ import org.ep4j.config.EpKeys;
  * @param lanes lanes of a pair over NICs; 0 lets the planner compute it
  * @param proxies host threads that post for a GPU; 0 lets the planner compute it
  * @param hybrid whether mapped and posted paths are compared by the same rules; otherwise mapped paths are chosen last
- * @param rails whether rows go once to ranks that map each other's memory, and are passed on there
+ * @param relays whether rows go once to ranks that map each other's memory, one of which relays them to the others
  */
 public record PlanOptions(
         BackendChoice backends,
@@ -21,21 +21,16 @@ public record PlanOptions(
         int lanes,
         int proxies,
         boolean hybrid,
-        boolean rails) {
+        boolean relays) {
     /** Default options, without any choice of the user. */
     public static final PlanOptions AUTO = new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED);
 
-    /** Creates options for which the planner computes the numbers of lanes and proxy threads. */
-    public PlanOptions(BackendChoice backends, NicChoice nics, Objective objective) {
-        this(backends, nics, objective, 0, 0);
-    }
-
     /**
-     * Creates options with {@code hybrid} and {@code rails} on: the planner compares mapped and posted paths by the
-     * same rules, and ranks forward rows inside their domain.
+     * Creates options with {@code hybrid} and {@code relays} on, for which the planner computes the numbers of lanes and proxy
+     * threads.
      */
-    public PlanOptions(BackendChoice backends, NicChoice nics, Objective objective, int lanes, int proxies) {
-        this(backends, nics, objective, lanes, proxies, true, true);
+    public PlanOptions(BackendChoice backends, NicChoice nics, Objective objective) {
+        this(backends, nics, objective, 0, 0, true, true);
     }
 
     /** Reads the settings that all ranks share. Those of NICs may differ between ranks, so they come with the profiles. */
@@ -52,6 +47,6 @@ public record PlanOptions(
 
     /** Returns a copy with another objective. */
     public PlanOptions withObjective(Objective other) {
-        return new PlanOptions(backends, nics, other, lanes, proxies, hybrid, rails);
+        return new PlanOptions(backends, nics, other, lanes, proxies, hybrid, relays);
     }
 }

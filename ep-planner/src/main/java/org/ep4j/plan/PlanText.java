@@ -1,11 +1,13 @@
 package org.ep4j.plan;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.ep4j.EpPath;
+import org.ep4j.plan.Decision.Rejection;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 
@@ -38,8 +40,18 @@ final class PlanText {
         if (plan.hybrid()) {
             text.append("hybrid: loads and stores within a domain, NICs between domains\n");
         }
-        pairs().forEach((decision, shown) ->
-                text.append(String.join(" ", shown)).append(": ").append(path(decision)));
+        Map<Decision, List<String>> shown = pairs();
+        long all = (long) plan.ranks() * (plan.ranks() - 1);
+        for (GroupPlan.PairGroup group : plan.groups()) {
+            EpPath path = group.example();
+            Decision decision = plan.decision(path.from(), path.to());
+            List<String> pairs = shown.getOrDefault(decision.withoutNics(), List.of());
+            long more = group.pairs() - pairs.size();
+            String which = group.pairs() == all
+                    ? "all " + all + " pairs"
+                    : String.join(" ", pairs) + (more > 0 ? " and " + more + " more" : "");
+            text.append(which).append(": ").append(path(path, decision));
+        }
         return text.toString();
     }
 
@@ -106,51 +118,34 @@ final class PlanText {
                 : String.join(", ", names.subList(0, SHOWN - 1)) + ", ... " + names.get(names.size() - 1);
     }
 
-    /** Like decisions, each with its pairs as far as they are shown. */
+    /** By decision, the pairs that are shown. */
     private Map<Decision, List<String>> pairs() {
-        Map<Decision, Long> counts = new LinkedHashMap<>();
-        Map<Decision, List<String>> shown = new LinkedHashMap<>();
-        for (int kind : plan.kindsInOrder()) {
-            Decision decision = plan.decisions().get(kind).withoutNics();
-            counts.merge(decision, plan.kinds().kinds().get(kind).pairs(), Long::sum);
-            List<String> pairs = shown.computeIfAbsent(decision, k -> new ArrayList<>());
-            if (plan.ranks() > EVERY_PAIR && pairs.size() < SHOWN) {
-                var example = plan.kinds().kinds().get(kind);
-                pairs.add(example.from() + "->" + example.to());
+        Map<Decision, List<String>> shown = new HashMap<>();
+        if (plan.ranks() > EVERY_PAIR) {
+            for (int kind : plan.kindsInOrder()) {
+                PairKinds.Kind pairs = plan.kinds().kinds().get(kind);
+                show(shown, plan.decisions().get(kind), pairs.from(), pairs.to());
             }
+            return shown;
         }
-        if (plan.ranks() <= EVERY_PAIR) {
-            firstPairs(shown);
-        }
-        long all = (long) plan.ranks() * (plan.ranks() - 1);
-        shown.forEach((decision, pairs) -> {
-            long count = counts.getOrDefault(decision, 0L);
-            if (count == all) {
-                pairs.clear();
-                pairs.add("all " + count + " pairs");
-            } else if (count > pairs.size()) {
-                pairs.add("and " + (count - pairs.size()) + " more");
-            }
-        });
-        return shown;
-    }
-
-    private void firstPairs(Map<Decision, List<String>> shown) {
         for (int from = 0; from < plan.ranks(); from++) {
             for (int to = 0; to < plan.ranks(); to++) {
                 if (from != to) {
-                    List<String> pairs =
-                            shown.getOrDefault(plan.decision(from, to).withoutNics(), List.of());
-                    if (pairs.size() < SHOWN) {
-                        pairs.add(from + "->" + to);
-                    }
+                    show(shown, plan.decision(from, to), from, to);
                 }
             }
         }
+        return shown;
     }
 
-    private String path(Decision decision) {
-        EpPath path = example(decision);
+    private static void show(Map<Decision, List<String>> shown, Decision decision, int from, int to) {
+        List<String> pairs = shown.computeIfAbsent(decision.withoutNics(), k -> new ArrayList<>());
+        if (pairs.size() < SHOWN) {
+            pairs.add(from + "->" + to);
+        }
+    }
+
+    private String path(EpPath path, Decision decision) {
         Offer offer = decision.offer();
         StringBuilder line = new StringBuilder(String.format(
                 Locale.ROOT,
@@ -174,15 +169,5 @@ final class PlanText {
             }
         }
         return line.toString();
-    }
-
-    private EpPath example(Decision decision) {
-        for (int kind : plan.kindsInOrder()) {
-            if (plan.decisions().get(kind).withoutNics().equals(decision)) {
-                var example = plan.kinds().kinds().get(kind);
-                return plan.path(example.from(), example.to());
-            }
-        }
-        throw new IllegalArgumentException("the plan does not contain " + decision);
     }
 }

@@ -10,6 +10,7 @@ import java.util.TreeMap;
 import java.util.function.BiFunction;
 import java.util.stream.Collectors;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.plan.Decision.Rejection;
 import org.ep4j.plan.PairKinds.Kind;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
@@ -59,7 +60,9 @@ public final class Planner {
         options.backends().checkNames(candidates.stream().map(Candidate::id).toList());
         GroupPlan.checkOrder(profiles);
         List<RankProfile> shared = share(profiles);
-        List<NicChoice> choices = choices(shared, options);
+        List<NicChoice> choices = shared.stream()
+                .map(profile -> NicChoice.of(profile, options.nics()))
+                .toList();
         RankClasses classes = RankClasses.of(shared, choices);
         PairKinds kinds = PairKinds.of(classes);
         List<NicSelection> nics = select(shared, choices, classes);
@@ -83,21 +86,12 @@ public final class Planner {
         return shared;
     }
 
-    /** What the user of each rank wants of NICs. */
-    private static List<NicChoice> choices(List<RankProfile> profiles, PlanOptions options) {
-        return profiles.stream()
-                .map(profile -> NicChoice.of(profile, options.nics()))
-                .toList();
-    }
-
     private static List<NicSelection> select(List<RankProfile> profiles, List<NicChoice> choices, RankClasses classes) {
         Map<Integer, NicSelection> ofClass = new HashMap<>();
-        List<NicSelection> nics = new ArrayList<>();
-        for (RankProfile profile : profiles) {
-            nics.add(ofClass.computeIfAbsent(
-                    classes.classOf(profile.rank()), k -> NicSelection.of(profile, choices.get(profile.rank()))));
-        }
-        return nics;
+        return profiles.stream()
+                .map(profile -> ofClass.computeIfAbsent(
+                        classes.classOf(profile.rank()), k -> NicSelection.of(profile, choices.get(profile.rank()))))
+                .toList();
     }
 
     private static List<Decision> decide(
@@ -133,15 +127,11 @@ public final class Planner {
         private final Map<String, Failure> byReason = new LinkedHashMap<>();
 
         private record Failure(RankProfile from, RankProfile to, long pairs, String reasons) {
+            static final Comparator<Failure> ORDER =
+                    Comparator.comparingInt((Failure one) -> one.from.rank()).thenComparingInt(one -> one.to.rank());
+
             Failure and(Failure other) {
-                Failure first = Comparator.comparingInt((Failure failure) ->
-                                                failure.from().rank())
-                                        .thenComparingInt(
-                                                failure -> failure.to().rank())
-                                        .compare(this, other)
-                                <= 0
-                        ? this
-                        : other;
+                Failure first = ORDER.compare(this, other) <= 0 ? this : other;
                 return new Failure(first.from, first.to, pairs + other.pairs, first.reasons);
             }
 
@@ -153,14 +143,7 @@ public final class Planner {
             }
         }
 
-        /**
-         * Adds pairs.
-         *
-         * @param from an example of the writing ranks
-         * @param to an example of the others
-         * @param pairs how many there are
-         * @param rejected why each backend has no path
-         */
+        /** Adds pairs, of which {@code from} and {@code to} are an example. */
         void add(RankProfile from, RankProfile to, long pairs, List<Rejection> rejected) {
             String reasons = rejected.stream()
                     .map(rejection -> rejection.describe(from, to))
@@ -169,11 +152,6 @@ public final class Planner {
             byReason.merge(alike, new Failure(from, to, pairs, reasons), Failure::and);
         }
 
-        /**
-         * Does nothing when there are none.
-         *
-         * @throws EpUnavailableException naming them
-         */
         void throwIfAny() {
             if (byReason.isEmpty()) {
                 return;

@@ -24,14 +24,7 @@ final class PortMatching {
         wishes.forEach(wish -> given.add(new ArrayList<>()));
     }
 
-    /**
-     * Every rank gets the same number of ports for itself.
-     *
-     * @param wishes ports that each rank may have, ascending
-     * @param ports number of ports
-     * @param each ports for each rank
-     * @return empty when there are not enough
-     */
+    /** Gives every rank {@code each} of the ports that it may have, for itself; empty when there are not enough. */
     static Optional<List<List<Integer>>> exclusive(List<List<Integer>> wishes, int ports, int each) {
         PortMatching matching = new PortMatching(wishes, ports, 1);
         for (int rank = 0; rank < wishes.size(); rank++) {
@@ -45,9 +38,9 @@ final class PortMatching {
     }
 
     /**
-     * Every rank gets one port, and ports are shared as evenly as the wishes allow: each rank goes to the least loaded port
-     * that can be reached by moving others along, which leaves no better assignment (Harvey, Ladner, Lovasz, Tamir:
-     * Semi-Matchings for Bipartite Graphs and Load Balancing).
+     * Gives every rank one port. Ports are shared as evenly as the wishes allow: each rank goes to the least loaded
+     * port that can be reached by moving others along, which leaves no better assignment (Harvey, Ladner, Lovasz,
+     * Tamir: Semi-Matchings for Bipartite Graphs and Load Balancing).
      */
     static List<List<Integer>> shared(List<List<Integer>> wishes, int ports) {
         PortMatching matching = new PortMatching(wishes, ports, Integer.MAX_VALUE);

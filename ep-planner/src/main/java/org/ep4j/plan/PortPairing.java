@@ -1,6 +1,7 @@
 package org.ep4j.plan;
 
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -8,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiPredicate;
+import java.util.stream.Stream;
 import org.ep4j.EpPath;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.NicReach;
@@ -18,12 +20,12 @@ import org.ep4j.topology.NicReach;
  *
  * @param lower ports of the rank with the lower number
  * @param higher ports of the other, as many
- * @param meeting how the networks of the two come together
+ * @param match whether the ports of the two are in one network
  * @param networks networks of the ports that the plan gives them, first of the lower rank, then of the other
  */
-public record PortPairing(List<String> lower, List<String> higher, Meeting meeting, List<String> networks) {
-    /** Whether the connected ports of two ranks are in one network. */
-    public enum Meeting {
+public record PortPairing(List<String> lower, List<String> higher, NetworkMatch match, List<String> networks) {
+    /** Relation of the networks of the connected ports. */
+    public enum NetworkMatch {
         /** Ports that the plan gives them are in one network, or their networks are unknown. */
         PLANNED,
         /** None of these are in one network, so one rank takes a farther port, or both. */
@@ -54,37 +56,30 @@ public record PortPairing(List<String> lower, List<String> higher, Meeting meeti
         Map<String, List<String>> higher = byNetwork(plan, high, planned(plan, high, low, backend));
         Set<String> networks = new LinkedHashSet<>(lower.keySet());
         networks.addAll(higher.keySet());
-        Meeting meeting = Meeting.PLANNED;
-        List<Pair> pairs = meet(lower, higher);
+        NetworkMatch match = NetworkMatch.PLANNED;
+        List<Pair> pairs = paired(lower, higher);
         if (pairs.isEmpty() && !networks.contains("")) {
             Map<String, List<String>> allLower = byNetwork(plan, low, others(plan, low, lower, usable));
             Map<String, List<String>> allHigher = byNetwork(plan, high, others(plan, high, higher, usable));
-            meeting = Meeting.FARTHER;
+            match = NetworkMatch.FARTHER;
             // One of them keeps its port where it can; which one is the same for all pairs of two hosts, so load stays
             // even.
-            pairs = first(meet(lower, allHigher), meet(allLower, higher), meet(allLower, allHigher)).stream()
-                    .limit(Math.max(flat(lower).size(), flat(higher).size()))
-                    .toList();
+            int most = Math.max(flat(lower).size(), flat(higher).size());
+            pairs = Stream.of(paired(lower, allHigher), paired(allLower, higher), paired(allLower, allHigher))
+                    .filter(some -> !some.isEmpty())
+                    .findFirst()
+                    .map(some -> some.subList(0, Math.min(most, some.size())))
+                    .orElse(List.of());
         }
         if (pairs.isEmpty()) {
-            meeting = networks.contains("") ? Meeting.PLANNED : Meeting.NONE;
+            match = networks.contains("") ? NetworkMatch.PLANNED : NetworkMatch.NONE;
             pairs = all(flat(lower), flat(higher));
         }
         return new PortPairing(
                 pairs.stream().map(Pair::lower).toList(),
                 pairs.stream().map(Pair::higher).toList(),
-                meeting,
+                match,
                 List.copyOf(networks));
-    }
-
-    @SafeVarargs
-    private static List<Pair> first(List<Pair>... choices) {
-        for (List<Pair> choice : choices) {
-            if (!choice.isEmpty()) {
-                return choice;
-            }
-        }
-        return List.of();
     }
 
     private static List<String> planned(GroupPlan plan, int from, int to, String backend) {
@@ -92,24 +87,23 @@ public record PortPairing(List<String> lower, List<String> higher, Meeting meeti
         return path.backend().equals(backend) ? path.nics() : plan.nics(from);
     }
 
-    /** Ports that the wishes of a rank allow, nearest first, and that speak what its planned ones speak. */
+    /** Ports that the choice of a rank allows, nearest first, with the link layer of its planned ones. */
     private static List<String> others(
             GroupPlan plan, int rank, Map<String, List<String>> planned, BiPredicate<RankProfile, String> usable) {
         RankProfile profile = plan.profiles().get(rank);
-        Set<NicReach.Port> known = new LinkedHashSet<>();
+        Set<NicReach.LinkLayer> layers = EnumSet.noneOf(NicReach.LinkLayer.class);
         List<String> names = flat(planned);
         for (NicReach nic : profile.locality().nics()) {
             nic.ports().stream()
                     .filter(port -> names.contains(nic.name() + ":" + port.number()))
-                    .forEach(known::add);
+                    .forEach(port -> layers.add(port.linkLayer()));
         }
         List<String> found = new ArrayList<>();
         NicChoice choice = NicChoice.of(profile, plan.options().nics());
         for (NicReach nic : choice.narrow(profile.locality(), profile.device()).nics()) {
             for (NicReach.Port port : nic.ports()) {
                 String name = nic.name() + ":" + port.number();
-                boolean alike = known.stream().anyMatch(other -> other.linkLayer() == port.linkLayer());
-                if (alike && nic.family().rdma() && usable.test(profile, name)) {
+                if (layers.contains(port.linkLayer()) && nic.family().rdma() && usable.test(profile, name)) {
                     found.add(name);
                 }
             }
@@ -130,8 +124,8 @@ public record PortPairing(List<String> lower, List<String> higher, Meeting meeti
         return found;
     }
 
-    /** Ports meet in the networks that both ranks have. */
-    private static List<Pair> meet(Map<String, List<String>> lower, Map<String, List<String>> higher) {
+    /** Pairs of ports in the networks that both ranks have. */
+    private static List<Pair> paired(Map<String, List<String>> lower, Map<String, List<String>> higher) {
         List<Pair> pairs = new ArrayList<>();
         lower.forEach((network, ports) -> {
             List<String> others = higher.get(network);

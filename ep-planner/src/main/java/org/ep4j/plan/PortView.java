@@ -13,15 +13,12 @@ import org.ep4j.topology.NicReach.LinkLayer;
 import org.ep4j.topology.PathType;
 
 /**
- * A NIC port as one rank sees it.
+ * A NIC port as one rank sees it. Bandwidths in GB/s are 0 where unknown.
  *
- * @param name its name
  * @param card equal for ports of one physical card
- * @param fabric what it can talk to, as far as known: family and link layer
- * @param type how near it is; empty when the topology does not know it
+ * @param type distance; empty when the topology does not have it
  * @param direct true when it reaches the memory of the device without a detour
- * @param rate bandwidth of the port in GB/s; 0 when unknown
- * @param way bandwidth of the way to it in GB/s; 0 when unknown
+ * @param way bandwidth of the way to the port
  * @param network what it reaches without a router; empty when unknown
  */
 record PortView(
@@ -50,7 +47,6 @@ record PortView(
                 .toList();
     }
 
-    /** A port of which the topology says nothing. */
     static PortView unknown(PortName name) {
         return new PortView(name, name.nic(), Fabric.UNKNOWN, Optional.empty(), false, 0, 0, "");
     }
@@ -84,7 +80,6 @@ record PortView(
         return Math.min(rate, way);
     }
 
-    /** How near, for people. */
     String how() {
         return type.map(PathType::name).orElse("distance unknown");
     }

@@ -28,14 +28,13 @@ final class PostingCounts {
     private PostingCounts() {}
 
     /**
-     * Number of lanes between two ranks. Over NICs, a pair with P ports has P x Q queue pairs; lane {@code c} uses
-     * port {@code c % P} and queue pair {@code (c / P) % Q} of it, as in the multi-queue patch of NVSHMEM's host
-     * transport by Infrawaves. Loads and stores need no queue: a MAPPED path has one lane, and its channels differ
-     * in their counters.
+     * Number of lanes between two ranks. Over NICs, a pair with P ports has P x Q queue pairs; lane {@code c} uses port
+     * {@code c % P} and queue pair {@code (c / P) % Q} of it, as in the multi-queue patch of NVSHMEM's host transport
+     * by Infrawaves. Loads and stores need no queue: a MAPPED path has one lane, and its channels differ in their
+     * counters.
      *
-     * @param wanted what the user asked for; 0 for a number that suits the objective
+     * @param wanted setting of the user; 0 for a number that suits the objective
      * @param ports the larger number of ports of the two ranks; at least 1
-     * @param ranks ranks of the group
      */
     static int lanes(int wanted, Objective objective, int ports, int ranks) {
         int usual = objective == Objective.LOW_LATENCY ? LOW_LATENCY_LANES : HIGH_THROUGHPUT_LANES;
@@ -47,8 +46,7 @@ final class PostingCounts {
      * Number of proxy threads that post for one GPU. Each polls, so it takes a CPU core from everything else; more
      * threads keep up with more messages.
      *
-     * @param wanted what the user asked for; 0 for a number that suits the GPU
-     * @param architecture of the GPU, {@code sm_90} or {@code gfx942}; empty when unknown
+     * @param wanted setting of the user; 0 for a number that suits the GPU
      * @param processors hardware threads that the rank has to itself; 0 when unknown
      */
     static int proxies(int wanted, String architecture, int processors) {

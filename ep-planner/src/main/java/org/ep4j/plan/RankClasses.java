@@ -12,6 +12,7 @@ import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.function.IntFunction;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.config.ConfigKey;
 import org.ep4j.spi.RankProfile;
 
 /**
@@ -35,11 +36,7 @@ final class RankClasses {
         this.columns = columns;
     }
 
-    /**
-     * Sorts ranks into classes, numbered in the order of their lowest ranks, so that renaming identities changes nothing.
-     *
-     * @param choices what holds for the NICs of each rank
-     */
+    /** Sorts ranks into classes, numbered by their lowest ranks, so that renaming identities changes nothing. */
     static RankClasses of(List<RankProfile> profiles, List<NicChoice> choices) {
         int[] classOf = numbers(profiles.size(), rank -> facts(profiles.get(rank), choices.get(rank)));
         List<int[]> compared = compared(profiles);
@@ -75,7 +72,6 @@ final class RankClasses {
         return groupOf[rank];
     }
 
-    /** How many values are compared. */
     int columns() {
         return columns.length;
     }
@@ -84,7 +80,7 @@ final class RankClasses {
         return columns[column][group];
     }
 
-    /** Which compared values of two groups are equal, a bit for each. */
+    /** Bits of the compared values that are equal in two groups. */
     long pattern(int groupA, int groupB) {
         long pattern = 0;
         for (int column = 0; column < columns.length; column++) {
@@ -95,13 +91,16 @@ final class RankClasses {
         return pattern;
     }
 
-    /** What ranks of one class have in common. */
+    /** Values that are equal on all ranks of a class. */
     private static List<Object> facts(RankProfile profile, NicChoice choice) {
         Map<String, List<Object>> backends = new TreeMap<>();
         profile.backends()
                 .forEach((id, found) -> backends.put(
                         id,
                         List.of(found.usable(), found.facts(), found.identity().keySet())));
+        Map<String, String> inflight = new TreeMap<>(profile.settings());
+        inflight.keySet()
+                .retainAll(Settings.INFLIGHT.stream().map(ConfigKey::name).toList());
         return List.of(
                 profile.device().type(),
                 profile.locality().withUsablePorts(),
@@ -109,7 +108,7 @@ final class RankClasses {
                 backends,
                 choice,
                 choice.map().isBlank() ? -1 : NicSelection.gpu(profile),
-                RankSettings.inflight(profile.settings()));
+                inflight);
     }
 
     /** The compared values as numbers by rank, one array for each way in which they part the ranks. */

@@ -343,7 +343,6 @@ public final class RecordCodec<T extends Record> {
         }
     }
 
-    /** A peer's text for a message. */
     private static String shortened(String text) {
         return text.length() <= SHOWN ? text : text.substring(0, SHOWN) + "...";
     }

@@ -60,7 +60,7 @@ final class DoctorTest {
     }
 
     @Test
-    void whatDoesNotPassSaysWhatToDo() {
+    void aFindingThatDoesNotPassNamesTheRemedy() {
         FakeSystem broken = FakeSystem.plain(root);
         broken.settings.put("ep.timeout", "soon");
         broken.gpu(0, GpuVendor.NVIDIA, "sm_100", "uuid/1").warn("odd");
@@ -83,7 +83,7 @@ final class DoctorTest {
     }
 
     @Test
-    void oddityOfTheMachineAndWrongSettingsAreTold() {
+    void oddityOfTheMachineAndWrongSettingsAreReported() {
         FakeSystem system = FakeSystem.plain(root).warn("a switch without address");
         system.settings.put("ep.timeout", "soon");
         assertThat(system.check(DoctorCode.MACHINE_READ).detail()).contains("a switch without address");

@@ -270,7 +270,7 @@ final class FakeSystem {
                 environment,
                 EpConfig.builder(settings, environment).build(),
                 nics,
-                LibrarySearch.in(files, environment),
+                FoundLibrary.search(files, environment),
                 new Need(8, 1L << 30),
                 room,
                 EpKeys.all(),

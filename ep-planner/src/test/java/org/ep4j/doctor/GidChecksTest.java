@@ -34,7 +34,7 @@ final class GidChecksTest {
 
     @ParameterizedTest
     @CsvSource({"0, FAIL, link-local", "1, WARN, RoCE v1", "7, FAIL, empty"})
-    void anIndexThatIsSetToSomethingBadIsToldWithTheOneToUse(int index, Status status, String why) {
+    void anIndexThatIsSetToSomethingBadIsReportedWithTheOneToUse(int index, Status status, String why) {
         FakeSystem system = roce(FakeSystem.LINK_LOCAL, FakeSystem.ROCE_V1, FakeSystem.ROCE_V2);
         system.settings.put("ep.nic.gid-index", String.valueOf(index));
         Check check = system.check(DoctorCode.GID_INDEX);

@@ -59,7 +59,7 @@ final class GpuChecksTest {
     }
 
     @Test
-    void aRecordingThatCannotTellOfNvlinkIsNotRunAndNoOddityOfTheMachine() {
+    void aRecordingWithoutNvlinkInformationIsNotRunAndNoOddityOfTheMachine() {
         FakeSystem system = FakeSystem.plain(root);
         for (int i = 0; i < 2; i++) {
             String function = "pci0000:00/0000:00:0" + i + ".0";

@@ -111,7 +111,7 @@ final class LibraryChecksTest {
     }
 
     @Test
-    void twoVersionsOfALibraryAreToldWithTheirPlaces() {
+    void twoVersionsOfALibraryAreReportedWithTheirPaths() {
         FakeSystem system = FakeSystem.nvidia(root).file("/usr/local/cuda-13.0/lib64/libnccl.so.2.29.1", "");
         Check check = system.check(DoctorCode.TWO_VERSIONS);
         assertThat(check.status()).isEqualTo(Status.WARN);
@@ -140,7 +140,7 @@ final class LibraryChecksTest {
     }
 
     @Test
-    void aPythonPackageTellsItsVersionByItsName() {
+    void theVersionOfAPythonPackageIsInItsName() {
         String site = "/usr/local/lib/python3.12/dist-packages/";
         FakeSystem system = FakeSystem.plain(root)
                 .file(site + "nvidia/nvshmem/lib/libnvshmem_host.so.3", "")
@@ -151,7 +151,7 @@ final class LibraryChecksTest {
     }
 
     @Test
-    void rocmTellsItsVersionInAFile() {
+    void theVersionOfRocmIsInAFile() {
         FakeSystem system = FakeSystem.plain(root)
                 .file("/opt/rocm-6.4.3/lib/libhiprtc.so.6", "")
                 .file("/opt/rocm-6.4.3/.info/version", "6.4.3-128");

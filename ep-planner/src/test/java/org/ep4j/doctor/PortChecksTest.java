@@ -112,7 +112,7 @@ final class PortChecksTest {
 
     @ParameterizedTest
     @CsvSource({"MLX5, PASS", "EFA, PASS", "IONIC, PASS", "RXE, WARN", "SIW, WARN", "CXI, WARN", "OTHER_RDMA, WARN"})
-    void familiesWithLimitsAreTold(NicFamily family, Status status) {
+    void familiesWithLimitsAreReported(NicFamily family, Status status) {
         assertThat(FakeSystem.plain(root)
                         .farNic("nic", family, port(State.ACTIVE, 100))
                         .check(DoctorCode.NIC_FAMILY)
@@ -135,7 +135,7 @@ final class PortChecksTest {
     }
 
     @Test
-    void aNicOfAGpuThatThePlanLeftOutBecauseItIsDownIsStillTold() {
+    void aNicOfAGpuThatThePlanLeftOutBecauseItIsDownIsStillReported() {
         FakeSystem system = FakeSystem.nvidia(root).nic(7, "mlx5_8", NicFamily.MLX5, port(State.DOWN, 400));
         assertThat(system.check(DoctorCode.PORT_DOWN).status()).isEqualTo(Status.WARN);
         assertThat(system.check(DoctorCode.PORT_DOWN).detail()).isEqualTo("down: mlx5_8:1");

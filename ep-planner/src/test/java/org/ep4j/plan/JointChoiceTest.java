@@ -34,12 +34,12 @@ final class JointChoiceTest {
             List.of(EpPath.Kind.MAPPED, EpPath.Kind.HOST_POSTED, EpPath.Kind.DEVICE_POSTED);
     private static final List<String> IDS = List.of("gin", "map", "rdma");
 
-    /** A GPU that offers can tell from all others. */
+    /** A GPU that offers distinguish from all others. */
     private static RankProfile rank(int rank, String device) {
         return rank(rank, rank, device);
     }
 
-    /** A GPU that offers can tell from those with other numbers. */
+    /** A GPU that offers distinguish from those with other numbers. */
     private static RankProfile rank(int rank, int number, String device) {
         Map<String, BackendProfile> backends = new TreeMap<>();
         IDS.forEach(id -> backends.put(id, BackendProfile.of(Map.of("number", Integer.toString(number)), Map.of())));

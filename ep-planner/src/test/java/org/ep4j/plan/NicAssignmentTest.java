@@ -85,7 +85,7 @@ class NicAssignmentTest {
     }
 
     @Property
-    void aRankMeetsEveryOtherInEachNetwork(
+    void aRankReachesEveryOtherInEachNetwork(
             @ForAll @IntRange(min = 1, max = 6) int ranks,
             @ForAll @IntRange(min = 1, max = 4) int networks,
             @ForAll @IntRange(min = 1, max = 4) int each) {
@@ -298,7 +298,7 @@ class NicAssignmentTest {
     }
 
     @Test
-    void whatTheUserNamedIsTaken() {
+    void aNicThatTheUserNamedIsTaken() {
         Request named = new Request(Machines.ownNics(0, 2, 1), List.of("mlx5_1:1", "mlx5_0:1"), true);
         assertThat(NicAssignment.assign(List.of(named)))
                 .containsExactly(new Share(List.of("mlx5_1:1", "mlx5_0:1"), "as ep.nic.map says"));

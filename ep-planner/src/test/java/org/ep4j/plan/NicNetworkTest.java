@@ -58,7 +58,7 @@ final class NicNetworkTest {
     }
 
     @Test
-    void ofEquallyNearNetworksTheWiderOneIsTaken() {
+    void theWiderOfEquallyNearNetworksIsTaken() {
         assertThat(nics(List.of(around(0, PathType.PIX, PathType.PIX, 800)))).containsOnly(List.of("eth0:1"));
         assertThat(nics(List.of(around(0, PathType.PIX, PathType.PIX, 400)))).containsOnly(List.of("ib0:1"));
     }

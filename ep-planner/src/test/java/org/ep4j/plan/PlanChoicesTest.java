@@ -123,7 +123,7 @@ class PlanChoicesTest {
     }
 
     @Test
-    void whetherAPlanIsHybridIsYesOrNo() {
+    void theHybridSettingIsYesOrNo() {
         assertThat(options(BackendChoice.AUTO, Map.of()).hybrid()).isTrue();
         assertThat(options(BackendChoice.AUTO, Map.of("EP_HYBRID_LL", "1", "EP_PLAN_HYBRID", "off"))
                         .hybrid())
@@ -139,7 +139,7 @@ class PlanChoicesTest {
         PlanOptions read =
                 PlanOptions.from(EpConfig.builder(Map.of(), variables).build());
         return new PlanOptions(
-                backends, read.nics(), read.objective(), read.lanes(), read.proxies(), read.hybrid(), read.rails());
+                backends, read.nics(), read.objective(), read.lanes(), read.proxies(), read.hybrid(), read.relays());
     }
 
     @Test
@@ -157,7 +157,7 @@ class PlanChoicesTest {
         GroupPlan plan = Planner.plan(
                 profiles,
                 List.of(Machines.posted()),
-                new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED, 6, 0));
+                new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED, 6, 0, true, true));
         assertThat(plan.path(0, 1).nics()).hasSize(4);
         assertThat(plan.path(0, 1).lanes()).isEqualTo(8);
     }

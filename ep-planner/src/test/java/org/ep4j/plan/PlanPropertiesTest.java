@@ -129,7 +129,7 @@ class PlanPropertiesTest {
     }
 
     @Property(tries = 100)
-    void whatIsKnownOfPeersIsWhatTheirPathsSay(@ForAll long seed, @ForAll @IntRange(min = 1, max = 7) int hosts) {
+    void peerGroupsCountPeersByTheirPaths(@ForAll long seed, @ForAll @IntRange(min = 1, max = 7) int hosts) {
         GroupPlan plan = plan(group(seed, hosts));
         int[] labels = new Random(seed).ints(plan.ranks(), 0, 2).toArray();
         PeerGroups groups = plan.peerGroups(labels);
@@ -208,7 +208,7 @@ class PlanPropertiesTest {
     }
 
     @Property(tries = 100)
-    void aPlanComesBackFromItsPaths(@ForAll long seed, @ForAll @IntRange(min = 1, max = 6) int hosts) {
+    void aPlanIsRestoredFromItsPaths(@ForAll long seed, @ForAll @IntRange(min = 1, max = 6) int hosts) {
         GroupPlan plan = plan(group(seed, hosts));
         assertThat(GroupPlan.of(plan.profiles(), plan.paths()).paths()).isEqualTo(plan.paths());
     }

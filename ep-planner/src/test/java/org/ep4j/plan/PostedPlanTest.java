@@ -43,7 +43,7 @@ final class PostedPlanTest {
     }
 
     private static PlanOptions proxies(int wanted) {
-        return new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED, 0, wanted);
+        return new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED, 0, wanted, true, true);
     }
 
     @Test

@@ -135,7 +135,7 @@ class RankProfileTest {
     }
 
     @Property
-    void aProfileComesBackFromItsBytes(@ForAll("profile") RankProfile profile) {
+    void aProfileIsRestoredFromItsBytes(@ForAll("profile") RankProfile profile) {
         assertThat(ProfileCodec.decode(ProfileCodec.encode(profile))).isEqualTo(profile);
     }
 
@@ -152,12 +152,13 @@ class RankProfileTest {
         parts.addAll(locality.nics());
         Map<String, List<Object>> found = new TreeMap<>();
         for (Object part : parts) {
-            for (Method method : part.getClass().getDeclaredMethods()) {
+            Class<?> type = part.getClass().getInterfaces()[0];
+            for (Method method : type.getDeclaredMethods()) {
                 if (Modifier.isPublic(method.getModifiers())
                         && !Modifier.isStatic(method.getModifiers())
                         && method.getParameterCount() == 0
                         && !DERIVED.contains(method.getName())) {
-                    String name = part.getClass().getSimpleName() + "." + method.getName();
+                    String name = type.getSimpleName() + "." + method.getName();
                     found.computeIfAbsent(name, k -> new ArrayList<>()).add(method.invoke(part));
                 }
             }
@@ -263,7 +264,7 @@ class RankProfileTest {
     }
 
     @Test
-    void aBackendThatIsNotMadeForTheDeviceIsToldFromOneThatFailed() {
+    void aBackendThatIsNotMadeForTheDeviceIsDistinguishedFromOneThatFailed() {
         Check missing = Check.notApplicable("EP-X-001", "no AMD GPU", "");
         Check broken = Check.fail("EP-X-002", "no driver: NOT_APPLICABLE: here", "install it");
         BackendProfile both = BackendProfile.of(

@@ -125,7 +125,7 @@ final class RecordCodecTest {
     }
 
     @Property
-    void aRecordComesBackFromItsBytes(@ForAll("sample") Sample sample) {
+    void aRecordIsRestoredFromItsBytes(@ForAll("sample") Sample sample) {
         assertThat(CODEC.decode(CODEC.encode(sample))).isEqualTo(sample);
     }
 
@@ -170,7 +170,7 @@ final class RecordCodecTest {
     }
 
     @Test
-    void arraysComeBack() {
+    void arraysAreRestored() {
         Bytes bytes = new Bytes(new byte[] {1, -2, 3});
         assertThat(codec(Bytes.class).decode(codec(Bytes.class).encode(bytes)).value())
                 .containsExactly(1, -2, 3);
@@ -222,7 +222,7 @@ final class RecordCodecTest {
     }
 
     @Test
-    void whatIsMalformedIsNamed() {
+    void malformedPartsAreNamed() {
         refuses(Text.class, codec(Bytes.class).encode(new Bytes(new byte[] {'a', -1})), "a text is not UTF-8");
         refuses(Flag.class, codec(Small.class).encode(new Small((byte) 2)), "a boolean is 2");
         refuses(Painted.class, codec(Named.class).encode(new Named("BLUE")), "unknown Colour \"BLUE\"");

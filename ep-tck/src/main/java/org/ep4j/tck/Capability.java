@@ -4,7 +4,7 @@ import java.util.Collection;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** What a subject says it can do. What is not declared must be refused, and is tested for that. */
+/** Capabilities that a subject declares. The kit tests that the use of others is refused. */
 public enum Capability {
     /** Ranks that are threads of one JVM. */
     THREADS,
@@ -18,9 +18,9 @@ public enum Capability {
     BY_EXPERT(HIGH_THROUGHPUT),
     /** FP8 rows with scales, carried by high throughput. */
     FP8_ROWS(HIGH_THROUGHPUT),
-    /** Routing used again without a new exchange of counts. */
+    /** Dispatch along the routes of an earlier one, without a new exchange of counts. */
     CACHED_ROUTING(HIGH_THROUGHPUT),
-    /** Worst-case results, without waiting for counts. */
+    /** Results of worst-case size, without waiting for counts. */
     WORST_CASE(HIGH_THROUGHPUT),
     /** One or two biases in a combine. */
     BIAS(HIGH_THROUGHPUT),
@@ -36,27 +36,27 @@ public enum Capability {
     RANK_PARTIAL,
     /** Combines that read the buffer's own memory. */
     ZERO_COPY,
-    /** Results put where the caller says. */
+    /** Results in tensors of the caller. */
     PREALLOCATED,
     /** Asynchronous operations and event dependencies. */
     ASYNC,
     /** Any map of experts to ranks. */
     PLACEMENT,
-    /** Ranks that are left out. */
+    /** Masks of ranks. */
     MASK,
-    /** Going on after a rank died. */
+    /** Recovery after a rank died. */
     RECOVER(MASK),
-    /** Native streams of a GPU, on which operations are queued, and recorded in graphs. Devices of the host have none. */
+    /** Native streams of a GPU, on which operations are queued and recorded in graphs. The host device has none. */
     STREAMS(ASYNC, WORST_CASE, LOW_LATENCY);
 
-    @SuppressWarnings("ImmutableEnumChecker") // made by Set.of, which nobody can change
+    @SuppressWarnings("ImmutableEnumChecker") // an immutable Set.of
     private final Set<Capability> implied;
 
     Capability(Capability... implied) {
         this.implied = Set.of(implied);
     }
 
-    /** The given ones and all that they imply. */
+    /** Returns the given capabilities and all that they imply. */
     public static Set<Capability> closure(Collection<Capability> declared) {
         Set<Capability> all = EnumSet.noneOf(Capability.class);
         for (Capability capability : declared) {

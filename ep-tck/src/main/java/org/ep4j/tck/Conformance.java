@@ -15,14 +15,13 @@ import org.ep4j.Bootstrap;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.spi.SpiVersion;
-import org.ep4j.tck.crew.GroupFactory;
-import org.ep4j.tck.crew.LaunchedCrew;
+import org.ep4j.tck.ranks.LaunchedRankPool;
 
 /** Runs the kit without JUnit. */
 public final class Conformance {
     private Conformance() {}
 
-    /** Rules that a request selects; {@code progress} gets one result for each of them and each mode. */
+    /** Returns the rules that a request selects; {@code progress} gets one result for each of them and each mode. */
     public static List<Rule> rules(ConformanceRequest request) {
         Pattern filter = filter(request.ruleFilter().orElse(".*"));
         return RuleBook.all().stream()
@@ -31,22 +30,13 @@ public final class Conformance {
     }
 
     /**
-     * Looks at what every rule would refuse alike; {@link #run} does so, too.
-     *
-     * @throws org.ep4j.EpConfigException when a setting is unknown or malformed; it names all that are
-     */
-    public static void check(ConformanceRequest request) {
-        Subjects.checkSettings(subject(request, Optional.empty()));
-    }
-
-    /**
-     * Runs, rules with ranks as processes side by side. Ranks that are threads run one rule after another all the same: rules
-     * look at what their process holds.
+     * Runs rules. Those with ranks as processes run in parallel; those with ranks as threads run one after another, since some measure
+     * the resources of their process.
      *
      * @param jobs rules that run at once, at least 1, each with processes of its own
-     * @param progress is told every result as it comes, in the calling thread; the report has them in the order of the rules
+     * @param progress called with every result at once, in the calling thread; the report has them in the order of the rules
      * @throws EpArgumentException when the filter is not a regular expression, or {@code jobs} is less than 1
-     * @throws org.ep4j.EpConfigException as {@link #check} does
+     * @throws org.ep4j.EpConfigException as {@link TckSubject#checkSettings} does
      * @throws org.ep4j.EpUnavailableException before any rule runs, when the ranks of a mode cannot join a group at all
      */
     public static ConformanceReport run(ConformanceRequest request, int jobs, Consumer<RuleResult> progress) {
@@ -57,12 +47,12 @@ public final class Conformance {
     }
 
     /**
-     * Runs with the members of {@code launched} as processes, which a launcher has started; this is rank 0, the others {@link
+     * Runs rules with the members of {@code launched} as processes, which a launcher has started; this is rank 0, the others call {@link
      * #serve}. Rules that kill ranks are left out.
      *
-     * @param progress is told every result as it comes, in the calling thread
+     * @param progress called with every result at once, in the calling thread
      * @throws EpArgumentException when the filter is not a regular expression, or ranks are to be threads, too
-     * @throws org.ep4j.EpConfigException as {@link #check} does; the other ranks are not told then
+     * @throws org.ep4j.EpConfigException as {@link TckSubject#checkSettings} does, on rank 0 only
      * @throws org.ep4j.EpUnavailableException before any rule runs, when the ranks cannot join a group at all
      */
     public static ConformanceReport run(ConformanceRequest request, Bootstrap launched, Consumer<RuleResult> progress) {
@@ -76,22 +66,23 @@ public final class Conformance {
         return run(request, Optional.of(launched), 1, progress);
     }
 
-    /** Takes part in what rank 0 runs; returns at its end. */
+    /** Takes part in the rules that rank 0 runs, and returns at their end. */
     public static void serve(Bootstrap launched) {
-        LaunchedCrew.serve(launched);
+        LaunchedRankPool.serve(launched);
     }
 
     private static ConformanceReport run(
             ConformanceRequest request, Optional<Bootstrap> launched, int jobs, Consumer<RuleResult> progress) {
-        check(request);
-        TckSubject subject = subject(request, launched);
+        request.subject().checkSettings();
+        TckSubject subject =
+                launched.map(members -> request.subject().upTo(members.size())).orElse(request.subject());
         List<Rule> rules = rules(request);
-        Map<String, String> environment = environment(request, subject, jobs, Instant.now());
+        Map<String, String> environment = environment(request, jobs);
         Set<RankMode> modes = new TreeSet<>(request.modes());
         List<RuleResult> results = new ArrayList<>();
         try (RuleRunner runner = new RuleRunner(subject, launched)) {
             for (RankMode mode : modes) {
-                // Processes are started for rules that use them, but not for those alone that have some of their own.
+                // Starts no processes where every rule needs some of its own.
                 boolean kept = mode == RankMode.THREADS || rules.stream().anyMatch(rule -> !rule.fresh());
                 Optional<EpException> refused = kept ? runner.refused(mode, request.ranks()) : Optional.empty();
                 if (refused.isPresent()) {
@@ -100,27 +91,12 @@ public final class Conformance {
             }
             for (RankMode mode : modes) {
                 int atOnce = mode == RankMode.THREADS ? 1 : Math.min(jobs, Math.max(1, rules.size()));
-                try (SideBySide runners = new SideBySide(runner, atOnce)) {
+                try (ParallelRunner runners = new ParallelRunner(runner, atOnce)) {
                     results.addAll(runners.run(rules, mode, request.ranks(), progress));
                 }
             }
         }
         return new ConformanceReport(environment, modes.size() * rules.size(), results);
-    }
-
-    /** The head of a report: what is run, and what the backend's probe finds here. */
-    public static Map<String, String> environment(ConformanceRequest request, int jobs) {
-        return environment(request, subject(request, Optional.empty()), jobs, Instant.now());
-    }
-
-    private static TckSubject subject(ConformanceRequest request, Optional<Bootstrap> launched) {
-        return new TckSubject(
-                request.backend(),
-                request.device(),
-                request.settings(),
-                request.declared(),
-                launched.map(Bootstrap::size).orElse(Integer.MAX_VALUE),
-                GroupFactory.Plain.class);
     }
 
     private static Pattern filter(String text) {
@@ -132,25 +108,26 @@ public final class Conformance {
         }
     }
 
-    private static Map<String, String> environment(
-            ConformanceRequest request, TckSubject subject, int jobs, Instant start) {
+    /** Returns the head of a report: the request, the machine, and the results of the backend's probe here. */
+    public static Map<String, String> environment(ConformanceRequest request, int jobs) {
+        TckSubject subject = request.subject();
         Map<String, String> header = new TreeMap<>();
-        header.put("backend", request.backend());
-        header.put("device", request.device());
+        header.put("backend", subject.backend());
+        header.put("device", subject.device());
         header.put("ranks", Integer.toString(request.ranks()));
         header.put("jobs", Integer.toString(jobs));
         header.put("modes", new TreeSet<>(request.modes()).toString());
-        header.put("settings", new TreeMap<>(request.settings()).toString());
-        header.put("declared", new TreeSet<>(request.declared()).toString());
+        header.put("settings", new TreeMap<>(subject.settings()).toString());
+        header.put("declared", new TreeSet<>(subject.declared()).toString());
         header.put("spi", SpiVersion.CURRENT.toString());
-        header.put("started", start.toString());
+        header.put("started", Instant.now().toString());
         header.put("java", System.getProperty("java.vm.name") + " " + Runtime.version());
         header.put(
                 "os",
                 System.getProperty("os.name") + " " + System.getProperty("os.version") + " "
                         + System.getProperty("os.arch"));
         header.put("processors", Integer.toString(Runtime.getRuntime().availableProcessors()));
-        header.putAll(Subjects.probed(subject));
+        header.putAll(subject.probed());
         String version = Conformance.class.getPackage().getImplementationVersion();
         header.put("kit", version == null ? "not from a jar" : version);
         return header;

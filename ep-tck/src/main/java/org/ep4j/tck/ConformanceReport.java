@@ -11,25 +11,25 @@ import java.util.TreeMap;
 /**
  * The results of a run, or of a part of it.
  *
- * @param environment what was run where, by name
- * @param checks how many results the whole run has
+ * @param environment the request and the machine, by name
+ * @param checks number of results of the whole run
  * @param results one for each rule and mode, in the order in which they ran
  */
 public record ConformanceReport(Map<String, String> environment, int checks, List<RuleResult> results) {
-    /** Copies both. */
+    /** Copies the collections. */
     public ConformanceReport {
         environment = Collections.unmodifiableMap(new TreeMap<>(environment));
         results = List.copyOf(results);
     }
 
-    /** True when all have run, at least one passed and none failed. An unavailable backend that is required counts as failed. */
+    /** Returns whether all have run, at least one passed and none failed. An unavailable backend that is required counts as failed. */
     public boolean passed() {
         return results.size() == checks
                 && counts().getOrDefault(Outcome.PASS, 0) > 0
                 && counts().getOrDefault(Outcome.FAIL, 0) == 0;
     }
 
-    /** Number of results with each outcome, 0 included. */
+    /** Returns the number of results with each outcome, 0 included. */
     public Map<Outcome, Integer> counts() {
         Map<Outcome, Integer> counts = new EnumMap<>(Outcome.class);
         for (Outcome outcome : Outcome.values()) {
@@ -39,7 +39,7 @@ public record ConformanceReport(Map<String, String> environment, int checks, Lis
         return counts;
     }
 
-    /** The report as JSON: environment, passed, checks, counts, results. */
+    /** Returns the report as JSON: environment, passed, checks, counts, results. */
     public String toJson() {
         List<Map<String, Object>> rows = results.stream()
                 .map(result -> Json.fields(
@@ -55,7 +55,7 @@ public record ConformanceReport(Map<String, String> environment, int checks, Lis
                 "environment", environment, "passed", passed(), "checks", checks, "counts", counts(), "results", rows));
     }
 
-    /** The report as a Markdown table: rule, text, one column a mode, reasons. */
+    /** Returns the report as a Markdown table: rule, text, one column for each mode, reasons. */
     public String toMarkdown() {
         StringBuilder text = new StringBuilder("# Conformance of ")
                 .append(environment.getOrDefault("backend", "?"))

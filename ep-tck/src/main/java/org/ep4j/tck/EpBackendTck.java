@@ -12,7 +12,7 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.TestInstance;
 
 /**
- * The kit for JUnit: extend it, say what is tested, and every rule is a test whose name begins with its id.
+ * The kit for JUnit: a subclass names the subject, and every rule is a test whose name begins with its id.
  *
  * <pre>{@code
  * class MyBackendTckTest extends EpBackendTck {
@@ -22,7 +22,7 @@ import org.junit.jupiter.api.TestInstance;
  * }
  * }</pre>
  *
- * A rule that fails fails its test. Every other outcome but PASS aborts the test with its reason, so that reports show it.
+ * A rule that fails fails its test. Outcomes other than PASS and FAIL abort the test with the reason, so that reports show it.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 public abstract class EpBackendTck {
@@ -30,32 +30,29 @@ public abstract class EpBackendTck {
 
     private Optional<RuleRunner> runner = Optional.empty();
 
-    /** For subclasses. */
-    protected EpBackendTck() {}
-
-    /** What is tested. */
+    /** Returns the subject under test. */
     protected abstract TckSubject subject();
 
-    /** Numbers of ranks to run with; rules with a number of their own run once. */
+    /** Returns the numbers of ranks to run with; rules with a number of their own run once. */
     protected List<Integer> ranks() {
         return List.of(2);
     }
 
-    /** How ranks run: as threads, as processes, or first the one and then the other. */
+    /** Returns the modes to run in, one after the other. */
     protected List<RankMode> modes() {
         return List.of(RankMode.values());
     }
 
-    /** Rules to run. */
+    /** Returns the rules to run. */
     protected List<Rule> selected() {
         return RuleBook.all();
     }
 
-    /** One container for each mode and number of ranks, in it one for each chapter, in it one test for each rule. */
+    /** Returns one container for each mode and number of ranks, with one for each chapter, with one test for each rule. */
     @TestFactory
     Stream<DynamicContainer> rules() {
-        List<String> unavailable = Subjects.unavailable(subject());
-        if (!unavailable.isEmpty() && !Subjects.required(subject(), System.getenv())) {
+        List<String> unavailable = subject().unavailable();
+        if (!unavailable.isEmpty() && !subject().required(System.getenv())) {
             return Stream.of(DynamicContainer.dynamicContainer(
                     subject().backend() + " is not available here",
                     List.of(DynamicTest.dynamicTest("every rule", () -> skip(unavailable)))));
@@ -75,7 +72,7 @@ public abstract class EpBackendTck {
         return runs.stream();
     }
 
-    /** Once, and not for every rule: the reason is the same for all. */
+    /** Skips all rules at once, since the reason is the same for all. */
     private void skip(List<String> unavailable) {
         String reason = Outcome.UNAVAILABLE + ": " + String.join("; ", unavailable);
         LOG.log(System.Logger.Level.INFO, "skipped all rules of " + subject().backend() + ": " + reason);
@@ -105,9 +102,9 @@ public abstract class EpBackendTck {
         Assumptions.assumeTrue(result.outcome() == Outcome.PASS, result.outcome() + ": " + result.reason());
     }
 
-    /** Ends the ranks. */
+    /** Shuts the ranks down. */
     @AfterAll
-    void endRanks() {
+    void shutDown() {
         runner.ifPresent(RuleRunner::close);
         runner = Optional.empty();
     }

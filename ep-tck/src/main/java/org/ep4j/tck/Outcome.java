@@ -1,17 +1,17 @@
 package org.ep4j.tck;
 
-/** What came of a rule. */
+/** The outcome of a rule. */
 public enum Outcome {
-    /** It holds. */
+    /** The rule holds. */
     PASS,
-    /** It does not hold, or the backend was required and is not available. */
+    /** The rule does not hold, or the backend is required and not available. */
     FAIL,
     /** The subject does not declare what the rule needs. */
     UNSUPPORTED,
-    /** The rule is about something that this subject or mode does not have. */
+    /** The rule concerns something that this subject or mode does not have. */
     NOT_APPLICABLE,
     /** The probe failed: the machine lacks what the backend needs. */
     UNAVAILABLE,
-    /** It could not be tested in this run; the reason says why. */
+    /** The rule could not be tested in this run; the reason says why. */
     UNTESTED
 }

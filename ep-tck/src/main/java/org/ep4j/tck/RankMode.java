@@ -1,20 +1,14 @@
 package org.ep4j.tck;
 
-/** What the ranks of a run are. */
+/** The way in which the ranks of a run run. */
 public enum RankMode {
-    /** Threads of one JVM. */
-    THREADS(Capability.THREADS),
-    /** One process each. */
-    PROCESSES(Capability.PROCESSES);
+    /** Ranks are threads of one JVM. */
+    THREADS,
+    /** Ranks are processes. */
+    PROCESSES;
 
-    private final Capability capability;
-
-    RankMode(Capability capability) {
-        this.capability = capability;
-    }
-
-    /** What a subject must declare to be run this way. */
+    /** Returns the capability that a subject must declare for this mode. */
     public Capability capability() {
-        return capability;
+        return Capability.valueOf(name());
     }
 }

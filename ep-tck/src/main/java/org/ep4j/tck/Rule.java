@@ -5,23 +5,23 @@ import java.util.EnumSet;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.Scenario;
 
 /**
- * One thing that every backend must do, as data: a scenario with parameters that fails when the rule is broken.
+ * A requirement on every backend, as data: a scenario with parameters that fails when the rule is broken.
  *
  * @param id chapter and number, never reused: {@code 3.14}
- * @param text the rule
- * @param needs what a subject must declare
- * @param absent for mirror rules: what a subject must not declare
- * @param modes in which it can be tested
+ * @param text the requirement
+ * @param needs capabilities that a subject must declare
+ * @param absent for mirror rules: the capability that a subject must not declare
+ * @param modes in which the rule can be tested
  * @param ranks fixed number of ranks, or 0 for the number of the run
- * @param minRanks fewest ranks it makes sense with
- * @param victims ranks that die in it, so that it needs ranks of its own
- * @param scenario what the ranks do
- * @param params what they are told
- * @param timeout longest time before the ranks are taken for hung
+ * @param minRanks fewest ranks that the rule makes sense with
+ * @param victims ranks that are killed, so that the rule needs ranks of its own
+ * @param scenario code that the ranks run
+ * @param params of the scenario
+ * @param timeout time after which the ranks count as hung
  */
 public record Rule(
         String id,
@@ -39,44 +39,27 @@ public record Rule(
     private static final String SCENARIOS = "org.ep4j.tck.rules.";
     private static final Set<String> CONDITIONS = Set.of("without", "only", "ranks", "least");
 
-    /** Copies the sets. */
+    /** Copies the sets, and completes the capabilities. */
     public Rule {
         needs = Capability.closure(needs);
         modes = Set.copyOf(modes);
         victims = Set.copyOf(victims);
     }
 
-    /** A rule for any number of ranks from 2 on, in both modes. */
-    public static Rule of(
-            String id, String text, Class<? extends Scenario> scenario, String params, Capability... needs) {
-        return new Rule(
-                id,
-                text,
-                Set.of(needs),
-                Optional.empty(),
-                EnumSet.allOf(RankMode.class),
-                0,
-                2,
-                Set.of(),
-                scenario,
-                Params.parse(params),
-                TIMEOUT);
-    }
-
     /**
-     * Reads a line of {@code rules.txt}, whose head explains the form.
+     * Parses a line of {@code rules.txt}, whose head explains the form.
      *
      * @throws IllegalArgumentException with the line and what is wrong with it
      */
-    static Rule parse(String line) {
+    public static Rule parse(String line) {
         try {
-            return read(line.split(" *\\| *", -1));
+            return parse(line.split(" *\\| *", -1));
         } catch (IllegalArgumentException e) {
             throw new IllegalArgumentException("rule \"" + line + "\": " + e.getMessage(), e);
         }
     }
 
-    private static Rule read(String[] cells) {
+    private static Rule parse(String[] cells) {
         if (cells.length != 4) {
             throw new IllegalArgumentException(cells.length + " cells, must be 4");
         }
@@ -103,53 +86,32 @@ public record Rule(
                 TIMEOUT);
     }
 
-    /** The class of a scenario, which is not initialised here: some look at {@code EP_TCK_PATIENCE}, which may be refused later. */
+    /** Loads a scenario without initialising it: some read {@code EP_TCK_PATIENCE} then, which may be refused later. */
     private static Class<? extends Scenario> scenario(String name) {
         try {
-            return Class.forName(SCENARIOS + name, false, Rule.class.getClassLoader())
+            return Class.forName(name.contains(".") ? name : SCENARIOS + name, false, Rule.class.getClassLoader())
                     .asSubclass(Scenario.class);
         } catch (ClassNotFoundException e) {
             throw new IllegalArgumentException("no scenario " + name, e);
         }
     }
 
-    /** The same, only for subjects that do not declare {@code capability}. */
-    public Rule onlyWithout(Capability capability) {
-        return new Rule(
-                id, text, needs, Optional.of(capability), modes, ranks, minRanks, victims, scenario, params, timeout);
+    /** Returns a copy with another timeout. */
+    public Rule within(Duration limit) {
+        return new Rule(id, text, needs, absent, modes, ranks, minRanks, victims, scenario, params, limit);
     }
 
-    /** The same, always with {@code number} ranks. */
-    public Rule withRanks(int number) {
-        return new Rule(id, text, needs, absent, modes, number, 1, victims, scenario, params, timeout);
-    }
-
-    /** The same, in one mode. */
-    public Rule only(RankMode mode) {
-        return new Rule(id, text, needs, absent, Set.of(mode), ranks, minRanks, victims, scenario, params, timeout);
-    }
-
-    /** The same, with ranks that die in it. */
-    public Rule killing(Set<Integer> ranksThatDie) {
-        return new Rule(id, text, needs, absent, modes, ranks, minRanks, ranksThatDie, scenario, params, timeout);
-    }
-
-    /** The same, with another longest time. */
-    public Rule within(Duration longest) {
-        return new Rule(id, text, needs, absent, modes, ranks, minRanks, victims, scenario, params, longest);
-    }
-
-    /** True when it needs ranks of its own, since some die. */
+    /** Returns whether the rule needs ranks of its own, since some are killed. */
     public boolean fresh() {
         return !victims.isEmpty();
     }
 
-    /** Number of the chapter. */
+    /** Returns the number of the chapter. */
     public int chapter() {
         return Integer.parseInt(id.substring(0, id.indexOf('.')));
     }
 
-    /** Ranks it runs with when the run has {@code requested}. */
+    /** Returns the number of ranks of the rule in a run with {@code requested} ranks. */
     public int ranksFor(int requested) {
         return ranks > 0 ? ranks : Math.max(minRanks, requested);
     }

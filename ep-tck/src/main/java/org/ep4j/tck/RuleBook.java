@@ -4,31 +4,27 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.util.Comparator;
 import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import org.ep4j.tck.rules.RefusalRules;
 
-/** All rules. */
+/** All rules of the kit, from {@code rules.txt}. */
 public final class RuleBook {
-    /** Chapters, each a line with its number and title, and below it its rules. */
+    /** Table with the number and title of each chapter, and below it its rules. */
     private static final String TABLE = "rules.txt";
 
     private static final Pattern CHAPTER = Pattern.compile("\\d+ [^|]+");
 
     private RuleBook() {}
 
-    /** The rules, by chapter. */
+    /** Returns the rules, by chapter. */
     public static List<Rule> all() {
-        return Stream.concat(
-                        lines().filter(line -> !CHAPTER.matcher(line).matches()).map(Rule::parse),
-                        RefusalRules.all().stream())
-                .sorted(Comparator.comparingInt(Rule::chapter))
+        return lines().filter(line -> !CHAPTER.matcher(line).matches())
+                .map(Rule::parse)
                 .toList();
     }
 
-    /** One rule. */
+    /** Returns one rule. */
     public static Rule rule(String id) {
         return all().stream()
                 .filter(rule -> rule.id().equals(id))
@@ -36,7 +32,7 @@ public final class RuleBook {
                 .orElseThrow(() -> new IllegalArgumentException("no rule " + id));
     }
 
-    /** Title of a chapter. */
+    /** Returns the number and title of a chapter. */
     public static String chapter(int number) {
         return lines().filter(line -> line.startsWith(number + " "))
                 .findFirst()

@@ -14,49 +14,49 @@ import org.ep4j.Bootstrap;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.tck.crew.Job;
-import org.ep4j.tck.crew.LaunchedCrew;
-import org.ep4j.tck.crew.ProcessCrew;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.RankCrew;
-import org.ep4j.tck.crew.RankReport;
-import org.ep4j.tck.crew.Scenario;
-import org.ep4j.tck.crew.ThreadCrew;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.ranks.Job;
+import org.ep4j.tck.ranks.LaunchedRankPool;
+import org.ep4j.tck.ranks.ProcessRankPool;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.RankPool;
+import org.ep4j.tck.ranks.RankReport;
+import org.ep4j.tck.ranks.Scenario;
+import org.ep4j.tck.ranks.ThreadRankPool;
 
-/** Runs rules on one subject and keeps the ranks between them. Not safe for use from several threads. */
+/** Runs rules on one subject, and keeps the ranks between them. Not safe for use from several threads. */
 public final class RuleRunner implements AutoCloseable {
     private static final String HEAP = "512m";
     private static final String BITS = "bits";
 
-    /** No rule of the kit, and in no report. */
-    private static final Rule JOINS = Rule.of("0.0", "ranks join a group", Joins.class, "");
+    /** Not a rule of the kit, and in no report. */
+    private static final Rule JOINS = Rule.parse("0.0 | | " + Joins.class.getName() + " | ranks join a group");
 
     private final TckSubject subject;
     private final List<String> unavailable;
     private final boolean required;
-    private final Map<RankMode, RankCrew> crews = new EnumMap<>(RankMode.class);
-    /** The bits of each rule with each number of ranks, shared with {@link #beside}. */
-    private final Map<String, Seen> seen;
+    private final Map<RankMode, RankPool> pools = new EnumMap<>(RankMode.class);
+    /** The first bits of each rule with each number of ranks, shared between siblings. */
+    private final Map<String, FirstBits> firstBits;
 
     private final Optional<Bootstrap> launched;
     private int jobs;
-    private int launchedCrews;
+    private int launchedPools;
 
-    private record Seen(RankMode mode, List<String> bits) {}
+    private record FirstBits(RankMode mode, List<String> bits) {}
 
-    /** A runner; probes the machine. */
+    /** Creates a runner, and probes the machine. */
     public RuleRunner(TckSubject subject) {
         this(subject, Optional.empty());
     }
 
-    /** A runner whose processes are the members of {@code launched}; this is rank 0 of them. */
+    /** Creates a runner whose processes are the members of {@code launched}, of which this is rank 0. */
     RuleRunner(TckSubject subject, Optional<Bootstrap> launched) {
         this.launched = launched;
         this.subject = subject;
-        this.unavailable = Subjects.unavailable(subject);
-        this.required = Subjects.required(subject, System.getenv());
-        this.seen = new ConcurrentHashMap<>();
+        this.unavailable = subject.unavailable();
+        this.required = subject.required(System.getenv());
+        this.firstBits = new ConcurrentHashMap<>();
     }
 
     private RuleRunner(RuleRunner other) {
@@ -64,23 +64,23 @@ public final class RuleRunner implements AutoCloseable {
         this.subject = other.subject;
         this.unavailable = other.unavailable;
         this.required = other.required;
-        this.seen = other.seen;
+        this.firstBits = other.firstBits;
     }
 
     /**
-     * A runner with ranks of its own for the same subject, which may run rules while this one does: the two compare bits with
-     * each other. Close it, too.
+     * Creates a runner with ranks of its own for the same subject, which may run rules while this one does; the two compare bits with
+     * each other. The caller closes it.
      *
-     * @throws IllegalStateException when the ranks are those of a launcher, of which there are none beside
+     * @throws IllegalStateException when the ranks are those of a launcher
      */
-    RuleRunner beside() {
+    RuleRunner sibling() {
         if (launched.isPresent()) {
             throw new IllegalStateException("ranks that a launcher started can run only one rule at a time");
         }
         return new RuleRunner(this);
     }
 
-    /** Runs a rule. Never throws: what goes wrong is the result. */
+    /** Runs a rule. Never throws: failures are part of the result. */
     public RuleResult run(Rule rule, RankMode mode, int requestedRanks) {
         long start = System.nanoTime();
         int ranks = rule.ranksFor(requestedRanks);
@@ -99,18 +99,18 @@ public final class RuleRunner implements AutoCloseable {
     }
 
     /**
-     * Why ranks of a mode cannot join a group at all, for settings or for what is not there; empty when they can, when they are
-     * not to be asked, and when it fails in another way, which is what rules tell. They keep the group for the rules.
+     * Returns why ranks of a mode cannot join a group at all, because of settings or of what the machine lacks. Empty when they can, when
+     * no rule runs in this mode, and when joining fails in another way, which the rules report. The ranks keep the group for the rules.
      */
     Optional<EpException> refused(RankMode mode, int ranks) {
-        boolean asked =
+        boolean runs =
                 unavailable.isEmpty() && subject.declared().contains(mode.capability()) && ranks <= subject.maxRanks();
-        if (!asked) {
+        if (!runs) {
             return Optional.empty();
         }
         try {
             return reports(JOINS, mode, ranks).stream()
-                    .flatMap(report -> Joins.told(report.facts()).stream())
+                    .flatMap(report -> Joins.refusal(report.facts()).stream())
                     .findFirst();
         } catch (RuntimeException e) {
             return Optional.empty();
@@ -133,7 +133,7 @@ public final class RuleRunner implements AutoCloseable {
             }
         }
 
-        static Optional<EpException> told(Map<String, String> facts) {
+        static Optional<EpException> refusal(Map<String, String> facts) {
             return Optional.ofNullable(facts.get(SETTINGS))
                     .<EpException>map(EpConfigException::new)
                     .or(() -> Optional.ofNullable(facts.get(MISSING)).map(EpUnavailableException::new));
@@ -159,7 +159,8 @@ public final class RuleRunner implements AutoCloseable {
             String reasons = String.join("; ", unavailable);
             return required
                     ? verdict(
-                            Outcome.FAIL, Subjects.REQUIRE + " names this backend, but it is not available: " + reasons)
+                            Outcome.FAIL,
+                            TckSubject.REQUIRE + " names this backend, but it is not available: " + reasons)
                     : verdict(Outcome.UNAVAILABLE, reasons);
         }
         if (launched.isPresent() && rule.fresh()) {
@@ -186,55 +187,55 @@ public final class RuleRunner implements AutoCloseable {
         }
     }
 
-    /** What is no fault where a rule's own number of ranks, larger than the one asked for, cannot join a group here at all. */
+    /** Returns the verdict for a rule whose fixed number of ranks, larger than the requested one, cannot join a group here at all. */
     private Optional<Verdict> tooMany(RankMode mode, int ranks) {
         return refused(mode, ranks)
                 .map(e -> new Verdict(Outcome.UNTESTED, ranks + " ranks cannot join a group here: " + e.getMessage()));
     }
 
     private List<RankReport> reports(Rule rule, RankMode mode, int ranks) {
-        RankCrew crew = crew(rule, mode, ranks);
+        RankPool pool = pool(rule, mode, ranks);
         Job job = new Job(
                 rule.id() + "-" + jobs++,
                 rule.scenario().getName(),
                 rule.params().values(),
                 ranks,
-                Subjects.settings(subject),
+                subject.groupSettings(),
                 subject.factory().getName(),
-                Patience.here(rule.timeout()));
-        List<RankReport> reports = crew.run(job);
-        if (!crew.usable()) {
-            crews.remove(mode);
-            crew.close();
+                Patience.scaled(rule.timeout()));
+        List<RankReport> reports = pool.run(job);
+        if (!pool.usable()) {
+            pools.remove(mode);
+            pool.close();
         }
         return reports;
     }
 
-    private RankCrew crew(Rule rule, RankMode mode, int ranks) {
+    private RankPool pool(Rule rule, RankMode mode, int ranks) {
         if (rule.fresh()) {
-            Optional.ofNullable(crews.remove(mode)).ifPresent(RankCrew::close);
+            Optional.ofNullable(pools.remove(mode)).ifPresent(RankPool::close);
         }
-        RankCrew crew = crews.get(mode);
-        if (crew == null || !serves(crew, mode, ranks)) {
-            Optional.ofNullable(crew).ifPresent(RankCrew::close);
-            crew = mode == RankMode.THREADS ? new ThreadCrew(ranks) : processes(ranks);
-            crews.put(mode, crew);
+        RankPool pool = pools.get(mode);
+        if (pool == null || !serves(pool, mode, ranks)) {
+            Optional.ofNullable(pool).ifPresent(RankPool::close);
+            pool = mode == RankMode.THREADS ? new ThreadRankPool(ranks) : processes(ranks);
+            pools.put(mode, pool);
         }
-        return crew;
+        return pool;
     }
 
     /**
-     * Whether a crew may run a rule. Not every backend can open some of its processes alone: a library that is initialised once in
-     * a process stays in the world that its first group was. Those of a launcher cannot be started anew.
+     * Returns whether a pool can run a rule. Processes must be as many as the ranks, since a library that is initialised once in a process
+     * may stay in the world of its first group. Processes of a launcher cannot be started again.
      */
-    private boolean serves(RankCrew crew, RankMode mode, int ranks) {
+    private boolean serves(RankPool pool, RankMode mode, int ranks) {
         boolean startable = mode == RankMode.PROCESSES && launched.isEmpty();
-        return startable ? crew.size() == ranks : crew.size() >= ranks;
+        return startable ? pool.size() == ranks : pool.size() >= ranks;
     }
 
-    private RankCrew processes(int size) {
-        return launched.<RankCrew>map(members -> LaunchedCrew.conduct(members, launchedCrews++))
-                .orElseGet(() -> new ProcessCrew(size, HEAP));
+    private RankPool processes(int size) {
+        return launched.<RankPool>map(members -> new LaunchedRankPool(members, launchedPools++))
+                .orElseGet(() -> new ProcessRankPool(size, HEAP, Map.of()));
     }
 
     private Verdict judge(Rule rule, RankMode mode, int ranks, List<RankReport> reports) {
@@ -248,7 +249,7 @@ public final class RuleRunner implements AutoCloseable {
         }
         List<String> bits =
                 reports.stream().map(r -> r.facts().getOrDefault(BITS, "")).toList();
-        Seen before = seen.putIfAbsent(rule.id() + "/" + ranks, new Seen(mode, bits));
+        FirstBits before = firstBits.putIfAbsent(rule.id() + "/" + ranks, new FirstBits(mode, bits));
         if (before != null && !before.bits().equals(bits)) {
             return new Verdict(
                     Outcome.FAIL,
@@ -270,14 +271,14 @@ public final class RuleRunner implements AutoCloseable {
         return "rank " + report.rank() + " " + report.end() + ": " + detail;
     }
 
-    /** Ends the ranks. */
+    /** Shuts the ranks down. */
     @Override
     public void close() {
         if (launched.isPresent()) {
-            RankCrew last = crews.computeIfAbsent(RankMode.PROCESSES, mode -> processes(0));
-            ((LaunchedCrew) last).dismiss();
+            RankPool last = pools.computeIfAbsent(RankMode.PROCESSES, mode -> processes(0));
+            ((LaunchedRankPool) last).dismiss();
         }
-        crews.values().forEach(RankCrew::close);
-        crews.clear();
+        pools.values().forEach(RankPool::close);
+        pools.clear();
     }
 }

@@ -1,6 +1,7 @@
 /**
- * The conformance kit for backends: rules with ids, run on ranks that are threads and on ranks that are processes, from
- * JUnit ({@link org.ep4j.tck.EpBackendTck}) and from programs ({@link org.ep4j.tck.Conformance}).
+ * For authors of backends: the conformance kit, whose rules run on ranks that are threads and on ranks that are processes, from JUnit
+ * ({@link org.ep4j.tck.EpBackendTck}) and from programs ({@link org.ep4j.tck.Conformance}). What ranks do in a rule belongs to {@link
+ * org.ep4j.tck.rules}.
  */
 @NullMarked
 package org.ep4j.tck;

@@ -10,7 +10,7 @@ import org.junit.platform.testkit.engine.EngineTestKit;
 import org.junit.platform.testkit.engine.Event;
 import org.junit.platform.testkit.engine.Events;
 
-/** How rules look as JUnit tests. */
+/** Rules as JUnit tests. */
 @Tag("verify")
 class EpBackendTckTest {
     abstract static class Sample extends EpBackendTck {
@@ -67,7 +67,7 @@ class EpBackendTckTest {
     }
 
     @Test
-    void aBackendThatIsNotThereAbortsEveryRule() {
+    void aMissingBackendAbortsEveryRule() {
         Events events = run(Absent.class);
         assertThat(events.succeeded().count()).isZero();
         assertThat(events.failed().count()).isZero();

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Tag;
 
-/** What the number of ranks matters for, with an odd one and with the smallest. */
+/** Rules that depend on the number of ranks, with an odd number and with the smallest. */
 @Tag("all")
 class HostShmFewRanksTckTest extends EpBackendTck {
     private static final Set<Integer> CHAPTERS = Set.of(2, 3, 4, 9);

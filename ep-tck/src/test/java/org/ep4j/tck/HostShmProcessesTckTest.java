@@ -8,12 +8,12 @@ import org.junit.jupiter.api.Tag;
 /** The whole kit on the backend that every machine can run, with ranks as processes. */
 @Tag("verify")
 class HostShmProcessesTckTest extends HostShmTckTest {
-    /** Failures, soak and sizes, which run as threads, too. */
+    /** Chapters on failures, soak and sizes, which run with threads, too. */
     private static final Set<Integer> LONG = Set.of(6, 7, 8);
 
     /**
-     * Of these in the tier "verify": ranks that died or are killed, which no thread can be, and ranks that run ahead. Each rule of chapter 6
-     * starts processes of its own, which takes seconds.
+     * Rules of these chapters in the tier "verify": ranks that died or are killed, which threads cannot be, and ranks that run ahead. Each rule
+     * of chapter 6 starts processes of its own, which takes seconds.
      */
     private static final Set<String> SOME = Set.of("6.15", "6.21", "6.29", "7.1", "7.2");
 
@@ -27,7 +27,7 @@ class HostShmProcessesTckTest extends HostShmTckTest {
         return List.of(RankMode.PROCESSES);
     }
 
-    /** In the tier "verify" also a third of the exchanges and refusals, which all run as threads. */
+    /** Selects in the tier "verify" a third of the exchanges and refusals, too, which all run with threads. */
     @Override
     protected List<Rule> selected() {
         return super.selected().stream()

@@ -6,7 +6,7 @@ import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The whole kit on the backend that every machine can run, with ranks as threads; those as processes run beside it. */
+/** The whole kit on the backend that every machine can run, with ranks as threads; {@link HostShmProcessesTckTest} runs processes. */
 @Tag("verify")
 class HostShmTckTest extends EpBackendTck {
     @Override
@@ -24,9 +24,9 @@ class HostShmTckTest extends EpBackendTck {
         return List.of(RankMode.THREADS);
     }
 
-    /** Otherwise every rule would be skipped, and nobody would see it. */
+    /** Ensures that the rules are not all skipped. */
     @Test
     void theBackendIsAvailableEverywhere() {
-        assertThat(Subjects.unavailable(subject())).isEmpty();
+        assertThat(subject().unavailable()).isEmpty();
     }
 }

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
-import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.ranks.Params;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -52,7 +52,7 @@ class RuleBookTest {
     }
 
     @Test
-    void capabilitiesBringWhatTheyImply() {
+    void capabilitiesAddThoseThatTheyImply() {
         assertThat(Capability.closure(Set.of(Capability.RECOVER))).contains(Capability.MASK);
         assertThat(TckSubject.of("b", "host").without(Capability.MASK).declared())
                 .doesNotContain(Capability.MASK, Capability.RECOVER)
@@ -77,9 +77,10 @@ class RuleBookTest {
                 "1.1 | leest=4 | ProbeScenario case=plan | text; leest",
                 "1.1 | HIGH | ProbeScenario case=plan | text; HIGH",
                 "1.1 | | NoScenario | text; no scenario NoScenario",
+                "1.1 | | org.ep4j.NoScenario | text; no scenario org.ep4j.NoScenario",
                 "1.1 | ranks=two | ProbeScenario case=plan | text; two"
             })
-    void aLineThatIsNoRuleIsRefusedByName(String line, String reason) {
+    void aMalformedLineIsRefusedWithTheLineAndTheReason(String line, String reason) {
         assertThatThrownBy(() -> Rule.parse(line))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining(line)

@@ -2,7 +2,7 @@ package org.ep4j.tck;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.EnumSet;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -11,9 +11,9 @@ import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.tck.crew.GroupFactory;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.GroupFactory;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -21,11 +21,11 @@ import org.junit.jupiter.api.Test;
 class RuleRunnerTest {
     private static final TckSubject HOST = TckSubject.of("host-shm", "host");
 
-    /** Does nothing. */
+    /** Passes when all ranks have entered a barrier. */
     static final class Nothing implements Scenario {
         @Override
         public void run(RankContext context) {
-            context.meet();
+            context.barrier();
         }
     }
 
@@ -44,7 +44,7 @@ class RuleRunnerTest {
             if (context.isRank(1)) {
                 throw new AssertionError("rank one is wrong");
             }
-            context.meet();
+            context.barrier();
         }
     }
 
@@ -66,7 +66,7 @@ class RuleRunnerTest {
         }
     }
 
-    /** Runs in a process that was started with as many others as there are other ranks; its bits say in which. */
+    /** Requires a process that was started with as many others as there are other ranks; its bits identify the process. */
     static final class Whole implements Scenario {
         @Override
         public void run(RankContext context) {
@@ -88,8 +88,12 @@ class RuleRunnerTest {
         }
     }
 
-    private static Rule rule(Class<? extends Scenario> scenario, Capability... needs) {
-        return Rule.of("9.99", "test", scenario, "", needs);
+    private static Rule rule(Class<? extends Scenario> scenario) {
+        return rule("", scenario, "");
+    }
+
+    private static Rule rule(String conditions, Class<? extends Scenario> scenario, String params) {
+        return Rule.parse("9.99 | " + conditions + " | " + scenario.getName() + " " + params + " | test");
     }
 
     private static RuleResult run(TckSubject subject, Rule rule, RankMode mode) {
@@ -109,7 +113,7 @@ class RuleRunnerTest {
 
     @Test
     void aRuleThatNeedsWhatIsNotDeclaredIsUnsupported() {
-        RuleResult result = run(HOST.without(Capability.HOOK), rule(Nothing.class, Capability.HOOK), RankMode.THREADS);
+        RuleResult result = run(HOST.without(Capability.HOOK), rule("HOOK", Nothing.class, ""), RankMode.THREADS);
         assertThat(result.outcome()).isEqualTo(Outcome.UNSUPPORTED);
         assertThat(result.reason()).contains("HOOK");
         assertThat(run(HOST.without(Capability.THREADS), rule(Nothing.class), RankMode.THREADS)
@@ -119,14 +123,14 @@ class RuleRunnerTest {
 
     @Test
     void aMirrorRuleIsNotApplicableWhereTheCapabilityIsDeclared() {
-        Rule mirror = rule(Nothing.class).onlyWithout(Capability.HOOK);
+        Rule mirror = rule("without=HOOK", Nothing.class, "");
         assertThat(run(HOST, mirror, RankMode.THREADS).outcome()).isEqualTo(Outcome.NOT_APPLICABLE);
         assertThat(run(HOST.without(Capability.HOOK), mirror, RankMode.THREADS).outcome())
                 .isEqualTo(Outcome.PASS);
     }
 
     @Test
-    void whatIsNotDeclaredButWorksFailsItsMirrorRule() {
+    void anUndeclaredCapabilityThatWorksFailsItsMirrorRule() {
         Rule mirror = RuleBook.all().stream()
                 .filter(r -> r.absent().equals(Optional.of(Capability.HOOK)))
                 .findFirst()
@@ -138,35 +142,33 @@ class RuleRunnerTest {
 
     @Test
     void aRuleForOneModeIsNotApplicableInTheOther() {
-        assertThat(run(HOST, rule(Nothing.class).only(RankMode.PROCESSES), RankMode.THREADS)
+        assertThat(run(HOST, rule("only=PROCESSES", Nothing.class, ""), RankMode.THREADS)
                         .outcome())
                 .isEqualTo(Outcome.NOT_APPLICABLE);
     }
 
     @Test
-    void aBackendThatIsNotThereIsUnavailableWithTheReason() {
+    void aMissingBackendIsUnavailableWithTheReason() {
         RuleResult result = run(TckSubject.of("no-such-backend", "host"), rule(Nothing.class), RankMode.THREADS);
         assertThat(result.outcome()).isEqualTo(Outcome.UNAVAILABLE);
         assertThat(result.reason()).contains("no-such-backend");
-        assertThat(Subjects.required(
-                        TckSubject.of("no-such-backend", "host"), Map.of(Subjects.REQUIRE, "a, no-such-backend")))
+        assertThat(TckSubject.of("no-such-backend", "host").required(Map.of(TckSubject.REQUIRE, "a, no-such-backend")))
                 .isTrue();
-        assertThat(Subjects.required(TckSubject.of("no-such-backend", "host"), Map.of()))
-                .isFalse();
+        assertThat(TckSubject.of("no-such-backend", "host").required(Map.of())).isFalse();
     }
 
     @Test
     void moreRanksThanWereAskedForAndThanCanJoinAreUntestedUnlessRequired() {
         TckSubject pairs = HOST.with(Pairs.class);
-        Outcome outcome = Subjects.required(pairs, System.getenv()) ? Outcome.FAIL : Outcome.UNTESTED;
+        Outcome outcome = pairs.required(System.getenv()) ? Outcome.FAIL : Outcome.UNTESTED;
         for (RankMode mode : RankMode.values()) {
-            assertThat(run(pairs, rule(Joining.class).withRanks(2), mode).outcome())
+            assertThat(run(pairs, rule("ranks=2", Joining.class, ""), mode).outcome())
                     .isEqualTo(Outcome.PASS);
-            RuleResult three = run(pairs, rule(Joining.class).withRanks(3), mode);
+            RuleResult three = run(pairs, rule("ranks=3", Joining.class, ""), mode);
             assertThat(three.outcome()).isEqualTo(outcome);
             assertThat(three.reason()).contains("3 ranks are more than 2");
             // Ranks that can join and fail have failed.
-            assertThat(run(HOST, rule(Failing.class).withRanks(3), mode).outcome())
+            assertThat(run(HOST, rule("ranks=3", Failing.class, ""), mode).outcome())
                     .isEqualTo(Outcome.FAIL);
         }
     }
@@ -181,14 +183,14 @@ class RuleRunnerTest {
     }
 
     @Test
-    void deathIsOnlyFineWhereTheRuleSaysSo() {
+    void aRankMayDieOnlyIfTheRuleKillsIt() {
         for (RankMode mode : RankMode.values()) {
-            assertThat(run(HOST, rule(Dying.class).killing(Set.of(1)), mode).outcome())
+            assertThat(run(HOST, rule("", Dying.class, "victims=1"), mode).outcome())
                     .isEqualTo(Outcome.PASS);
             RuleResult unexpected = run(HOST, rule(Dying.class), mode);
             assertThat(unexpected.outcome()).isEqualTo(Outcome.FAIL);
             assertThat(unexpected.reason()).contains("rank 1 KILLED");
-            assertThat(run(HOST, rule(Nothing.class).killing(Set.of(0)), mode).reason())
+            assertThat(run(HOST, rule("", Nothing.class, "victims=0"), mode).reason())
                     .contains("the rank should have died");
         }
     }
@@ -218,15 +220,9 @@ class RuleRunnerTest {
 
     @Test
     void aReportCountsOutcomesAndIsJsonAndMarkdown() {
-        ConformanceRequest request = new ConformanceRequest(
-                "host-shm",
-                "host",
-                2,
-                Set.of(RankMode.THREADS),
-                Map.of(),
-                EnumSet.allOf(Capability.class),
-                Optional.of("1\\.[1-3]|5\\.201"));
-        List<RuleResult> seen = new java.util.ArrayList<>();
+        ConformanceRequest request =
+                new ConformanceRequest(HOST, 2, Set.of(RankMode.THREADS), Optional.of("1\\.[1-3]|5\\.201"));
+        List<RuleResult> seen = new ArrayList<>();
         ConformanceReport report = Conformance.run(request, 1, seen::add);
         assertThat(report.results()).isEqualTo(seen).hasSize(4);
         assertThat(report.passed()).isTrue();

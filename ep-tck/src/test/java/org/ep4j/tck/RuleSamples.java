@@ -2,9 +2,9 @@ package org.ep4j.tck;
 
 import java.util.Set;
 
-/** Parts of the kit that a transport runs in the tier "verify", where others run the rest. */
+/** Parts of the kit that a transport runs in the tier "verify", while other transports run the rest. */
 public final class RuleSamples {
-    /** Exchanges in both modes, and refusals: most of the rules, and none of them for a single transport. */
+    /** Chapters on exchanges in both modes and on refusals, which have most of the rules and concern all transports. */
     private static final Set<Integer> SHARED = Set.of(3, 4, 5);
 
     private static final int FAILURES = 6;
@@ -12,7 +12,7 @@ public final class RuleSamples {
     private RuleSamples() {}
 
     /**
-     * Whether a rule of these chapters is in one of three parts; every rule of other chapters is.
+     * Returns whether a rule is in one of three parts of these chapters; every rule of other chapters is.
      *
      * @param part from 0 to 2
      */
@@ -21,7 +21,7 @@ public final class RuleSamples {
     }
 
     /**
-     * Whether a rule of the chapter on failures, whose rules mostly wait, is in one of two parts; every rule of other chapters is.
+     * Returns whether a rule is in one of two parts of the chapter on failures, whose rules mostly wait; every rule of other chapters is.
      *
      * @param part 0 or 1
      */

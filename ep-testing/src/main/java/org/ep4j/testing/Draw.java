@@ -6,18 +6,18 @@ import java.util.Random;
 import java.util.function.Function;
 import java.util.stream.LongStream;
 
-/** Random values in which extremes are frequent: one in ten is the least or the greatest one, or close to zero. */
+/** Draws random values with many extremes: one in ten is the least or the greatest one, or close to zero. */
 public final class Draw {
     private static final String LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
     private Draw() {}
 
-    /** A number from {@code min} to {@code max}. */
+    /** Draws a number from {@code min} to {@code max}. */
     public static int anInt(Random random, int min, int max) {
         return (int) aLong(random, min, max);
     }
 
-    /** A number from {@code min} to {@code max}; half of them are as likely small as large, whatever the range. */
+    /** Draws a number from {@code min} to {@code max}; half of the numbers have all magnitudes equally often. */
     public static long aLong(Random random, long min, long max) {
         if (min > max) {
             throw new IllegalArgumentException("no number is in [" + min + ", " + max + "]");
@@ -43,7 +43,7 @@ public final class Draw {
         return min > Long.MIN_VALUE ? random.nextLong(min - 1, max) + 1 : random.nextLong();
     }
 
-    /** A number of a random count of bits, added to or taken from the number of the range that is closest to zero. */
+    /** Draws a number of a random count of bits, added to or subtracted from the number of the range that is closest to zero. */
     private static long small(Random random, long min, long max) {
         long centre = Math.max(min, Math.min(max, 0));
         long distance = random.nextLong() >>> (1 + random.nextInt(63));
@@ -55,18 +55,18 @@ public final class Draw {
         return up ? centre + distance : centre - distance;
     }
 
-    /** One of the values, all alike. */
+    /** Draws one of the values, with equal probability. */
     public static <T> T oneOf(Random random, List<T> values) {
         return values.get(random.nextInt(values.size()));
     }
 
-    /** One of the values, all alike. */
+    /** Draws one of the values, with equal probability. */
     @SafeVarargs
     public static <T> T oneOf(Random random, T... values) {
         return values[random.nextInt(values.length)];
     }
 
-    /** A number of elements or characters: more of the small ones. */
+    /** Draws a number of elements or characters; small ones are more frequent. */
     public static int size(Random random, int min, int max) {
         if (min < 0 || min > max) {
             throw new IllegalArgumentException("no size is in [" + min + ", " + max + "]");
@@ -77,7 +77,7 @@ public final class Draw {
         return min + random.nextInt(1 + random.nextInt(max - min + 1));
     }
 
-    /** A list of {@code min} to {@code max} elements. */
+    /** Draws a list of {@code min} to {@code max} elements. */
     public static <T> List<T> aList(Random random, int min, int max, Function<Random, T> element) {
         List<T> list = new ArrayList<>();
         for (int left = size(random, min, max); left > 0; left--) {
@@ -87,8 +87,8 @@ public final class Draw {
     }
 
     /**
-     * A string of {@code min} to {@code max} {@code char}s: in equal parts ASCII, characters below the surrogates, any characters, and
-     * any {@code char}s, whose surrogates need not be in pairs.
+     * Draws a string of {@code min} to {@code max} {@code char}s: in equal parts ASCII, characters below the surrogates, any characters,
+     * and any {@code char}s, whose surrogates need not be in pairs.
      */
     public static String aString(Random random, int min, int max) {
         int length = size(random, min, max);
@@ -106,7 +106,7 @@ public final class Draw {
         return text.toString();
     }
 
-    /** A character, which is a pair of surrogates where two {@code char}s are left. */
+    /** Draws a character, which may be a pair of surrogates where two {@code char}s are left. */
     private static int character(Random random, int left) {
         if (left > 1 && random.nextBoolean()) {
             return random.nextInt(Character.MIN_SUPPLEMENTARY_CODE_POINT, Character.MAX_CODE_POINT + 1);
@@ -115,7 +115,7 @@ public final class Draw {
         return character < Character.MIN_SURROGATE ? character : character + 0x800;
     }
 
-    /** A string of {@code min} to {@code max} letters of ASCII. */
+    /** Draws a string of {@code min} to {@code max} letters of ASCII. */
     public static String letters(Random random, int min, int max) {
         StringBuilder text = new StringBuilder();
         for (int left = size(random, min, max); left > 0; left--) {

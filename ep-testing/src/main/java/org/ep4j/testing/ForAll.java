@@ -12,8 +12,8 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 public @interface ForAll {
     /**
-     * The name of a method of the test class that takes a {@link java.util.Random} and returns a value; {@link Draw} helps it. Without
-     * a name, the type decides: numbers, booleans, enums, strings, and lists and arrays of them.
+     * Returns the name of a method of the test class that takes a {@link java.util.Random} and returns a value, for example with {@link
+     * Draw}. Without a name, the type determines the values: numbers, booleans, enums, strings, and lists and arrays of them.
      */
     String value() default "";
 }

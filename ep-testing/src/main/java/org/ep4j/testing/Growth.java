@@ -3,7 +3,7 @@ package org.ep4j.testing;
 import java.lang.management.ManagementFactory;
 import java.util.stream.IntStream;
 
-/** How the time of work grows with its size, whatever the speed of the machine. */
+/** Measures how the time of work grows with its size, independently of the speed of the machine. */
 public final class Growth {
     private static final int ROUNDS = 3;
     private static final int ATTEMPTS = 4;
@@ -14,9 +14,9 @@ public final class Growth {
     private Growth() {}
 
     /**
-     * Returns how many times as long larger work takes as smaller work; measures again where that is more than {@code most}.
+     * Returns the ratio of the times of larger and smaller work; measures again while it exceeds {@code most}.
      *
-     * @param most the ratio that is expected at most
+     * @param most largest expected ratio
      */
     public static double of(Runnable smaller, Runnable larger, double most) {
         int few = repeats(larger);
@@ -36,7 +36,7 @@ public final class Growth {
         return repeats;
     }
 
-    /** Gives the time of one of several runs. */
+    /** Returns the median time of several runs. */
     private static double median(Runnable work, int repeats) {
         long median = IntStream.range(0, ROUNDS)
                 .mapToLong(round -> time(work, repeats))
@@ -55,7 +55,7 @@ public final class Growth {
         return now() - start;
     }
 
-    /** Reads the time that the processor gave this thread, which other work on the machine changes little. */
+    /** Returns the CPU time of this thread, which other work on the machine hardly affects. */
     private static long now() {
         long nanos = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
         if (nanos <= 0) {

@@ -8,11 +8,11 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
- * Limits of time that end a test which hangs. What must come may take as long as the machine needs, so a guard is a minute or more, and
- * one factor scales all of them: the environment variable {@value #VARIABLE}, which {@code ./verify} sets too.
+ * Time limits that end a test which hangs. Events that must happen may take as long as the machine needs, so a guard is a minute or more,
+ * and one factor scales all guards: the environment variable {@value #VARIABLE}, which {@code ./verify} sets, too.
  */
 public final class Guard {
-    /** An integer from 1 to 100; 1 where it is not set. The kit for backends reads the same. */
+    /** Environment variable with an integer from 1 to 100; 1 where it is not set. The conformance kit reads it, too. */
     public static final String VARIABLE = "EP_TCK_PATIENCE";
 
     private static final Duration MINUTE = Duration.ofSeconds(60);
@@ -20,12 +20,12 @@ public final class Guard {
 
     private Guard() {}
 
-    /** A minute, or what is a minute on a machine this slow: for one thing that must come. */
+    /** Returns a minute, scaled for this machine: for one event that must happen. */
     public static Duration minute() {
         return minutes(1, System.getenv());
     }
 
-    /** A number of minutes, for what takes that much longer. */
+    /** Returns a number of minutes, scaled for this machine. */
     public static Duration minutes(int count) {
         return minutes(count, System.getenv());
     }
@@ -35,10 +35,10 @@ public final class Guard {
     }
 
     /**
-     * Waits until something holds.
+     * Waits until a condition holds.
      *
      * @param what names the condition in the error
-     * @throws AssertionError when it does not come true within {@link #minute}
+     * @throws AssertionError when the condition does not hold within {@link #minute}
      */
     public static void until(String what, BooleanSupplier holds) {
         long start = System.nanoTime();
@@ -57,7 +57,7 @@ public final class Guard {
     /**
      * Waits until a latch is at 0.
      *
-     * @throws AssertionError when it is not within {@link #minute}
+     * @throws AssertionError when the latch is not at 0 within {@link #minute}
      */
     public static void await(CountDownLatch latch) {
         try {

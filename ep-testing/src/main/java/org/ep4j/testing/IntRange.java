@@ -6,14 +6,14 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** The values of an int. */
+/** The range of an int. */
 @Documented
 @Target({ElementType.PARAMETER, ElementType.TYPE_USE})
 @Retention(RetentionPolicy.RUNTIME)
 public @interface IntRange {
-    /** The least value. */
+    /** Returns the least value. */
     int min() default 0;
 
-    /** The greatest value. */
+    /** Returns the greatest value. */
     int max() default Integer.MAX_VALUE;
 }

@@ -6,14 +6,14 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** The values of a long. */
+/** The range of a long. */
 @Documented
 @Target({ElementType.PARAMETER, ElementType.TYPE_USE})
 @Retention(RetentionPolicy.RUNTIME)
 public @interface LongRange {
-    /** The least value. */
+    /** Returns the least value. */
     long min() default 0;
 
-    /** The greatest value. */
+    /** Returns the greatest value. */
     long max() default Long.MAX_VALUE;
 }

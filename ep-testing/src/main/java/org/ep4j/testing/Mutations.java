@@ -8,14 +8,14 @@ import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Damages texts as files get damaged, and as somebody would who wants to break a reader. */
+/** Damages texts as accidents and attackers do, to test their readers. */
 public final class Mutations {
     private static final Pattern QUOTED = Pattern.compile("\"[^\"\n]{0,200}\"");
     private static final Pattern WORD = Pattern.compile("[^\\s<>=\"|,]+");
     private static final Pattern NUMBER = Pattern.compile("(?<![0-9a-fx])[a-fx]*+[0-9][0-9a-fx]*+");
     private static final Pattern TAG = Pattern.compile("<([a-zA-Z][a-zA-Z0-9]*)(?:\\s[^<>]{0,2000})?>");
 
-    /** Characters of what becomes of a piece; longer texts tell no more of a reader. */
+    /** Most characters of a repeated piece; longer texts test no more of a reader. */
     private static final int LONGEST = 1 << 20;
 
     private static final List<String> GARBAGE = List.of(
@@ -63,7 +63,7 @@ public final class Mutations {
 
     private Mutations() {}
 
-    /** One of the texts with one to six kinds of damage, in half of the cases such that XML stays well-formed. */
+    /** Returns one of the texts with one to six kinds of damage; in half of the cases XML stays well-formed. */
     public static String of(List<String> texts, Random random) {
         String damaged = texts.get(random.nextInt(texts.size()));
         boolean mild = random.nextBoolean();
@@ -73,8 +73,8 @@ public final class Mutations {
         return damaged;
     }
 
-    /** Another value, or an element less or more. */
-    public static String alter(String text, Random random) {
+    /** Replaces a value, or removes or repeats an element. */
+    private static String alter(String text, Random random) {
         String with = garbage(random).replaceAll("[<>&\"\u0000\uffff]", "");
         return switch (random.nextInt(4)) {
             case 0 -> replace(text, QUOTED, random, '"' + with + '"');
@@ -84,7 +84,7 @@ public final class Mutations {
         };
     }
 
-    /** One kind of damage; {@code others} lend pieces. */
+    /** Returns the text with one kind of damage; {@code others} supply pieces. */
     public static String damage(String text, List<String> others, Random random) {
         if (text.isEmpty()) {
             return garbage(random);
@@ -110,12 +110,12 @@ public final class Mutations {
         };
     }
 
-    /** A piece many times, within limits. */
+    /** Repeats a piece, within limits. */
     private static String repeated(String piece, int times) {
         return piece.repeat(Math.min(times, Math.max(1, LONGEST / Math.max(1, piece.length()))));
     }
 
-    /** A quoted value from elsewhere in the text. */
+    /** Returns a quoted value of the text. */
     private static String value(String text, Random random) {
         List<MatchResult> found = QUOTED.matcher(text).results().limit(5000).toList();
         return found.isEmpty()
@@ -127,7 +127,7 @@ public final class Mutations {
         return GARBAGE.get(random.nextInt(GARBAGE.size()));
     }
 
-    /** A line that appears as often as told: not at all, or many times. */
+    /** Removes a line, or repeats it. */
     private static String lines(String text, Random random, int times) {
         List<String> lines = text.lines().toList();
         if (lines.isEmpty()) {
@@ -150,7 +150,7 @@ public final class Mutations {
         return text.substring(0, match.start()) + with + text.substring(match.end());
     }
 
-    /** Two lines change places. */
+    /** Swaps two lines. */
     private static String swap(String text, Random random) {
         List<String> lines = new ArrayList<>(text.lines().toList());
         if (!lines.isEmpty()) {
@@ -159,7 +159,7 @@ public final class Mutations {
         return String.join("\n", lines);
     }
 
-    /** A word goes, comes twice or becomes another word of the text. */
+    /** Removes a word, repeats it, or replaces it by another word of the text. */
     private static String words(String text, Random random) {
         List<MatchResult> found = WORD.matcher(text).results().limit(5000).toList();
         if (found.isEmpty()) {
@@ -174,7 +174,7 @@ public final class Mutations {
         return text.substring(0, word.start()) + with + text.substring(word.end());
     }
 
-    /** A start tag many times within itself, closed as often or not at all. */
+    /** Nests a start tag many times, closed as often or not at all. */
     private static String nest(String text, Random random) {
         List<MatchResult> found = TAG.matcher(text).results().limit(5000).toList();
         if (found.isEmpty()) {
@@ -186,7 +186,7 @@ public final class Mutations {
         return text.substring(0, tag.start()) + repeated(tag.group(), times) + closed + text.substring(tag.start());
     }
 
-    /** An element of XML with all in it goes, or comes several times. */
+    /** Removes an element of XML with its content, or repeats it. */
     private static String element(String text, Random random) {
         List<MatchResult> found = TAG.matcher(text).results().limit(20_000).toList();
         if (found.isEmpty()) {
@@ -198,7 +198,7 @@ public final class Mutations {
         return text.substring(0, tag.start()) + repeated(element, random.nextInt(4)) + text.substring(end);
     }
 
-    /** Where the element of a start tag ends. */
+    /** Returns the end of the element of a start tag. */
     private static int closed(String text, MatchResult start) {
         String name = start.group(1);
         Matcher tag =
@@ -213,7 +213,7 @@ public final class Mutations {
         return text.length();
     }
 
-    /** The beginning of one text and the end of another. */
+    /** Joins the beginning of one text and the end of another. */
     private static String splice(String text, String other, Random random) {
         int cut = other.isEmpty() ? 0 : random.nextInt(other.length());
         return text.substring(0, random.nextInt(text.length())) + other.substring(cut);

@@ -14,11 +14,11 @@ import java.util.Objects;
 import java.util.Random;
 import org.junit.platform.commons.support.ReflectionSupport;
 
-/** Which values the parameters of a property have, by their types and annotations. */
+/** Derives the values of a property's parameters from their types and annotations. */
 final class Parameters {
     private Parameters() {}
 
-    /** Those of a {@link ForAll} parameter of a method of {@code test}. */
+    /** Returns the values of a {@link ForAll} parameter of a method of {@code test}. */
     static Values values(Parameter parameter, Object test) {
         String name =
                 Objects.requireNonNull(parameter.getAnnotation(ForAll.class)).value();
@@ -86,7 +86,7 @@ final class Parameters {
         return new Values.Lists(byType(elements, elements), min, max);
     }
 
-    /** Refuses annotations that would say nothing, such as a range of an int on a long. */
+    /** Refuses annotations without effect, such as a range of an int on a long. */
     private static void only(AnnotatedElement element, Object what, Class<?>... meant) {
         for (Annotation annotation : element.getAnnotations()) {
             Class<?> type = annotation.annotationType();

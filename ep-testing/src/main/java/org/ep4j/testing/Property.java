@@ -22,9 +22,9 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @Test
 @ExtendWith(PropertyExtension.class)
 public @interface Property {
-    /** How often the test runs. */
+    /** Returns the number of tries. */
     int tries() default 1000;
 
-    /** How often the test runs where {@code ep4j.test.tier} is not {@code all}; -1 stands for {@link #tries}. */
+    /** Returns the number of tries where {@code ep4j.test.tier} is not {@code all}; -1 stands for {@link #tries}. */
     int verify() default -1;
 }

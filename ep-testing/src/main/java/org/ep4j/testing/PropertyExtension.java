@@ -9,7 +9,7 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 
-/** Runs a {@link Property}: JUnit's one call becomes many. */
+/** Runs a {@link Property}, with many calls instead of JUnit's one. */
 final class PropertyExtension implements ParameterResolver, InvocationInterceptor {
     static final String SEED = "ep4j.test.seed";
     static final String TRIES = "ep4j.test.tries";
@@ -19,7 +19,7 @@ final class PropertyExtension implements ParameterResolver, InvocationIntercepto
         return parameter.isAnnotated(ForAll.class);
     }
 
-    /** Zero, false or null: each try replaces it. */
+    /** Returns zero, false or null, which each try replaces. */
     @Override
     public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
         return Array.get(Array.newInstance(parameter.getParameter().getType(), 1), 0);

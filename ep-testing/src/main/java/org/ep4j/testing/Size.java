@@ -11,15 +11,15 @@ import java.lang.annotation.Target;
 @Target(ElementType.PARAMETER)
 @Retention(RetentionPolicy.RUNTIME)
 public @interface Size {
-    /** The greatest number where nothing else is said. */
+    /** The greatest number by default. */
     int MOST = 255;
 
-    /** The exact number; -1 where {@link #min} and {@link #max} tell. */
+    /** Returns the exact number; -1 where {@link #min} and {@link #max} apply. */
     int value() default -1;
 
-    /** The least number. */
+    /** Returns the least number. */
     int min() default 0;
 
-    /** The greatest number. */
+    /** Returns the greatest number. */
     int max() default MOST;
 }

@@ -11,9 +11,9 @@ import java.lang.annotation.Target;
 @Target(ElementType.PARAMETER)
 @Retention(RetentionPolicy.RUNTIME)
 public @interface StringLength {
-    /** The least number. */
+    /** Returns the least number. */
     int min() default 0;
 
-    /** The greatest number. */
+    /** Returns the greatest number. */
     int max() default Size.MOST;
 }

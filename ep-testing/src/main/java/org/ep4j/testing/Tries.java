@@ -66,7 +66,7 @@ final class Tries {
         }
     }
 
-    /** The arguments of a try where there is one for each combination. */
+    /** Returns the arguments of a try where there is one for each combination. */
     private Object[] combination(long number) {
         Object[] arguments = given.clone();
         long rest = number;
@@ -79,7 +79,7 @@ final class Tries {
 
     private Object[] drawn(long number) {
         Object[] arguments = given.clone();
-        // Random itself starts alike for seeds that are close to each other.
+        // Random starts with similar numbers for similar seeds.
         Random random = new Random(new SplittableRandom(seed + number).nextLong());
         Pick pick = number == 0 ? Pick.LEAST : number == 1 ? Pick.GREATEST : Pick.ANY;
         for (int i = 0; i < values.size(); i++) {
@@ -104,7 +104,7 @@ final class Tries {
         return text + "repeat it with -D" + PropertyExtension.SEED + "=" + seed;
     }
 
-    /** Arrays by what they hold, long texts cut, and characters that would disturb a report by their codes. */
+    /** Returns an argument as text: arrays by their elements, long texts cut, and characters that would disturb a report by their codes. */
     private static String shown(Object argument) {
         String whole = Arrays.deepToString(new Object[] {argument});
         String text = whole.substring(1, whole.length() - 1);

@@ -8,7 +8,7 @@ import java.util.function.LongFunction;
 
 /** The values of a parameter. */
 interface Values {
-    /** Which of them is wanted. */
+    /** The choice among the values. */
     enum Pick {
         LEAST,
         GREATEST,
@@ -17,12 +17,12 @@ interface Values {
 
     Object pick(Random random, Pick pick);
 
-    /** How many there are; {@link Long#MAX_VALUE} where they are too many to try all, or not known. */
+    /** Returns the number of values; {@link Long#MAX_VALUE} where they are too many to try all, or unknown. */
     default long count() {
         return Long.MAX_VALUE;
     }
 
-    /** One of them, by a number below {@link #count}. */
+    /** Returns a value by its index below {@link #count}. */
     default Object at(long index) {
         throw new UnsupportedOperationException("value " + index);
     }
@@ -41,7 +41,7 @@ interface Values {
 
         @Override
         public long count() {
-            // All longs are more than a long can count.
+            // The number of all longs exceeds a long.
             return max - min < 0 ? Long.MAX_VALUE : Math.max(max - min, max - min + 1);
         }
 

@@ -21,34 +21,34 @@ import org.w3c.dom.Node;
 import org.xml.sax.SAXException;
 
 /**
- * Prints the verdict of a build in at most 40 lines: what was skipped and why, what passed only the second time, what failed with its
- * message, its seed and its log, and the numbers.
+ * Prints the verdict of a build in at most 40 lines: skipped tests with the reasons, tests that passed only the second time, failures with
+ * message, seed and log, and the numbers.
  *
  * <pre>java Verdict.java NAME SECONDS MAVEN-LOG STEPS</pre>
  *
  * Reads the reports of Surefire below the current folder, the log of Maven (errors beside tests: compilers, checks, test processes that
  * ended), and the table of steps, a line each: status, seconds, log, name, separated by tabs. A status is {@code ok}, {@code flaky} or
- * {@code failed}. A log or table that does not exist has nothing to say. The exit status is 1 where anything failed.
+ * {@code failed}. A log or table that does not exist counts as empty. The exit status is 1 where anything failed.
  */
 final class Verdict {
     private static final int MOST_LINES = 40;
     private static final int WIDTH = 180;
     private static final Pattern SEED = Pattern.compile("(?i)\\bseed[ =:]+(-?\\d+)");
 
-    /** Lines of Maven about tests, whose reports say more, and its advice after a failure. */
+    /** Lines of Maven about tests, whose reports are more detailed, and its advice after a failure. */
     private static final Pattern ABOUT_TESTS = Pattern.compile(
             "^\\[ERROR\\] (Tests run:|org\\.ep4j\\.|.*<<< (FAILURE|ERROR)!|Failures: *$|Errors: *$|  +\\S|There are test failures"
                     + "|Please refer to|See .* for the individual test results|See dump files|-> |To see the full|Re-run Maven"
                     + "|For more information|After correcting|\\[Help|  mvn |\\s*$|.*Test\\S*:\\d+|Run \\d+:).*");
 
-    /** What a compiler says of a line. */
+    /** Compiler messages about a line of source. */
     private static final Pattern AT_A_PLACE = Pattern.compile("^\\[(ERROR|WARNING)\\] \\S+\\.java:\\[\\d+");
 
     private static final Pattern ERROR = Pattern.compile("^\\[ERROR\\] .*");
 
-    /** What failed, or passed only the second time. */
+    /** A failure, or a test or step that passed only the second time. */
     private record Finding(String name, String message, String log) {
-        /** One line for what it was, and one for its message. */
+        /** Returns a line with the name, one with the message, and one with log and seed. */
         List<String> lines() {
             Matcher seed = SEED.matcher(message);
             String first = message.strip()
@@ -134,7 +134,7 @@ final class Verdict {
         }
     }
 
-    /** One reason for all that differ in numbers alone. */
+    /** Returns the reason without its numbers, so that reasons which differ only in these count as one. */
     private static String reason(String message) {
         String line =
                 message.strip().lines().findFirst().orElse("no reason given").replaceFirst("^[\\w.]*Exception: ", "");
@@ -151,7 +151,7 @@ final class Verdict {
                         && !ABOUT_TESTS.matcher(line).matches())
                 .map(line -> line.substring("[ERROR] ".length()))
                 .toList();
-        // A warning of the compiler is what stopped it, and says more than that it was stopped.
+        // Compiler warnings, which stop the build, are more specific than the error that follows.
         List<String> places = errors.isEmpty()
                 ? List.of()
                 : lines.stream()
@@ -182,7 +182,7 @@ final class Verdict {
         }
     }
 
-    /** What a step said of its failure: the last lines that speak of one, or else its last line. */
+    /** Returns the last line of a step's log that mentions a failure, or else its last line. */
     private static String lastLines(Path log) throws IOException {
         if (!Files.exists(log)) {
             return "no log";
@@ -191,11 +191,11 @@ final class Verdict {
         try (Stream<String> all = Files.lines(log, StandardCharsets.ISO_8859_1)) {
             lines = all.map(String::strip).filter(line -> !line.isEmpty()).toList();
         }
-        List<String> speaking = lines.stream()
+        List<String> failures = lines.stream()
                 .filter(line -> line.matches("(?i).*\\b(fail(ed|ure)?|error|exception|timed out|refused)\\b.*")
                         && !line.matches("(?i).*\\b0 fail.*"))
                 .toList();
-        List<String> best = speaking.isEmpty() ? lines : speaking;
+        List<String> best = failures.isEmpty() ? lines : failures;
         return best.isEmpty() ? "nothing was printed" : best.get(best.size() - 1);
     }
 
@@ -220,7 +220,7 @@ final class Verdict {
                 + (steps > 0 ? steps + " steps, " : "") + failed.size() + " failed, " + flaky.size() + " flaky, " + none
                 + " skipped, "
                 + seconds / 60 + " min " + seconds % 60 + " s";
-        // Failures first of all: what does not fit is named without its message.
+        // Failures come first; those that do not fit are named without their messages.
         int room = MOST_LINES - lines.size() - 4;
         List<String> shown = list("== FAILED", failed, room);
         lines.addAll(shown);

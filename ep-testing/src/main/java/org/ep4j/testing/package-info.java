@@ -1,5 +1,6 @@
 /**
- * Properties for JUnit: tests that run many times, each time with other arguments.
+ * For authors of tests in all modules: properties for JUnit, which run many times, each time with other arguments, and guards against tests
+ * that hang. Helpers for a single module belong to its own tests.
  *
  * <pre>{@code
  * @Property(tries = 200)

@@ -9,7 +9,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What is drawn, and how often. */
+/** Ranges and frequencies of drawn values. */
 @Tag("verify")
 final class DrawTest {
     private static final int MANY = 20_000;

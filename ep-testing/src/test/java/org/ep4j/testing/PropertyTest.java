@@ -22,7 +22,7 @@ import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.testkit.engine.EngineTestKit;
 import org.junit.platform.testkit.engine.Event;
 
-/** What a property runs with, and what it says when it fails. */
+/** Arguments and failures of properties. */
 @Tag("verify")
 final class PropertyTest {
     private static final List<List<?>> SEEN = new ArrayList<>();
@@ -200,7 +200,7 @@ final class PropertyTest {
     }
 
     @Test
-    void methodsOfTheTestDrawWhatTheyLike() {
+    void methodsOfTheTestCanDrawValues() {
         passes("named");
         assertThat(SEEN).hasSize(20).allSatisfy(seen -> {
             assertThat((int) seen.get(1) % 2).isZero();
@@ -243,7 +243,7 @@ final class PropertyTest {
     }
 
     @Test
-    void argumentsAreShownWithoutWhatDisturbsAReport() {
+    void argumentsAreShownWithoutCharactersThatDisturbAReport() {
         int seed = (Properties.class.getName() + ".wrongAtOnce").hashCode();
         assertThat(fails("wrongAtOnce", Map.of()))
                 .hasMessage("try 1 of 1000 failed: java.lang.AssertionError: wrong with 409\n"
@@ -289,7 +289,7 @@ final class PropertyTest {
     }
 
     @Test
-    void whatMakesNoSenseIsRefused() {
+    void annotationsWithoutEffectAndUnknownValuesAreRefused() {
         assertThat(run("meaningless", Map.of()).orElseThrow()).hasMessage("@IntRange says nothing of a value long");
         assertThat(run("unknown", Map.of()).orElseThrow())
                 .hasMessageContaining("which values a java.lang.Thread has is not known");
@@ -304,7 +304,7 @@ final class PropertyTest {
         return (AssertionError) run(name, parameters).orElseThrow();
     }
 
-    /** The property's failure. */
+    /** Runs a property, and returns its failure. */
     private static Optional<Throwable> run(String name, Map<String, String> parameters) {
         Method method = Arrays.stream(Properties.class.getDeclaredMethods())
                 .filter(m -> m.getName().equals(name))

@@ -38,11 +38,11 @@ public final class Collective {
     private final List<Integer> ranks;
     /** Ranks that opened the backend. */
     private final List<Integer> all;
-    /** What a rank can do that did its part of a step, when another one could not do its own; empty for the usual. */
+    /** Recourse of a rank that did its part of a step when another rank failed in its own; empty for the usual one. */
     private final Optional<EpException.Recourse> stopped;
 
     /**
-     * Over the ranks that open a backend.
+     * Creates the steps of the ranks that open a backend.
      *
      * @param backend its id, for messages and tags
      */
@@ -75,7 +75,7 @@ public final class Collective {
     }
 
     /**
-     * Steps of the ranks that recover. If one of them fails, the others may recover again, without it if it has ended.
+     * Returns the steps of the ranks that recover. If one of them fails, the others may recover again, without it if it has ended.
      *
      * @param members bootstrap over these ranks
      * @param some ascending
@@ -90,7 +90,7 @@ public final class Collective {
     }
 
     /**
-     * What ranks gave, by the index of a rank among those that opened the backend.
+     * Returns values of ranks in the order of all ranks that opened the backend.
      *
      * @param given in the order of {@link #ranks()}
      * @param absent for ranks that take no part
@@ -115,12 +115,12 @@ public final class Collective {
         return backend;
     }
 
-    /** True when the plan lets {@code from} reach {@code to} over this backend; false for a rank and itself. */
+    /** Returns true if the plan lets {@code from} reach {@code to} over this backend; false for a rank and itself. */
     public boolean connects(int from, int to) {
         return from != to && backend(from, to).equals(backend);
     }
 
-    /** The plan of the planner makes a path whenever one is asked for, but has the backend. */
+    /** The planner's own plan builds a path at each call, but keeps the backend. */
     private String backend(int from, int to) {
         return plan instanceof GroupPlan own
                 ? own.backend(from, to)
@@ -153,7 +153,7 @@ public final class Collective {
     }
 
     /**
-     * As {@link #step(String, Deadline, Supplier)}.
+     * Does this rank's part and waits for the others', as {@link #step(String, Deadline, Supplier)}.
      *
      * @param answered runs when all ranks have answered, also if a rank has failed. If the step then throws here, it throws on all ranks
      */

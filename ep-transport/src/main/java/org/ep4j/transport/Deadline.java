@@ -1,6 +1,7 @@
 package org.ep4j.transport;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -34,57 +35,44 @@ public record Deadline(NanoClock clock, long nanoTime, Duration whole) {
         return most.isNegative() ? 0 : most.toNanos();
     }
 
-    /** This point or {@code wait} from now, whichever comes first. */
+    /** Returns this point or {@code wait} from now, the earlier of the two. */
     public Deadline atMost(Duration wait) {
         Deadline other = in(wait, clock);
         return other.nanoTime - nanoTime < 0 ? other : this;
     }
 
-    /** The deadline that a caller gave as a value of {@link System#nanoTime}; its length, rounded up to milliseconds, begins now. */
+    /** Returns the deadline that a caller gave as a value of {@link System#nanoTime}; its length, rounded up to milliseconds, begins now. */
     public static Deadline at(long nanoTime) {
         long left = Math.max(0, nanoTime - System.nanoTime());
         return new Deadline(nanoTime, Duration.ofMillis((left + 999_999) / 1_000_000));
     }
 
-    /** Takes a lock unless the time is over before another thread releases it. Returns whether this thread holds it. */
+    /** Takes a lock unless the time is over before another thread releases it; returns whether this thread holds it. */
     public boolean tryLock(Lock lock) {
-        boolean interrupted = false;
-        try {
-            while (true) {
-                try {
-                    return lock.tryLock(remainingNanos(), TimeUnit.NANOSECONDS);
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
+        return throughInterrupts(() -> lock.tryLock(remainingNanos(), TimeUnit.NANOSECONDS));
     }
 
-    /** True when it is over. */
+    /** Returns true if this point has passed. */
     public boolean passed() {
         return remainingNanos() <= 0;
     }
 
-    /** What is left; a millisecond at least, so that a step that begins late still reports who is missing. */
+    /** Returns the time left; a millisecond at least, so that a step that begins late still reports who is missing. */
     public Duration left() {
         return Duration.ofNanos(Math.max(1_000_000, remainingNanos()));
     }
 
-    /** What is left; zero or less when it has passed. */
+    /** Returns the time left; zero or less when it has passed. */
     public long remainingNanos() {
         return nanoTime - clock.nanoTime();
     }
 
-    /** What is left in whole milliseconds, for socket options: at least 1, since 0 would mean forever. */
+    /** Returns the time left in whole milliseconds, for socket options: at least 1, since 0 would mean forever. */
     public int remainingMillis() {
         return millis(remainingNanos());
     }
 
-    /** How long a thread may sleep before it asks again whether this has passed, in milliseconds: at least 1. */
+    /** Returns how long a thread may sleep before it checks again whether this has passed, in milliseconds: at least 1. */
     public int sleepMillis() {
         return millis(clock.longestSleep(remainingNanos()));
     }
@@ -93,7 +81,7 @@ public record Deadline(NanoClock clock, long nanoTime, Duration whole) {
         return (int) Math.max(1, Math.min(Integer.MAX_VALUE, nanos / 1_000_000));
     }
 
-    /** Waits for a latch; false when it was not open in time. */
+    /** Waits for a latch; returns false if it was not open in time. */
     public boolean await(CountDownLatch latch) throws InterruptedException {
         while (true) {
             long left = remainingNanos();
@@ -108,14 +96,35 @@ public record Deadline(NanoClock clock, long nanoTime, Duration whole) {
 
     /**
      * Waits for a latch, through interrupts, which stay set: for ends that must be orderly also in an interrupted thread.
-     * False when the latch was not open in time.
+     * Returns false if the latch was not open in time.
      */
     public boolean awaitThroughInterrupts(CountDownLatch latch) {
+        return throughInterrupts(() -> await(latch));
+    }
+
+    /** Waits for the end of threads, through interrupts, which stay set; returns the names of those that still run. */
+    public List<String> awaitEnd(List<Thread> threads) {
+        throughInterrupts(() -> {
+            for (Thread thread : threads) {
+                while (thread.isAlive() && !passed()) {
+                    thread.join(1 + left().toMillis());
+                }
+            }
+            return true;
+        });
+        return threads.stream().filter(Thread::isAlive).map(Thread::getName).toList();
+    }
+
+    private interface Wait {
+        boolean run() throws InterruptedException;
+    }
+
+    private static boolean throughInterrupts(Wait wait) {
         boolean interrupted = false;
         try {
             while (true) {
                 try {
-                    return await(latch);
+                    return wait.run();
                 } catch (InterruptedException e) {
                     interrupted = true;
                 }
@@ -127,7 +136,7 @@ public record Deadline(NanoClock clock, long nanoTime, Duration whole) {
         }
     }
 
-    /** Time since the beginning, for messages. */
+    /** Returns the time since the wait began, for messages. */
     public String elapsed() {
         return String.format(Locale.ROOT, "%.1f s", (bounded(whole) - remainingNanos()) / 1e9);
     }

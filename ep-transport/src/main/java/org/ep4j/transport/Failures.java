@@ -11,28 +11,27 @@ import org.ep4j.EpTimeoutException;
 public final class Failures {
     private Failures() {}
 
-    /** The same loss with other values or another recourse. */
+    /** Returns the same loss with other values or another recourse. */
     public static EpPeerLostException with(EpPeerLostException e, EpFailure failure, Recourse recourse) {
-        if (failure.equals(e.failure()) && recourse == e.recourse()) {
-            return e;
-        }
-        EpPeerLostException same = new EpPeerLostException(String.valueOf(e.getMessage()), failure, recourse);
-        same.initCause(e);
-        return same;
+        return failure.equals(e.failure()) && recourse == e.recourse()
+                ? e
+                : caused(new EpPeerLostException(String.valueOf(e.getMessage()), failure, recourse), e);
     }
 
-    /** The same timeout with other values or another recourse. */
+    /** Returns the same timeout with other values or another recourse. */
     public static EpTimeoutException with(EpTimeoutException e, EpFailure failure, Recourse recourse) {
-        if (failure.equals(e.failure()) && recourse == e.recourse()) {
-            return e;
-        }
-        EpTimeoutException same = new EpTimeoutException(String.valueOf(e.getMessage()), failure, recourse);
-        same.initCause(e);
-        return same;
+        return failure.equals(e.failure()) && recourse == e.recourse()
+                ? e
+                : caused(new EpTimeoutException(String.valueOf(e.getMessage()), failure, recourse), e);
+    }
+
+    private static <E extends EpException> E caused(E failure, EpException cause) {
+        failure.initCause(cause);
+        return failure;
     }
 
     /**
-     * The same failure of a call that no recovery of a buffer helps, since it needs all ranks.
+     * Returns the same failure for a call that needs all ranks, so that no recovery of a buffer helps.
      *
      * @param known adds what is known of the peer
      */

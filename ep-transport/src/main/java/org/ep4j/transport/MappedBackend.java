@@ -31,23 +31,11 @@ public final class MappedBackend implements RecoverableBackend, AllocatesMemory 
     private final Optional<String> detour;
 
     /**
-     * Opens it; nothing is allocated yet.
+     * Opens the backend; nothing is allocated yet.
      *
      * @param where its memory is, for messages
-     * @param allocation begins the buffer of a name, among the ranks of a collective
-     */
-    public MappedBackend(
-            OpenContext context,
-            Collective collective,
-            String where,
-            BiFunction<Collective, String, SymmetricAllocation> allocation) {
-        this(context, collective, where, Optional.of("its symmetric memory is memory of the host"), allocation);
-    }
-
-    /**
-     * As above.
-     *
      * @param detour which peer is not reached over links between GPUs alone, and by what; empty when all are
+     * @param allocation begins the buffer of a name, among the ranks of a collective
      */
     public MappedBackend(
             OpenContext context,
@@ -101,7 +89,7 @@ public final class MappedBackend implements RecoverableBackend, AllocatesMemory 
         boolean done = false;
         try {
             mapped = made.make(
-                    () -> ExposeArguments.checkAllocated(id(), bytes, purpose, purposes()),
+                    () -> BufferArguments.checkAllocated(id(), bytes, purpose, purposes()),
                     bytes,
                     Deadline.in(timeout));
             done = true;

@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.plan.offer.FlowLimits;
 
-/** What this rank has in flight on one NIC, to all peers together, and its limits. Safe for use from several threads. */
+/** Bytes and writes that this rank has in flight on one NIC, to all peers together, with their limits. Safe for use from several threads. */
 public final class NicFlow {
     private final FlowLimits limits;
     private final boolean free;
@@ -15,14 +15,14 @@ public final class NicFlow {
     private final AtomicInteger messages = new AtomicInteger();
     private final List<Runnable> links = new CopyOnWriteArrayList<>();
 
-    /** Nothing in flight. */
+    /** Creates a count with nothing in flight. */
     public NicFlow(FlowLimits limits) {
         this.limits = limits;
         this.free = limits.none();
     }
 
     /**
-     * Takes room for a write, where there is some. A write that is larger than the limit goes alone; {@link #longest} avoids it.
+     * Takes room for a write if there is some. A write that is larger than the limit goes alone; {@link #longest} avoids it.
      *
      * @param length of the write; one of 0 bytes, such as a counter, needs no room
      * @param message whether it is of low latency, see {@link org.ep4j.spi.HostPosted#putMessage}
@@ -70,7 +70,7 @@ public final class NicFlow {
     }
 
     /**
-     * Bytes of a piece at most: a piece fits when half of the room is free, so that small writes of others do not keep it out for
+     * Returns the largest piece of a write: a piece fits when half of the room is free, so that small writes of others do not keep it out for
      * ever.
      */
     public long longest() {

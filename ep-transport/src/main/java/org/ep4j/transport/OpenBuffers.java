@@ -19,7 +19,7 @@ public final class OpenBuffers<B extends SymmetricBuffer> {
     private final Set<B> buffers = new HashSet<>();
     private boolean closed;
 
-    /** None yet; the backend is open. */
+    /** Creates the empty list of an open backend. */
     public OpenBuffers(Collective collective, int rank) {
         this.collective = collective;
         this.rank = rank;

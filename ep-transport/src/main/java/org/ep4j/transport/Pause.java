@@ -2,7 +2,7 @@ package org.ep4j.transport;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** Between two looks at what a thread waits for. */
+/** Pauses between two polls of a waiting thread. */
 public final class Pause {
     /** Polls before a waiting thread begins to yield, and before it begins to sleep. */
     private static final int SPINS = 64;
@@ -15,9 +15,9 @@ public final class Pause {
     private Pause() {}
 
     /**
-     * True every few milliseconds of a wait that has lasted for some, for what costs more than a look.
+     * Returns true every few milliseconds of a wait that has lasted for some, for checks that cost more than a poll.
      *
-     * @param tries looks so far
+     * @param tries polls so far
      */
     public static boolean isTimeToCheck(int tries) {
         return tries >= YIELDS && tries % SLEEPS_UNTIL_CHECK == 0;
@@ -26,7 +26,7 @@ public final class Pause {
     /**
      * Spins at first, then yields, then sleeps for short times.
      *
-     * @param tries looks so far
+     * @param tries polls so far
      */
     // Two ranks may share one core; without yielding each wait would take a time slice.
     @SuppressWarnings("ThreadPriorityCheck")

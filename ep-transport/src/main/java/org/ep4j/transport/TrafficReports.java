@@ -14,7 +14,7 @@ import org.ep4j.EpTraffic;
 
 /** Writes the traffic of all links of a rank as events {@code org.ep4j.Traffic} of the flight recorder. For one thread at a time. */
 public final class TrafficReports {
-    /** Between two reports. */
+    /** Time between two reports. */
     private static final long PERIOD_NANOS = 5_000_000_000L;
 
     private final int rank;
@@ -39,7 +39,7 @@ public final class TrafficReports {
         this.next = clock.nanoTime() + PERIOD_NANOS;
     }
 
-    /** Reports when it is time. */
+    /** Reports if it is due. */
     public void tick() {
         long now = clock.nanoTime();
         if (now - next >= 0) {
@@ -49,8 +49,8 @@ public final class TrafficReports {
     }
 
     /**
-     * Reports now, where the flight recorder runs. Elsewhere the class of the event is not even loaded: the first one of a
-     * process costs a tenth of a second, and whoever calls this has a link to see to.
+     * Reports now if the flight recorder runs. If it does not, the class of the event is not even loaded: the first one of a
+     * process costs a tenth of a second, which would delay the progress of links.
      */
     public void report() {
         if (FlightRecorder.isInitialized() && new TrafficEvent().isEnabled()) {

@@ -15,13 +15,13 @@ final class PeerWatchTest {
         OtherMembers members = new OtherMembers(3);
         Map<Integer, String> lost = new TreeMap<>();
         PeerWatch watch = new PeerWatch(members, Map.of(1, why -> lost.put(1, why), 2, why -> lost.put(2, why)));
-        watch.look();
+        watch.poll();
         assertThat(lost).isEmpty();
         members.set(2, MemberState.LEFT);
-        watch.look();
+        watch.poll();
         assertThat(lost).containsExactly(Map.entry(2, "it has left the group"));
         lost.clear();
-        watch.look();
+        watch.poll();
         assertThat(lost).isEmpty();
     }
 }

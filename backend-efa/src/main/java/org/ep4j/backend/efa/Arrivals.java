@@ -12,7 +12,7 @@ final class Arrivals {
     private final Records records;
     private final Sink sink;
     private final int[] writes = new int[Records.COUNT];
-    private final boolean[] told = new boolean[Records.COUNT];
+    private final boolean[] announced = new boolean[Records.COUNT];
     private long next;
     private Optional<String> problem = Optional.empty();
 
@@ -41,8 +41,8 @@ final class Arrivals {
 
     /** The record of a batch is in memory. */
     void record(int place) {
-        if (place < Records.COUNT && !told[place]) {
-            told[place] = true;
+        if (place < Records.COUNT && !announced[place]) {
+            announced[place] = true;
         } else {
             problem = Optional.of("a record arrived for batch slot " + place + ", which must be below " + Records.COUNT
                     + " and have no record yet");
@@ -53,7 +53,7 @@ final class Arrivals {
     boolean settle() {
         boolean moved = false;
         int place = Records.place(next);
-        while (told[place] && problem.isEmpty() && writes[place] >= records.writes(place)) {
+        while (announced[place] && problem.isEmpty() && writes[place] >= records.writes(place)) {
             if (records.batch(place) != next || writes[place] != records.writes(place)) {
                 problem = Optional.of(
                         "the next batch is " + next + ", but the record is for batch " + records.batch(place) + " with "
@@ -66,7 +66,7 @@ final class Arrivals {
                 sink.advance(records.buffer(place), records.counter(place), records.value(place));
             }
             writes[place] = 0;
-            told[place] = false;
+            announced[place] = false;
             next++;
             place = Records.place(next);
             moved = true;

@@ -34,7 +34,7 @@ final class Buffers {
             public void advance(int buffer, int counter, long value) {
                 EfaMemory memory = find(buffer);
                 if (memory != null && counter >= 0 && counter < HostPosted.COUNTERS) {
-                    memory.set(source, counter, value);
+                    memory.advance(source, counter, value);
                 }
             }
 

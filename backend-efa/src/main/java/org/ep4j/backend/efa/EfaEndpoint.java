@@ -24,8 +24,6 @@ import org.ep4j.spi.OpenContext;
 import org.ep4j.transport.memory.NativeRecord;
 import org.ep4j.transport.memory.Resources;
 import org.ep4j.transport.memory.WordMemory;
-import org.ep4j.transport.posted.BackoffPause;
-import org.ep4j.transport.posted.PollPause;
 import org.ep4j.transport.posted.PostedConnection;
 import org.ep4j.transport.posted.PostedEndpoint;
 import org.ep4j.transport.posted.PostedMemory.Registrations;
@@ -218,11 +216,6 @@ final class EfaEndpoint implements PostedEndpoint<EfaMemory> {
                 slots,
                 LINGER,
                 () -> half.closes().set(true));
-    }
-
-    @Override
-    public List<PollPause> pauses() {
-        return List.of(new BackoffPause("ep-efa-" + context.rank()));
     }
 
     @Override

@@ -8,7 +8,7 @@ import java.util.TreeMap;
 import org.ep4j.spi.RankProfile;
 
 /**
- * What a probe tells the planner: providers, the best first, and the NICs of each. A description has none of it.
+ * What a probe reports to the planner: providers, the best first, and the NICs of each. A description has none of it.
  *
  * @param values as the profile of a rank carries them
  */

@@ -2,14 +2,13 @@ package org.ep4j.backend.efa;
 
 import java.lang.invoke.MethodHandles;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceMemory;
 import org.ep4j.plan.RecordCodec;
 import org.ep4j.spi.HostPosted;
-import org.ep4j.transport.posted.PostedMemory;
+import org.ep4j.transport.posted.CpuCountedMemory;
 
 /** Memory of one buffer on all ranks, and its counters on this one, which arrivals advance. */
-final class EfaMemory extends PostedMemory {
+final class EfaMemory extends CpuCountedMemory {
     /**
      * What a rank sends its peers of a buffer.
      *
@@ -26,9 +25,6 @@ final class EfaMemory extends PostedMemory {
     private final Region data;
     private final Key key;
     private List<Key> keys = List.of();
-    private final AtomicLongArray arrived;
-    private final AtomicLongArray shown;
-    private final AtomicLongArray closed;
 
     /**
      * Creates registered memory, with counters at 0.
@@ -41,9 +37,6 @@ final class EfaMemory extends PostedMemory {
         super(local, ranks, registrations);
         this.data = data;
         this.key = key;
-        this.arrived = new AtomicLongArray(ranks * HostPosted.COUNTERS);
-        this.shown = new AtomicLongArray(ranks * HostPosted.COUNTERS);
-        this.closed = new AtomicLongArray(ranks);
     }
 
     Region data() {
@@ -71,36 +64,8 @@ final class EfaMemory extends PostedMemory {
                 .toList();
     }
 
-    void set(int source, int counter, long value) {
-        arrived.setRelease(source * HostPosted.COUNTERS + counter, value);
-    }
-
-    long get(int source, int counter) {
-        return arrived.getAcquire(source * HostPosted.COUNTERS + counter);
-    }
-
-    @Override
-    protected boolean showNew(int source, int counter) {
-        int word = source * HostPosted.COUNTERS + counter;
-        long value = get(source, counter);
-        if (value <= shown.get(word)) {
-            return false;
-        }
-        shown.accumulateAndGet(word, value, Math::max);
-        return true;
-    }
-
-    @Override
-    protected long shown(int source, int counter) {
-        return shown.get(source * HostPosted.COUNTERS + counter);
-    }
-
+    /** A source has closed the buffer. */
     void close(int source) {
-        closed.setRelease(source, 1);
-    }
-
-    @Override
-    protected boolean isClosedBy(int source) {
-        return closed.getAcquire(source) != 0;
+        advance(source, HostPosted.COUNTERS, 1);
     }
 }

@@ -13,7 +13,6 @@ import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicOffers.Side;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.PerRank;
-import org.ep4j.plan.offer.Staging;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
@@ -151,8 +150,8 @@ final class EfaOffer {
         Optional<String> provider = EfaFacts.provider(from, to);
         if (provider.isEmpty()) {
             return Offer.none(
-                    "the ranks have no libfabric provider in common: the sending rank has " + told(mine)
-                            + ", the receiving rank has " + told(theirs),
+                    "the ranks have no libfabric provider in common: the sending rank has " + providers(mine)
+                            + ", the receiving rank has " + providers(theirs),
                     "install the same version of libfabric on both, or set " + EfaKeys.PROVIDER.name()
                             + " to a provider that both have");
         }
@@ -239,7 +238,7 @@ final class EfaOffer {
                 .flow(flow(from.rank(), NicFamily.ETHERNET))
                 .build();
         boolean gpus = from.rank().locality().gpu() >= 0 || to.rank().locality().gpu() >= 0;
-        return gpus ? Staging.through(offer) : offer;
+        return gpus ? NicOffers.staged(offer) : offer;
     }
 
     private static double rate(Optional<NicPaths> nics) {
@@ -252,7 +251,7 @@ final class EfaOffer {
         return NicPaths.of(locality, nic -> nic.family() == family);
     }
 
-    private static String told(EfaFacts facts) {
+    private static String providers(EfaFacts facts) {
         return facts.providers().stream().collect(Collectors.joining(", "));
     }
 }

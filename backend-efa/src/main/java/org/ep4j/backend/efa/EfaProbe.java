@@ -9,8 +9,8 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.gpu.cuda.CudaNicMemory;
-import org.ep4j.gpu.driver.GpuDirect;
-import org.ep4j.gpu.driver.Registrable;
+import org.ep4j.gpu.driver.NicMemory.GpuDirect;
+import org.ep4j.gpu.driver.NicMemory.Registrable;
 import org.ep4j.gpu.hip.HipNicMemory;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
@@ -119,7 +119,8 @@ final class EfaProbe {
                         + "; available: " + (there.isEmpty() ? "none" : there),
                 "set " + EfaKeys.PROVIDER.name() + " to an available provider or to auto"
                         + (interfaces.isEmpty() ? "" : ", see " + EfaKeys.INTERFACE.name())
-                        + ", or install the provider (fi_info -t FI_EP_RDM -c FI_RMA); the variable FI_PROVIDER can hide providers");
+                        + ", or install the provider (fi_info -t FI_EP_RDM -c FI_RMA); the variable FI_PROVIDER can"
+                        + " hide providers");
     }
 
     private static Check direct(Device device, EpConfig config, FabricInfo info) {
@@ -163,6 +164,7 @@ final class EfaProbe {
                         SETTINGS,
                         "libfabric has no call to set GID index or service level, so this backend ignores "
                                 + String.join(" and ", lost),
-                        "set FI_VERBS_GID_IDX for the verbs provider; EFA and TCP have neither GID index nor service level");
+                        "set FI_VERBS_GID_IDX for the verbs provider; EFA and TCP have neither GID index nor service"
+                                + " level");
     }
 }

@@ -56,7 +56,7 @@ final class FabricDomain {
      * @param slots writes that may be under way
      */
     long endpoint(int slots) {
-        // Own writes, and what the peer may send before this rank looks; it tells of its progress besides.
+        // Own writes, and what the peer may send before this rank looks; it also reports its progress.
         return FabricError.check(
                 Libfabric.endpoint(address, slots, slots + Link.CREDIT + Records.COUNT),
                 "fi_endpoint(" + info.provider() + ", " + info.domain() + ", " + slots + " writes)");

@@ -48,7 +48,8 @@ final class FabricError {
     private static String remedy(int error) {
         return switch (error) {
             case ENOMEM, EAGAIN, ENOSPC ->
-                "; " + LockedMemory.told() + ": raise the limit (ulimit -l unlimited; docker run --ulimit memlock=-1)";
+                "; " + LockedMemory.describe()
+                        + ": raise the limit (ulimit -l unlimited; docker run --ulimit memlock=-1)";
             case EPERM, EACCES ->
                 "; the process is not allowed to use the device: give the user or group of the process read and"
                         + " write access to the device file in /dev"

@@ -34,7 +34,7 @@ final class GpuMemory {
     /**
      * Why a kind cannot be registered with a NIC.
      *
-     * @param version of the library, as {@link Libfabric#version} tells it
+     * @param version of the library, as {@link Libfabric#version} returns it
      * @param direct 0, or the negated error of a provider that would call CUDA for what it sends
      */
     static Optional<String> refusal(ExposedMemory.Kind kind, FabricInfo info, int version, int direct) {

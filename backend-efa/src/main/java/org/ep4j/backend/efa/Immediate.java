@@ -2,7 +2,7 @@ package org.ep4j.backend.efa;
 
 /**
  * The 32 bits that go with every write, which is what all providers have: two for what it is, 30 for a number. The endpoint
- * tells who the source is, and a record in memory the counter and its value, so none of them has to fit in here.
+ * identifies the source, and a record in memory the counter and its value, so none of them has to fit in here.
  */
 final class Immediate {
     /** Bytes; the number is that of their batch, modulo {@link Records#COUNT}. */

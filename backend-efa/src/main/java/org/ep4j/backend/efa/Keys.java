@@ -24,7 +24,7 @@ record Keys(boolean virtual, long chunk, long[] values) {
         return values[(int) (offset / chunk)];
     }
 
-    /** What a write to an offset of memory that begins at {@code address} is told. */
+    /** Returns the remote address that a write to an offset of memory names, where the memory begins at {@code address}. */
     long target(long address, long offset) {
         return virtual ? address + offset : offset % chunk;
     }

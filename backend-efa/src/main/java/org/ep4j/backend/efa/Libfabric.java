@@ -7,7 +7,7 @@ import org.bytedeco.javacpp.annotation.Platform;
 /**
  * libfabric, through one JNI library that {@link FabricLibrary} loads. Objects are addresses, structures are records in
  * memory outside of the heap, given by address. Results below zero are negated error numbers. The C++ side is {@code
- * ep4j_libfabric.h}, where the records are told.
+ * ep4j_libfabric.h}, which describes the records.
  */
 @Platform(include = "ep4j_libfabric.h", library = "jniEp4jLibfabric")
 final class Libfabric {

@@ -141,10 +141,8 @@ final class Link extends PostedConnection<EfaMemory> {
 
     @Override
     protected void postSignal(EfaMemory memory, int counter, long[] sent, long value) {
-        if (value > sent[counter]) {
-            endBatch(Records.ADVANCE, memory, counter, value);
-            sent[counter] = value;
-        }
+        endBatch(Records.ADVANCE, memory, counter, value);
+        sent[counter] = value;
         progress();
     }
 
@@ -347,11 +345,6 @@ final class Link extends PostedConnection<EfaMemory> {
         for (Rail rail : rails) {
             rail.abandon();
         }
-    }
-
-    @Override
-    protected String lossAdvice() {
-        return "; see the log of that rank and the state of its network";
     }
 
     @Override

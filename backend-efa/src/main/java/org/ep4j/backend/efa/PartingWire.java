@@ -80,7 +80,7 @@ final class PartingWire implements Wire {
      *
      * @param slots by rail, the first of {@link #SLOTS}
      * @param patience how long the peer may take to answer
-     * @param parted is told before {@code wire} closes, where its endpoints may
+     * @param parted gets a notice before {@code wire} closes, where its endpoints may
      */
     PartingWire(Wire wire, Bare bare, int[] slots, Duration patience, Runnable parted) {
         this.wire = wire;

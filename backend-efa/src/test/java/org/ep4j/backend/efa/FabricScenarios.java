@@ -15,7 +15,7 @@ import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
-import org.ep4j.tck.writes.HeldReceiver;
+import org.ep4j.tck.writes.StalledReceiver;
 import org.ep4j.tck.writes.TwoProcesses;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteExchange;
@@ -57,8 +57,9 @@ final class FabricScenarios {
                 "one-write-at-a-time",
                 () -> WriteScenarios.exchange(
                         ranks(with(plain, "ep.nic.max-inflight-bytes", "4KiB")), 1 << 20, 200_000, 20));
+        all.put("concurrent-signals", () -> WriteScenarios.concurrentSignals(ranks(plain)));
         all.put("slow-receiver", () -> slowReceiver(plain));
-        all.put("held", () -> WriteScenarios.heldReceiver(ranks(full(provider)), held(provider)));
+        all.put("held", () -> WriteScenarios.stalledReceiver(ranks(full(provider)), held(provider)));
         all.put("receiver-without-calls", () -> receiverWithoutCalls(plain));
         all.put("no-answer", () -> noAnswer(with(plain, "ep.timeout", "1s")));
         return all;
@@ -74,7 +75,7 @@ final class FabricScenarios {
         all.put("two-ports", () -> WriteScenarios.exchange(twoPorts, 1 << 20, 200_000, 20));
         all.put(
                 "held",
-                () -> WriteScenarios.heldReceiver(
+                () -> WriteScenarios.stalledReceiver(
                         ranks(full("verbs"), List.of("rxe0"), List.of("rxe1")), held("verbs")));
         for (int i = 0; i < 5; i++) {
             int late = i;
@@ -130,8 +131,8 @@ final class FabricScenarios {
      * Twelve times as many immediates as may wait for a rank that does not look, so eight times as many as its queue of
      * completions holds. Over tcp the kernel has room for all of them; other providers may stop sooner.
      */
-    static HeldReceiver held(String provider) {
-        return new HeldReceiver(
+    static StalledReceiver held(String provider) {
+        return new StalledReceiver(
                 (backend, meanwhile) ->
                         ((PostedBackend<?>) backend).connection(0).hold(meanwhile),
                 12 * Link.CREDIT,
@@ -207,7 +208,7 @@ final class FabricScenarios {
                 if (context.rank() == 1) {
                     ((PostedBackend<?>) exchange.backend()).connection(0).hold(() -> {
                         context.bootstrap().barrier("stuck", PATIENCE);
-                        context.bootstrap().barrier("told", PATIENCE);
+                        context.bootstrap().barrier("notified", PATIENCE);
                     });
                 } else {
                     context.bootstrap().barrier("stuck", PATIENCE);
@@ -220,7 +221,7 @@ final class FabricScenarios {
                     } catch (EpTimeoutException e) {
                         WriteScenarios.check(e.getMessage(), "rank 1", "accepted no data", "ep.timeout");
                     }
-                    context.bootstrap().barrier("told", PATIENCE);
+                    context.bootstrap().barrier("notified", PATIENCE);
                 }
                 context.bootstrap().barrier("done", PATIENCE);
             }

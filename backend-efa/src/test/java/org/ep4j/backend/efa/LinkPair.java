@@ -118,7 +118,7 @@ final class LinkPair {
     }
 
     long seen(int side, int counter) {
-        return memories[side].get(1 - side, counter);
+        return memories[side].arrived(1 - side, counter);
     }
 
     /** A buffer in the memory of a side. */

@@ -122,7 +122,7 @@ final class RecordsTest {
         buffers.from(1).advance(number, 0, 5);
         buffers.from(1).advance(number + 1, 0, 6);
         buffers.from(1).advance(99, 0, 7);
-        assertThat(first.get(1, 0)).isZero();
-        assertThat(second.get(1, 0)).isEqualTo(6);
+        assertThat(first.arrived(1, 0)).isZero();
+        assertThat(second.arrived(1, 0)).isEqualTo(6);
     }
 }

@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.crew.GroupFactory;
-import org.ep4j.tck.crew.Job;
-import org.ep4j.tck.crew.ProcessCrew;
-import org.ep4j.tck.crew.RankCrew;
-import org.ep4j.tck.crew.RankReport;
+import org.ep4j.tck.ranks.GroupFactory;
+import org.ep4j.tck.ranks.Job;
+import org.ep4j.tck.ranks.ProcessRankPool;
+import org.ep4j.tck.ranks.RankPool;
+import org.ep4j.tck.ranks.RankReport;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -38,8 +38,8 @@ final class StoppedRankTest {
                         "tcp"),
                 GroupFactory.Plain.class.getName(),
                 Guard.minutes(3));
-        try (RankCrew crew = new ProcessCrew(3, "256m", HEARTBEATS)) {
-            List<RankReport> reports = crew.run(job);
+        try (RankPool pool = new ProcessRankPool(3, "256m", HEARTBEATS)) {
+            List<RankReport> reports = pool.run(job);
             assertThat(reports)
                     .hasSize(3)
                     .allSatisfy(report ->

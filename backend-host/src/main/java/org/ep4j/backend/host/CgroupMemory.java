@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What the control groups of this process allow it to take of memory. Files of a memory file system count, and beyond the limit the kernel
+ * Memory that the control groups of this process allow it to take. Files of a memory file system count, and beyond the limit the kernel
  * kills processes of the group instead of refusing memory. Version 1 and 2 of the kernel's interface (cgroups(7), admin-guide/cgroup-v2.rst,
  * admin-guide/cgroup-v1/memory.rst).
  *
@@ -26,50 +26,33 @@ record CgroupMemory(long free, long group, String folder) {
     /** Limits of this size or more stand for none. */
     private static final long NONE = 1L << 60;
 
-    /** One version of the interface: the names of its files. */
-    private enum Version {
-        ONE(
-                "cgroup",
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-                "memory.memsw.limit_in_bytes",
-                "memory.memsw.usage_in_bytes",
-                "total_inactive_file",
-                "total_active_file"),
-        TWO(
-                "cgroup2",
-                "memory.max",
-                "memory.current",
-                "memory.swap.max",
-                "memory.swap.current",
-                "inactive_file",
-                "active_file");
+    private static final Version ONE = new Version(
+            "cgroup",
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            "memory.memsw.limit_in_bytes",
+            "memory.memsw.usage_in_bytes",
+            "total_inactive_file",
+            "total_active_file");
 
-        private final String fileSystem;
-        private final String limit;
-        private final String usage;
-        private final String swapLimit;
-        private final String swapUsage;
-        private final String inactive;
-        private final String active;
+    private static final Version TWO = new Version(
+            "cgroup2",
+            "memory.max",
+            "memory.current",
+            "memory.swap.max",
+            "memory.swap.current",
+            "inactive_file",
+            "active_file");
 
-        Version(
-                String fileSystem,
-                String limit,
-                String usage,
-                String swapLimit,
-                String swapUsage,
-                String inactive,
-                String active) {
-            this.fileSystem = fileSystem;
-            this.limit = limit;
-            this.usage = usage;
-            this.swapLimit = swapLimit;
-            this.swapUsage = swapUsage;
-            this.inactive = inactive;
-            this.active = active;
-        }
-    }
+    /** One version of the interface: the names of its file system, files and statistics. */
+    private record Version(
+            String fileSystem,
+            String limit,
+            String usage,
+            String swapLimit,
+            String swapUsage,
+            String inactive,
+            String active) {}
 
     /**
      * Reads the limits of this process.
@@ -78,17 +61,11 @@ record CgroupMemory(long free, long group, String folder) {
      * @param swapFree bytes of the machine's swap that are free
      * @return empty if no group has a limit, or nothing can be read of it
      */
-    static Optional<CgroupMemory> look(Path process, long swapFree) {
-        for (Version version : Version.values()) {
-            Optional<CgroupMemory> found = look(process, swapFree, version);
-            if (found.isPresent()) {
-                return found;
-            }
-        }
-        return Optional.empty();
+    static Optional<CgroupMemory> read(Path process, long swapFree) {
+        return read(process, swapFree, ONE).or(() -> read(process, swapFree, TWO));
     }
 
-    private static Optional<CgroupMemory> look(Path process, long swapFree, Version version) {
+    private static Optional<CgroupMemory> read(Path process, long swapFree, Version version) {
         try {
             Optional<Path> mount = Optional.empty();
             String root = "/";
@@ -100,7 +77,7 @@ record CgroupMemory(long free, long group, String folder) {
                 if (dash >= 5
                         && fields.size() > dash + 3
                         && fields.get(dash + 1).equals(version.fileSystem)
-                        && (version == Version.TWO
+                        && (version.equals(TWO)
                                 || List.of(fields.get(dash + 3).split(",", -1)).contains("memory"))) {
                     mount = Optional.of(Path.of(fields.get(4)));
                     root = fields.get(3);
@@ -122,7 +99,7 @@ record CgroupMemory(long free, long group, String folder) {
         for (String line : Files.readAllLines(process.resolve("cgroup"))) {
             List<String> fields = List.of(line.split(":", 3));
             if (fields.size() == 3
-                    && (version == Version.TWO
+                    && (version.equals(TWO)
                             ? fields.get(0).equals("0") && fields.get(1).isEmpty()
                             : List.of(fields.get(1).split(",", -1)).contains("memory"))) {
                 return Optional.of(fields.get(2));
@@ -186,7 +163,7 @@ record CgroupMemory(long free, long group, String folder) {
         long free;
         if (swapLimit >= NONE) {
             free = memory + swapFree;
-        } else if (version == Version.TWO) {
+        } else if (version.equals(TWO)) {
             free = memory + Math.min(swapFree, swapLimit - swapUsed);
         } else {
             // There it is a limit of both together.

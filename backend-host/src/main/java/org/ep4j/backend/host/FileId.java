@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /**
- * Which file this is, on one running kernel, whatever path leads to it.
+ * Identity of a file on one running kernel, whatever path leads to it.
  *
  * @param device number of the file system; every mount of a memory file system has its own
  * @param inode number of the file in it
@@ -31,7 +31,7 @@ record FileId(long device, long inode) {
                 number(values, "size").longValue());
     }
 
-    /** The file behind an open descriptor of this process, also when it has no name any more. */
+    /** Returns the status of the file behind an open descriptor of this process, also when it has no name any more. */
     static Status status(int descriptor) throws IOException {
         return status(Path.of("/proc/self/fd/" + descriptor));
     }

@@ -22,7 +22,7 @@ import org.ep4j.transport.memory.NativeMethods;
 
 /**
  * Shared memory between the ranks of one machine, as backend {@value #ID}. It needs 64-bit Linux, a folder that all these
- * ranks see, and one user id. Every rank maps every peer's memory by itself, also where ranks are threads of one process,
+ * ranks see, and one user id. Every rank has its own mapping of every peer's memory, also if ranks are threads of one process,
  * so ranks may close, and die, in any order.
  */
 public final class HostShmProvider implements EpBackendProvider {
@@ -57,7 +57,7 @@ public final class HostShmProvider implements EpBackendProvider {
 
     @Override
     public ProbeReport describe(RankProfile described, EpConfig config) {
-        return ShmDescription.describe(described);
+        return ShmFacts.describe(described);
     }
 
     @Override
@@ -85,7 +85,7 @@ public final class HostShmProvider implements EpBackendProvider {
                     + " to a writable folder, preferably in memory, such as /dev/shm");
         }
         try {
-            Leftovers.sweep(libc, folder);
+            StaleFiles.sweep(libc, folder);
         } catch (IOException e) {
             throw new EpUnavailableException(
                     "the folder " + folder + " cannot be listed: " + e + "; set " + FOLDER.name()
@@ -93,7 +93,11 @@ public final class HostShmProvider implements EpBackendProvider {
                     e);
         }
         return new MappedBackend(
-                context, collective, "in " + folder, (ranks, name) -> new Exposure(context, ranks, libc, folder, name));
+                context,
+                collective,
+                "in " + folder,
+                Optional.of("its symmetric memory is memory of the host"),
+                (ranks, name) -> new ShmAllocation(context, ranks, libc, folder, name));
     }
 
     private static Libc bind() {

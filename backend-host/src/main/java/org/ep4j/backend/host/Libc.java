@@ -3,7 +3,6 @@ package org.ep4j.backend.host;
 import com.sun.jna.Native;
 import java.nio.file.Path;
 import org.ep4j.transport.memory.NativeMethods;
-import org.ep4j.transport.memory.NativePath;
 
 /**
  * The calls of the C library that shared memory needs, on 64-bit Linux. Having an instance proves that they are bound.
@@ -47,12 +46,12 @@ final class Libc {
         private final int error;
 
         /**
-         * A call that failed.
+         * Creates the failure of a call.
          *
          * @param call name of the function in C
-         * @param target what it was called for
+         * @param target of the call
          * @param error value of {@code errno}
-         * @param text what the C library says about it, in the user's language
+         * @param text of the C library for it, in the user's language
          */
         CallException(String call, String target, int error, String text) {
             super(call + " of " + target + " failed with " + name(error) + " (" + error
@@ -112,12 +111,12 @@ final class Libc {
 
     /** Creates a file that was not there, readable and writable by its owner alone, closed on exec. */
     int create(Path path) {
-        return opened(open(NativePath.bytes(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, OWNER_ONLY), path);
+        return opened(open(NativeMethods.pathBytes(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, OWNER_ONLY), path);
     }
 
     /** Opens a file for reading and writing, closed on exec. */
     int openExisting(Path path) {
-        return opened(open(NativePath.bytes(path), O_RDWR | O_CLOEXEC, 0), path);
+        return opened(open(NativeMethods.pathBytes(path), O_RDWR | O_CLOEXEC, 0), path);
     }
 
     private static int opened(int descriptor, Path path) {
@@ -127,7 +126,7 @@ final class Libc {
         return descriptor;
     }
 
-    /** Takes the exclusive lock of an open file; false when somebody else has it. The kernel frees it when we die. */
+    /** Takes the exclusive lock of an open file; returns false if another process has it. The kernel frees it when this process dies. */
     boolean tryLock(int descriptor, Path path) {
         if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
             return true;
@@ -139,7 +138,7 @@ final class Libc {
         throw failed("flock", path.toString(), error);
     }
 
-    /** Gives a part of a file real space, and the file at least that length; false when a signal came in between. */
+    /** Reserves space for a part of a file, and gives the file at least that length; returns false if a signal interrupted the call. */
     boolean allocate(int descriptor, long offset, long length, Path path) {
         int error = posix_fallocate(descriptor, offset, length);
         if (error != 0 && error != EINTR) {
@@ -148,7 +147,7 @@ final class Libc {
         return error == 0;
     }
 
-    /** Maps the first {@code length} bytes of a file, shared; gives the address. */
+    /** Maps the first {@code length} bytes of a file, shared; returns the address. */
     long map(int descriptor, long length, Path path) {
         long address = mmap(0, length, PROT_READ_WRITE, MAP_SHARED, descriptor, 0);
         if (address == -1) {
@@ -165,7 +164,7 @@ final class Libc {
 
     /** Removes a name; nothing happens when it is gone already. */
     void remove(Path path) {
-        if (unlink(NativePath.bytes(path)) != 0) {
+        if (unlink(NativeMethods.pathBytes(path)) != 0) {
             int error = Native.getLastError();
             if (error != ENOENT) {
                 throw failed("unlink", path.toString(), error);

@@ -27,7 +27,7 @@ final class Mapping {
         return bytes;
     }
 
-    /** Gives the range back; only the first call does. */
+    /** Unmaps the range; only the first call does. */
     void unmap() {
         if (mapped.compareAndSet(true, false)) {
             try {

@@ -16,17 +16,17 @@ import org.ep4j.plan.RecordCodec;
 import org.ep4j.transport.Deadline;
 
 /**
- * The file behind one rank's symmetric memory, from its making until peers have mapped it and its name is removed.
+ * The file behind one rank's symmetric memory, from its creation until peers have mapped it and its name is removed.
  *
- * <p>While the file has a name, its maker holds its lock (flock). The kernel frees the lock when the maker dies, however
- * it dies, so a file whose lock is free is a leftover. This holds where process ids say nothing: containers that share a
+ * <p>While the file has a name, its creator holds its lock (flock). The kernel frees the lock when the creator dies, however
+ * it dies, so a file whose lock is free is stale. This holds where process ids say nothing: containers that share a
  * folder have ids of their own, and ids are used again.
  */
 final class SharedFile {
-    /** What the names of all files begin with; the process id after it is for people. */
+    /** Prefix of the names of all files; the process id after it is for people. */
     static final String PREFIX = "ep4j-";
 
-    /** Space is taken in parts, so that a signal (which ends the call) costs little and the deadline is seen. */
+    /** Space is reserved in parts, so that a signal (which ends the call) costs little and the deadline is checked. */
     private static final long PART = 64L << 20;
 
     private static final int ATTEMPTS = 16;
@@ -67,7 +67,7 @@ final class SharedFile {
     }
 
     /**
-     * Makes a zeroed file whose space is really there, and maps it. Nothing stays behind when it fails.
+     * Creates a zeroed file whose space is reserved, and maps it. Nothing stays behind when it fails.
      *
      * @throws Libc.CallException when the kernel refuses
      */
@@ -118,7 +118,7 @@ final class SharedFile {
                 ThreadLocalRandom.current().nextLong());
     }
 
-    /** Takes the lock. A sweeper may have come between making and locking; then it has removed the name, or will. */
+    /** Takes the lock. A sweep between creating and locking the file removes its name, before this check or after it. */
     private static boolean owned(Libc libc, int descriptor, Path path) throws IOException {
         return libc.tryLock(descriptor, path)
                 && Files.exists(path, LinkOption.NOFOLLOW_LINKS)
@@ -148,9 +148,9 @@ final class SharedFile {
     }
 
     /**
-     * Maps the file that a peer made.
+     * Maps the file of a peer.
      *
-     * @param announced what the peer said about it
+     * @param announced name and identity that the peer sent
      * @throws Libc.CallException when the kernel refuses
      */
     static Mapping open(Libc libc, ShmFolder folder, Announcement announced, long bytes) {
@@ -174,7 +174,7 @@ final class SharedFile {
         }
     }
 
-    /** What peers need to find this file. */
+    /** Returns the name and identity by which peers find this file. */
     Announcement announcement() {
         return new Announcement(path.getFileName().toString(), status.id());
     }

@@ -11,8 +11,8 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 
 /**
- * What decides whether two ranks can share memory: the running kernel, the folder as a file (so that containers with a
- * private /dev/shm are told apart, and one volume at two paths is not), and the user, since files are for their owner alone.
+ * Facts that decide whether two ranks can share memory: the running kernel, the folder as a file (so that containers with a
+ * private /dev/shm are distinguished, and one volume at two paths is not), and the user, since files are for their owner alone.
  */
 final class ShmFacts {
     /** Id that the kernel draws when it starts; containers of one machine see the same. */
@@ -27,7 +27,7 @@ final class ShmFacts {
     /** Effective user id. */
     static final String USER = "uid";
 
-    /** What is only compared, so that hosts that differ in nothing else are planned together. */
+    /** Facts that are only compared, so that hosts that differ in nothing else are planned together. */
     private static final List<String> IDENTITY = List.of(BOOT, FOLDER_ID, USER);
 
     private static final Map<String, String> WORDS = Map.of(
@@ -43,7 +43,18 @@ final class ShmFacts {
 
     private ShmFacts() {}
 
-    /** The path from one rank to another, or why there is none. */
+    /** Returns the report of a described machine: one kernel, one folder and one user for all ranks of a host. */
+    static ProbeReport describe(RankProfile rank) {
+        return ProbeReport.builder()
+                .check(ShmProbe.device(rank.device()))
+                .fact(FOLDER, "/dev/shm")
+                .identity(BOOT, rank.hostId())
+                .identity(FOLDER_ID, rank.hostId())
+                .identity(USER, "0")
+                .build();
+    }
+
+    /** Returns the path from one rank to another, or the reason why there is none. */
     static Offer offer(RankProfile from, RankProfile to) {
         Optional<String> missing = missing(from)
                 .map(name -> "the writing rank did not report its " + WORDS.get(name))

@@ -9,7 +9,7 @@ import org.ep4j.config.ConfigKey;
 import org.ep4j.transport.memory.FileSystemStatus;
 
 /**
- * Where the files of shared memory are made.
+ * Folder in which the files of shared memory are created.
  *
  * @param path absolute
  */
@@ -18,14 +18,14 @@ record ShmFolder(Path path) {
     static final ConfigKey<Optional<Path>> KEY = ConfigKey.text(
                     "ep.shm.dir",
                     "",
-                    "folder for shared memory files, and for the lock files by which ranks detect that a peer has died; empty means /dev/shm if it exists, otherwise the folder for temporary"
-                            + " files")
+                    "folder for shared memory files, and for the lock files by which ranks detect that a peer has"
+                            + " died; empty means /dev/shm if it exists, otherwise the folder for temporary files")
             .map("the path of a folder", text -> text.isBlank() ? Optional.empty() : Optional.of(Path.of(text)));
 
     private static final Path USUAL = Path.of("/dev/shm");
 
     /**
-     * The folder that the settings name; it need not exist.
+     * Returns the folder that the settings name; it need not exist.
      *
      * @throws org.ep4j.EpConfigException when the setting is not a path
      */
@@ -37,7 +37,7 @@ record ShmFolder(Path path) {
         return Files.isDirectory(USUAL) ? USUAL : Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
     }
 
-    /** Why no files can be made here; empty when they can. */
+    /** Returns why no files can be created here; empty when they can. */
     Optional<String> problem() {
         if (!Files.exists(path)) {
             return Optional.of("the folder " + path + " does not exist");
@@ -51,13 +51,13 @@ record ShmFolder(Path path) {
         return Optional.empty();
     }
 
-    /** Which folder this is, whatever its path. */
+    /** Returns the identity of the folder, whatever its path. */
     FileId id() throws IOException {
         return FileId.status(path).id();
     }
 
     /**
-     * Asks the kernel for the file system of the folder.
+     * Queries the file system of the folder.
      *
      * @throws IOException when the kernel does not answer
      */

@@ -17,7 +17,7 @@ import org.ep4j.transport.memory.JniLibraryProblem;
 import org.ep4j.transport.memory.NativeMethods;
 
 /**
- * Looks whether this rank can share memory. It reads, and makes no file. The codes:
+ * Checks whether this rank can share memory. It reads, and creates no file. The codes:
  *
  * <ul>
  *   <li>{@code EP-SHM-001} the device is the host
@@ -44,13 +44,13 @@ final class ShmProbe {
     /** Below this the files of a few ranks may not fit: a lock for each rank, and two files for each buffer of it. */
     static final long FEW_FILES = 64;
 
-    /** How to give a folder for shared memory more room. */
+    /** Remedy for a folder that has too little room. */
     static final String MORE_ROOM =
             "make the folder bigger (docker run --shm-size=8g; Kubernetes: an emptyDir of medium Memory at"
                     + " /dev/shm; as root: mount -o remount,size=8g /dev/shm) or set " + ShmFolder.KEY.name()
                     + " to a folder with more room";
 
-    /** What to do about a C library that lacks a call. */
+    /** Remedy for a C library that lacks a call. */
     static final String LIBC_REMEDY = "run on a Linux whose C library is glibc or musl";
 
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
@@ -67,16 +67,17 @@ final class ShmProbe {
                 request, System.getProperty("os.name", "unknown"), System.getProperty("sun.arch.data.model", "64"));
     }
 
-    /** As above, on the given operating system and width of addresses. */
+    /** Probes as if on the given operating system and width of addresses. */
     static ProbeReport probe(ProbeRequest request, String system, String bits) {
         ShmProbe probe = new ShmProbe(request);
         probe.run(system, bits);
         return probe.report.build();
     }
 
-    /** How to give a folder for shared memory more files. */
+    /** Returns the remedy for a folder that can hold too few files. */
     static String moreFiles(ShmFolder folder) {
-        return "remove the files that earlier jobs left in the folder, or allow more inodes (as root: mount -o remount,nr_inodes=1m "
+        return "remove the files that earlier jobs left in the folder, or allow more inodes (as root: mount -o"
+                + " remount,nr_inodes=1m "
                 + folder + ")";
     }
 
@@ -142,7 +143,8 @@ final class ShmProbe {
             report.check(Check.fail(
                     BOOT,
                     BOOT_ID
-                            + " cannot be read, so ranks on this machine cannot be distinguished from ranks on other machines: "
+                            + " cannot be read, so ranks on this machine cannot be distinguished from ranks on other"
+                            + " machines: "
                             + e,
                     "mount /proc so that it contains the folder sys"));
         }

@@ -49,7 +49,7 @@ final class CgroupMemoryTest {
         write("cgroup/pod/memory.swap.current", "0\n");
         write("cgroup/pod/container/memory.max", "max\n");
         write("cgroup/pod/container/memory.current", 80 * MIB + "\n");
-        CgroupMemory found = CgroupMemory.look(process(), 50 * MIB).orElseThrow();
+        CgroupMemory found = CgroupMemory.read(process(), 50 * MIB).orElseThrow();
         assertThat(found.free()).isEqualTo(14 * MIB);
         assertThat(found.folder()).isEqualTo(folder.resolve("cgroup/pod").toString());
         assertThat(found.group()).isEqualTo(Files.getAttribute(folder.resolve("cgroup/pod"), "unix:ino"));
@@ -62,11 +62,11 @@ final class CgroupMemoryTest {
         write("cgroup/memory.max", 100 * MIB + "\n");
         write("cgroup/memory.current", 90 * MIB + "\n");
         write("cgroup/memory.swap.max", "max\n");
-        assertThat(CgroupMemory.look(process(), 50 * MIB).orElseThrow().free()).isEqualTo(60 * MIB);
+        assertThat(CgroupMemory.read(process(), 50 * MIB).orElseThrow().free()).isEqualTo(60 * MIB);
         write("cgroup/memory.swap.max", 30 * MIB + "\n");
         write("cgroup/memory.swap.current", 10 * MIB + "\n");
-        assertThat(CgroupMemory.look(process(), 50 * MIB).orElseThrow().free()).isEqualTo(30 * MIB);
-        assertThat(CgroupMemory.look(process(), MIB).orElseThrow().free()).isEqualTo(11 * MIB);
+        assertThat(CgroupMemory.read(process(), 50 * MIB).orElseThrow().free()).isEqualTo(30 * MIB);
+        assertThat(CgroupMemory.read(process(), MIB).orElseThrow().free()).isEqualTo(11 * MIB);
     }
 
     /** In a container the group that is mounted is its own. */
@@ -78,9 +78,9 @@ final class CgroupMemoryTest {
         write("cgroup/memory.current", MIB + "\n");
         write("cgroup/memory.swap.max", "0\n");
         write("cgroup/memory.swap.current", "0\n");
-        assertThat(CgroupMemory.look(process(), 0).orElseThrow().free()).isEqualTo(63 * MIB);
+        assertThat(CgroupMemory.read(process(), 0).orElseThrow().free()).isEqualTo(63 * MIB);
         write("proc/cgroup", "0::/../../elsewhere\n");
-        assertThat(CgroupMemory.look(process(), 0).orElseThrow().free()).isEqualTo(63 * MIB);
+        assertThat(CgroupMemory.read(process(), 0).orElseThrow().free()).isEqualTo(63 * MIB);
     }
 
     @Test
@@ -92,10 +92,10 @@ final class CgroupMemoryTest {
         write("cgroup/job/memory.limit_in_bytes", 100 * MIB + "\n");
         write("cgroup/job/memory.usage_in_bytes", 90 * MIB + "\n");
         write("cgroup/job/memory.stat", "inactive_file 5\ntotal_inactive_file " + MIB + "\ntotal_active_file 0\n");
-        assertThat(CgroupMemory.look(process(), 50 * MIB).orElseThrow().free()).isEqualTo(61 * MIB);
+        assertThat(CgroupMemory.read(process(), 50 * MIB).orElseThrow().free()).isEqualTo(61 * MIB);
         write("cgroup/job/memory.memsw.limit_in_bytes", 100 * MIB + "\n");
         write("cgroup/job/memory.memsw.usage_in_bytes", 95 * MIB + "\n");
-        assertThat(CgroupMemory.look(process(), 50 * MIB).orElseThrow().free()).isEqualTo(6 * MIB);
+        assertThat(CgroupMemory.read(process(), 50 * MIB).orElseThrow().free()).isEqualTo(6 * MIB);
     }
 
     @Test
@@ -106,16 +106,16 @@ final class CgroupMemoryTest {
         write("cgroup/memory.current", 2 * MIB + "\n");
         write("cgroup/memory.swap.max", "0\n");
         write("cgroup/memory.swap.current", "0\n");
-        assertThat(CgroupMemory.look(process(), 0).orElseThrow().free()).isZero();
+        assertThat(CgroupMemory.read(process(), 0).orElseThrow().free()).isZero();
     }
 
     @Test
     void withoutALimitOrWithoutFilesNothingIsFound() throws IOException {
-        assertThat(CgroupMemory.look(folder.resolve("nowhere"), 0)).isEqualTo(Optional.empty());
+        assertThat(CgroupMemory.read(folder.resolve("nowhere"), 0)).isEqualTo(Optional.empty());
         mount("/", "cgroup2 cgroup2 rw");
         write("proc/cgroup", "0::/\n");
         write("cgroup/memory.max", "max\n");
         write("cgroup/memory.current", MIB + "\n");
-        assertThat(CgroupMemory.look(process(), 0)).isEmpty();
+        assertThat(CgroupMemory.read(process(), 0)).isEmpty();
     }
 }

@@ -14,7 +14,7 @@ import org.ep4j.spi.RankProfile.BackendProfile;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What the backend says of machines that it does not see. */
+/** Reports and offers for machines that are known only by description. */
 @Tag("verify")
 final class DescribeTest {
     private static final EpConfig CONFIG = EpConfig.builder(Map.of(), Map.of()).build();

@@ -53,7 +53,7 @@ final class HostShmProviderTest {
     @Test
     void onlyTheProviderIsPublic() {
         assertThat(Modifier.isPublic(HostShmProvider.class.getModifiers())).isTrue();
-        assertThat(Modifier.isPublic(Exposure.class.getModifiers())).isFalse();
+        assertThat(Modifier.isPublic(ShmAllocation.class.getModifiers())).isFalse();
         assertThat(Modifier.isPublic(SharedFile.class.getModifiers())).isFalse();
     }
 }

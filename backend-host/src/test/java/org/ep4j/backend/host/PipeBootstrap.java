@@ -77,7 +77,7 @@ final class PipeBootstrap implements Bootstrap {
         }
     }
 
-    /** Tells the test something. */
+    /** Reports something to the test. */
     synchronized void say(String text) {
         questions.println("SAY " + text.replace('\n', ' '));
     }

@@ -11,7 +11,7 @@ import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Tag;
 
-/** What holds for every setting and every pair of ranks. */
+/** Properties of probes and offers for every setting and every pair of ranks. */
 @Tag("verify")
 final class ProbeAndOfferPropertyTest {
     private final HostShmProvider provider = new HostShmProvider();

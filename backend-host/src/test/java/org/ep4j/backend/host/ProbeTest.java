@@ -65,7 +65,7 @@ final class ProbeTest {
     }
 
     @Test
-    void anotherOperatingSystemIsRefusedAndNothingElseLookedAt() {
+    void anotherOperatingSystemIsRefusedAndNothingElseChecked() {
         ProbeReport report =
                 ShmProbe.probe(ProbeRequest.of(Device.HOST, EpConfig.load(), TestRanks.DEADLINE), "Mac OS X", "64");
         assertThat(report.failures()).extracting(Check::code).containsExactly("EP-SHM-002");

@@ -54,7 +54,7 @@ final class RankMain {
         return new HostShmProvider().open(TestRanks.context(TestRanks.plan(ranks, config), bootstrap, config));
     }
 
-    /** Writes a value of its own into every rank's memory, and looks for everybody's in its own. */
+    /** Writes a value of its own into every rank's memory, and checks the values of all ranks in its own. */
     private void exchange() {
         try (EpBackend backend = open();
                 SymmetricBuffer buffer = TestRanks.expose(backend, "b", BYTES)) {

@@ -44,13 +44,13 @@ import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.testing.Guard;
 
-/** What tests of this module need to open the backend: profiles, plans, contexts, threads that are ranks. */
+/** Profiles, plans, contexts and threads that are ranks, for tests that open the backend. */
 final class TestRanks {
     static final Duration DEADLINE = Guard.minutes(2);
 
     private TestRanks() {}
 
-    /** What one rank does. */
+    /** Actions of one rank. */
     interface Part<T> {
         T run(int rank, EpBackend backend);
     }

@@ -12,7 +12,7 @@ import org.ep4j.spi.HostPosted;
  * threads.
  *
  * <p>The words themselves are in that order, for they advance on one lane. A word may be shown once all lanes have passed the
- * fences that are told of after it was read. When one is, all are: otherwise a later fence could hold back a counter that was
+ * fences that are announced after it was read. When one is, all are: otherwise a later fence could hold back a counter that was
  * advanced before one that has been shown.
  */
 final class Arrivals {

@@ -11,7 +11,7 @@ final class EventPause implements PollPause {
     private static final System.Logger LOGGER = System.getLogger(EventPause.class.getName());
 
     /**
-     * Shortest and longest wait: halved while something happens that nobody else sees to, doubled while nothing does. Events end
+     * Shortest and longest wait: halved while this thread finds work that no call has done, doubled while it finds none. Events end
      * a wait at once, and a call that waits polls itself: a thread that wakes often only takes CPU time from others, and what
      * these have in their caches.
      */

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  * Moves what was on a rail to another one, so that nothing is lost and nothing happens twice.
  *
  * <p>A failed request may have been executed by the peer all the same, and adding twice to a counter would be wrong, as would
- * be writing again what the peer has been told of and may have given away. So both ranks first stop their queue pairs of the
- * rail and tell each other by a word on another rail. From then on nothing that was posted to it can arrive. Then the words
+ * be writing again what the peer has counted and may have given away. So both ranks first stop their queue pairs of the
+ * rail and notify each other by a word on another rail. From then on nothing that was posted to it can arrive. Then the words
  * that the requests under way would have advanced are read back: RC executes in order, so all requests up to the last one
  * whose word has advanced were executed, and none behind it. These are posted again. For one thread at a time.
  */

@@ -6,7 +6,7 @@ import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.topology.read.FileTree;
-import org.ep4j.topology.read.KfdNodes;
+import org.ep4j.topology.read.KfdNode;
 import org.ep4j.topology.read.NvidiaPeerMemory;
 
 /** Which memory of GPUs verbs register. */
@@ -40,7 +40,7 @@ final class GpuMemory {
 
     static Optional<String> peerMemoryRefusal(Device gpu, FileTree files) {
         if (gpu.type().equals("hip")) {
-            return KfdNodes.peerMemoryClient(files).isPresent()
+            return KfdNode.peerMemoryClient(files).isPresent()
                     ? Optional.empty()
                     : Optional.of(
                             "the kernel has no peer interface of amdgpu (/sys/kernel/mm/memory_peers/amdkfd), through which"

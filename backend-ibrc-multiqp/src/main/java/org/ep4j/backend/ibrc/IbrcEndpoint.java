@@ -167,10 +167,9 @@ final class IbrcEndpoint implements PostedEndpoint<IbrcMemory> {
 
     /** A thread for each device. */
     @Override
-    public List<PollPause> pauses() {
+    public List<PollPause> pauses(String name) {
         return ports.devices().stream()
-                .<PollPause>map(device ->
-                        new EventPause("ep-ibrc-" + context.rank() + "-" + device.name(), device, ports.list(), links))
+                .<PollPause>map(device -> new EventPause(name + "-" + device.name(), device, ports.list(), links))
                 .toList();
     }
 

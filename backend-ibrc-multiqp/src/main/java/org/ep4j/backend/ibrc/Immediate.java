@@ -1,11 +1,11 @@
 package org.ep4j.backend.ibrc;
 
 /**
- * The 32 bits of an immediate, which make the receiver add to a word. For a counter: whether a fence is told of before, buffer
+ * The 32 bits of an immediate, which make the receiver add to a word. For a counter: whether a fence precedes it, buffer
  * (6 bits), counter (6), place of 16 bits in the 64 (2), these 16 bits. For words of a connection: lane (16 bits), what to do.
  */
 final class Immediate {
-    /** Buffers that can be told apart. */
+    /** Buffers that have different numbers. */
     static final int BUFFERS = 64;
 
     private static final int AFTER_FENCE = 1 << 30;

@@ -44,7 +44,7 @@ final class Link extends PostedConnection<IbrcMemory> {
     private @Nullable Lane chosen;
 
     private long fences;
-    private long fencesTold;
+    private long fencesAnnounced;
     private final AtomicInteger failed = new AtomicInteger();
     // The last rail took no request; a completion that has not been looked at may say why.
     private @Nullable Rail refused;
@@ -122,15 +122,15 @@ final class Link extends PostedConnection<IbrcMemory> {
             fence();
         }
         // A counter can announce one fence.
-        tellFences(atomics || value == sent[counter] ? fences : fences - 1);
+        announceFences(atomics ? fences : fences - 1);
         Region counters = buffer.counters();
         long word = memory.remoteOf(counters) + 8L * counter;
-        if (atomics && value > sent[counter]) {
+        if (atomics) {
             Lane home = homeWithRoom();
             long delta = value - sent[counter];
             sent[counter] = value;
             queue.append(home, add(counters, word, delta, value));
-        } else if (!atomics) {
+        } else {
             count(counters, word, buffer.number(peer().index()), counter, sent, value);
         }
         homeBytes = 0;
@@ -150,23 +150,23 @@ final class Link extends PostedConnection<IbrcMemory> {
         for (int place = 0; place < 4; place++) {
             int digit = (int) ((delta >>> (16 * place)) & 0xffff);
             if (digit > 0) {
-                boolean afterFence = fencesTold < fences;
+                boolean afterFence = fencesAnnounced < fences;
                 int plain = Immediate.counter(buffer, counter, place, digit);
                 int code = afterFence ? Immediate.afterFence(plain) : plain;
                 long result = sent[counter] + ((long) digit << (16 * place));
                 Lane home = lanes.home();
-                if (home == null || !tell(home, counters, word, code, result)) {
+                if (home == null || !appendToLast(home, counters, word, code, result)) {
                     home = homeWithRoom();
                     queue.append(home, request.immediate(counters, word, code, result));
                 }
                 sent[counter] = result;
-                fencesTold += afterFence ? 1 : 0;
+                fencesAnnounced += afterFence ? 1 : 0;
             }
         }
     }
 
-    /** Gives the peer an immediate with the last write of a lane, where that has not been posted; else returns false. */
-    private boolean tell(Lane lane, Region words, long word, int code, long result) {
+    /** Sends an immediate with the last write of a lane, where that has not been posted; else returns false. */
+    private boolean appendToLast(Lane lane, Region words, long word, int code, long result) {
         return ready() && queue.count(lane, words, word, code, result);
     }
 
@@ -178,7 +178,8 @@ final class Link extends PostedConnection<IbrcMemory> {
             long word = memory.remote(memory.words().lane(lane.index()));
             // A lane that was given up has passed all fences.
             while (lane.alive() && lane.fences() < fences) {
-                if (!atomics && tell(lane, control, word, Immediate.lane(lane.index(), false), lane.fences() + 1)) {
+                if (!atomics
+                        && appendToLast(lane, control, word, Immediate.lane(lane.index(), false), lane.fences() + 1)) {
                     lane.passFences(1);
                     continue;
                 }
@@ -198,19 +199,19 @@ final class Link extends PostedConnection<IbrcMemory> {
         spread = false;
     }
 
-    /** Tells of fences on the home lane. */
-    private void tellFences(long until) {
+    /** Announces fences on the home lane. */
+    private void announceFences(long until) {
         Region control = memory.control();
         long word = memory.remote(memory.words().fences());
-        while (fencesTold < until) {
+        while (fencesAnnounced < until) {
             Lane home = homeWithRoom();
-            long step = atomics ? until - fencesTold : 1;
-            fencesTold += step;
+            long step = atomics ? until - fencesAnnounced : 1;
+            fencesAnnounced += step;
             queue.append(
                     home,
                     atomics
-                            ? add(control, word, step, fencesTold)
-                            : request.immediate(control, word, Immediate.fence(), fencesTold));
+                            ? add(control, word, step, fencesAnnounced)
+                            : request.immediate(control, word, Immediate.fence(), fencesAnnounced));
         }
     }
 
@@ -319,7 +320,7 @@ final class Link extends PostedConnection<IbrcMemory> {
         boolean moved = count > 0;
         lookAtPeer();
         if (failed.getPlain() > 0) {
-            tellPeer();
+            announceStopped();
         }
         // The newest first: an older one may have put its requests on the lanes of a newer one.
         while (!failovers.isEmpty() && !isLost()) {
@@ -402,14 +403,14 @@ final class Link extends PostedConnection<IbrcMemory> {
         }
     }
 
-    /** Tells of stopped rails. Each by itself: a failover of the peer may wait for any of them. */
-    private void tellPeer() {
+    /** Announces stopped rails, each separately: a failover of the peer may wait for any of them. */
+    private void announceStopped() {
         for (Rail rail : rails) {
             Lane home = lanes.home();
-            if (rail.toTell() && home != null && home.hasRoom()) {
+            if (rail.mustBeAnnounced() && home != null && home.hasRoom()) {
                 Region control = memory.control();
                 long word = memory.remote(memory.words().stopped(rail.index()));
-                rail.toldOver(home);
+                rail.announcedOver(home);
                 request.write(control, word, control, memory.one(), Long.BYTES);
                 request.message = true;
                 queue.append(home, request);
@@ -430,7 +431,7 @@ final class Link extends PostedConnection<IbrcMemory> {
     /** A rail does not work any more; what was on it goes to the others. */
     private void fail(int index, Lane lane, String why, boolean status, EpFailure failure) {
         Rail rail = rails[index];
-        rail.told(lane, why, status, failure);
+        rail.failed(lane, why, status, failure);
         if (!rail.alive() || isLost()) {
             return;
         }

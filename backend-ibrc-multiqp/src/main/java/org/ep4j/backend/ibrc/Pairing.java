@@ -6,7 +6,7 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PortPairing;
-import org.ep4j.plan.PortPairing.Meeting;
+import org.ep4j.plan.PortPairing.NetworkMatch;
 import org.ep4j.spi.RankProfile;
 
 /**
@@ -52,7 +52,7 @@ record Pairing(List<String> mine, List<String> theirs, int lanes, List<String> a
                 rank < peer ? ofLower : ofHigher,
                 rank < peer ? ofHigher : ofLower,
                 (lanes + rails - 1) / rails * rails,
-                ports.meeting() == Meeting.NONE ? ports.networks() : List.of());
+                ports.match() == NetworkMatch.NONE ? ports.networks() : List.of());
     }
 
     /** Whether verbs opened a port, as a probe says; a description stands for all. */

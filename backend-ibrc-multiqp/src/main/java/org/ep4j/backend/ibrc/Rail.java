@@ -13,7 +13,7 @@ final class Rail {
     private volatile @Nullable String cause;
     private boolean hasStatus;
     private EpFailure failure;
-    private @Nullable Lane teller;
+    private @Nullable Lane carrier;
 
     /**
      * A rail that works.
@@ -66,7 +66,7 @@ final class Rail {
      * @param status whether it is the status of a completion, which says more than that a request was refused
      * @param values the same as values
      */
-    void told(Lane lane, String why, boolean status, EpFailure values) {
+    void failed(Lane lane, String why, boolean status, EpFailure values) {
         if (cause == null || (status && !hasStatus)) {
             hasStatus = status;
             failure = values;
@@ -90,11 +90,11 @@ final class Rail {
     }
 
     /**
-     * True when the peer has to be told that the rail is stopped: once everything that came over it is counted, and again
-     * when the lane that told it has failed since.
+     * Returns whether the peer needs a notice that the rail is stopped: once everything that came over it is counted, and again
+     * when the lane that carried it has failed since.
      */
-    boolean toTell() {
-        if (alive || (teller != null && teller.alive())) {
+    boolean mustBeAnnounced() {
+        if (alive || (carrier != null && carrier.alive())) {
             return false;
         }
         for (Lane lane : lanes) {
@@ -105,9 +105,9 @@ final class Rail {
         return true;
     }
 
-    /** The peer is being told over a lane. */
-    void toldOver(Lane lane) {
-        teller = lane;
+    /** Notes that the notice is on its way over a lane. */
+    void announcedOver(Lane lane) {
+        carrier = lane;
     }
 
     /** Stops all queue pairs. */

@@ -38,7 +38,7 @@ final class Retries {
         return (of(family, config) + 1.0) * SLACK * UNIT_SECONDS * (1L << IbrcKeys.TIMEOUT.get(config));
     }
 
-    private static String told(ConfigKey<?> key, EpConfig config) {
+    private static String setting(ConfigKey<?> key, EpConfig config) {
         EpConfig.Setting setting = key.setting(config);
         return key.name() + " " + setting.text() + (setting.source().isEmpty() ? "" : " of " + setting.source());
     }
@@ -55,7 +55,7 @@ final class Retries {
                 .map(NicPath::name)
                 .collect(Collectors.joining(", "));
         String text = String.format(Locale.ROOT, "a dead port is found after %.1f s at most (", longest)
-                + told(IbrcKeys.TIMEOUT, config) + ", " + told(IbrcKeys.RETRIES, config)
+                + setting(IbrcKeys.TIMEOUT, config) + ", " + setting(IbrcKeys.RETRIES, config)
                 + (less.isEmpty() ? "" : ", but 6 on " + less + ", because soft RoCE retries without limit at 7")
                 + String.format(Locale.ROOT, "), calls end after %.1f s (", calls.toMillis() / 1e3)
                 + EpKeys.TIMEOUT.name() + ")";

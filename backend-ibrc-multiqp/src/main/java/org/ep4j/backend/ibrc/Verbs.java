@@ -7,7 +7,7 @@ import org.bytedeco.javacpp.annotation.Platform;
 /**
  * libibverbs, through one JNI library that {@link VerbsLibrary} loads. Objects are addresses, structures are records in
  * memory outside of the heap, given by address. Results below zero are negated error numbers. The C++ side is {@code
- * ep4j_verbs.h}; names and orders of its records are told there.
+ * ep4j_verbs.h}; which has the names and the order of its records.
  */
 @Platform(include = "ep4j_verbs.h", link = "ibverbs", library = "jniEp4jVerbs")
 final class Verbs {
@@ -23,7 +23,7 @@ final class Verbs {
     /** {@code IBV_QPF_GRH_REQUIRED}. */
     static final int GRH_REQUIRED = 1;
 
-    /** Events up to it tell of a queue or queue pair that failed. {@code IBV_EVENT_QP_ACCESS_ERR}. */
+    /** Events up to it report a queue or queue pair that failed. {@code IBV_EVENT_QP_ACCESS_ERR}. */
     static final int EVENT_LAST_OF_QUEUES = 3;
 
     /** {@code IBV_EVENT_PORT_ERR}. */

@@ -5,7 +5,7 @@ package org.ep4j.backend.ibrc;
  * each lane the number of fences that the lane has passed, and for each rail whether the source has given it up.
  *
  * <p>A fence says that writes before it were spread over lanes. The number of fences advances on the lane of the counters
- * before the counter does, so whoever sees a counter and then the number of fences waits for all lanes to pass them.
+ * before the counter does, so a reader that sees a counter and then the number of fences waits for all lanes to pass them.
  *
  * @param lanes number of lanes
  * @param rails number of pairs of ports

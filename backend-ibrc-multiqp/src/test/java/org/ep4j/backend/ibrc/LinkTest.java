@@ -370,10 +370,10 @@ class LinkTest {
     @Test
     void trafficIsToldWhileAThreadWaitsForThePeer() throws InterruptedException {
         CountDownLatch polls = new CountDownLatch(1);
-        CountDownLatch told = new CountDownLatch(1);
+        CountDownLatch ended = new CountDownLatch(1);
         wire.onPoll = () -> {
             polls.countDown();
-            awaitQuietly(told);
+            awaitQuietly(ended);
         };
         Thread waiting = new Thread(() -> link.tryProgress());
         waiting.start();
@@ -381,7 +381,7 @@ class LinkTest {
             awaitQuietly(polls);
             assertThat(CompletableFuture.supplyAsync(link::traffic)).succeedsWithin(Guard.minute());
         } finally {
-            told.countDown();
+            ended.countDown();
             waiting.join();
         }
     }

@@ -98,11 +98,11 @@ final class ProviderTest {
 
     @Test
     void theLimitsOfTheNicAreTold() {
-        Map<NicFamily, String> told = Map.of(
+        Map<NicFamily, String> texts = Map.of(
                 NicFamily.MLX5, "no limit",
                 NicFamily.BNXT, "1.5 MiB, 32 writes of high throughput, 1024 of low latency (Broadcom Thor-2)",
                 NicFamily.IONIC, "2.0 MiB, 32 writes of high throughput, 1024 of low latency (AMD Pollara)");
-        told.forEach((family, text) -> {
+        texts.forEach((family, text) -> {
             Locality place = host(family, "nic0");
             Offer offer = provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
             assertThat(offer.flow()).isEqualTo(text);

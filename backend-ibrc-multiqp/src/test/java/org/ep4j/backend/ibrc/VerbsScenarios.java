@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpTraffic;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.writes.HeldReceiver;
+import org.ep4j.tck.writes.StalledReceiver;
 import org.ep4j.tck.writes.TwoProcesses;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteExchange;
@@ -70,6 +70,11 @@ final class VerbsScenarios {
             all.put("one-port-" + queuePairs, () -> exchange(ONE, OTHER_ONE, queuePairs, SMALL, 40));
             all.put("two-ports-" + queuePairs, () -> exchange(TWO, OTHER_TWO, queuePairs, SMALL, 40));
         }
+        for (Map<String, String> settings : List.of(SMALL, with(SMALL, ATOMIC))) {
+            all.put(
+                    "concurrent-signals-" + (settings.equals(SMALL) ? "immediates" : "atomics"),
+                    () -> WriteScenarios.concurrentSignals(ranks(TWO, OTHER_TWO, 4, settings)));
+        }
         all.put("held", VerbsScenarios::held);
         all.put("loss", () -> disturbed("netem", "loss", "2%"));
         all.put("delay-and-reorder", () -> disturbed("netem", "delay", "2ms", "reorder", "25%"));
@@ -123,7 +128,7 @@ final class VerbsScenarios {
 
     /**
      * Counted writes to a rank that looks at no completion: as many are taken as it has receives posted and as the sender may
-     * have under way, then the sender is told, and all arrives once the rank looks again.
+     * have under way, then the sender fails, and all arrives once the rank looks again.
      */
     private static void held() {
         int depth = 64;
@@ -132,9 +137,9 @@ final class VerbsScenarios {
                 OTHER_ONE,
                 1,
                 Map.of("ep.ibrc.depth", Integer.toString(depth), "ep.timeout", "2s", "ep.ibrc.signal-interval", "4"));
-        WriteScenarios.heldReceiver(
+        WriteScenarios.stalledReceiver(
                 ranks,
-                new HeldReceiver(
+                new StalledReceiver(
                         (backend, meanwhile) ->
                                 ((PostedBackend<?>) backend).connection(0).hold(meanwhile),
                         30 * depth,
@@ -229,7 +234,7 @@ final class VerbsScenarios {
         }
     }
 
-    /** The only port fails: both ranks are told, with port, peer, status and vendor error. */
+    /** The only port fails: both ranks get an error with port, peer, status and vendor error. */
     private static void lastPort() throws IOException, InterruptedException {
         TwoRanks ranks = ranks(ONE, OTHER_ONE, 2, QUICK);
         try {

@@ -209,7 +209,7 @@ final class VerbsUnpluggedTest {
         }
     }
 
-    /** Both ends take the smaller one; nothing has to be set, and the doctor tells. */
+    /** Both ends take the smaller one; nothing has to be set, and the doctor reports it. */
     private static void differentMtus() throws IOException, InterruptedException {
         VerbsScenarios.command("ip", "link", "set", "rail0b", "mtu", "1500");
         try {

@@ -46,7 +46,7 @@ final class GpuPairs implements MappedGpuProbe.Places {
         return indexes;
     }
 
-    /** GPUs of the machine that CUDA does not show. */
+    /** Returns GPUs of the machine that CUDA does not show. */
     List<String> hidden() {
         Map<Integer, String> names = names();
         return known.keySet().stream()
@@ -55,12 +55,12 @@ final class GpuPairs implements MappedGpuProbe.Places {
                 .toList();
     }
 
-    /** NVLink domain of a GPU beyond the host; empty when there is none. */
+    /** Returns the NVLink domain of a GPU beyond the host; empty when there is none. */
     String clique(VisibleGpu gpu) {
         return gpu.address().map(known::get).map(Gpu::clique).orElse("");
     }
 
-    /** One text for every pair. */
+    /** Returns one text for every pair. */
     @Override
     public String pairs() {
         List<String> texts = new ArrayList<>();

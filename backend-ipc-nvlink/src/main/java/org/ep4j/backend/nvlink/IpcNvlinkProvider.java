@@ -6,7 +6,6 @@ import java.util.Optional;
 import org.ep4j.gpu.driver.MappedGpuProvider;
 import org.ep4j.gpu.driver.PeerFacts;
 import org.ep4j.plan.offer.GpuPath;
-import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
@@ -14,6 +13,7 @@ import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.model.LinkBandwidths;
 
 /**
  * Memory of NVIDIA GPUs mapped into each other, as backend {@value #ID}. Between processes of a host it needs one user and one
@@ -39,8 +39,8 @@ public final class IpcNvlinkProvider extends MappedGpuProvider {
                 GpuVendor.NVIDIA,
                 NvlinkProbe.DEVICE,
                 "use rocm for AMD GPUs and host-shm for the host device",
-                "install the driver's NVML (libnvidia-ml.so.1); to plan from a file, add the links to it, or give --gpu-links"
-                        + " all");
+                "install the driver's NVML (libnvidia-ml.so.1); to plan from a file, add the links to it, or give"
+                        + " --gpu-links all");
     }
 
     @Override
@@ -69,11 +69,12 @@ public final class IpcNvlinkProvider extends MappedGpuProvider {
         }
         for (RankProfile rank : List.of(from, to)) {
             if (!NvlinkFacts.ALL.fact(rank, NvlinkFacts.FABRIC).equals(PeerFacts.YES)) {
-                return Optional.of(
-                        Offer.none(
-                                "the GPUs are in one NVLink domain, but at least one of the two ranks cannot use this domain: the rank's"
-                                        + " driver does not support fabric handles, or the rank has no IMEX channel (see EP-NVL-007)",
-                                "install driver 550 or newer, which supports multi-node NVLink on Hopper or newer GPUs, and start IMEX"));
+                return Optional.of(Offer.none(
+                        "the GPUs are in one NVLink domain, but at least one of the two ranks cannot use this"
+                                + " domain: the rank's driver does not support fabric handles, or the rank has no"
+                                + " IMEX channel (see EP-NVL-007)",
+                        "install driver 550 or newer, which supports multi-node NVLink on Hopper or newer"
+                                + " GPUs, and start IMEX"));
             }
         }
         return Optional.empty();
@@ -102,7 +103,7 @@ public final class IpcNvlinkProvider extends MappedGpuProvider {
     @Override
     protected Optional<GpuPath> path(RankProfile from, RankProfile to) {
         if (!from.hostId().equals(to.hostId())) {
-            return GpuPaths.between(from, to);
+            return GpuPath.between(from, to);
         }
         String mine = NvlinkFacts.ALL.fact(from, PeerFacts.GPU);
         String theirs = NvlinkFacts.ALL.fact(to, PeerFacts.GPU);
@@ -116,7 +117,7 @@ public final class IpcNvlinkProvider extends MappedGpuProvider {
 
     private static GpuPath nvlink(RankProfile from, PathType distance) {
         String architecture = from.locality().architecture();
-        double bandwidth = GpuPaths.nvlink(
+        double bandwidth = LinkBandwidths.nvlinks(
                 architecture.isEmpty() ? NvlinkFacts.ALL.fact(from, PeerFacts.ARCHITECTURE) : architecture);
         return new GpuPath(LinkType.NVLINK, distance, bandwidth, true);
     }

@@ -2,12 +2,12 @@ package org.ep4j.backend.nvlink;
 
 import org.ep4j.gpu.driver.PeerFacts;
 
-/** What a rank tells the others about its GPU, beside what {@link PeerFacts} has. */
+/** Facts that a rank sends to the others about its GPU, beside those of {@link PeerFacts}. */
 final class NvlinkFacts {
-    /** GPUs on which the rank's GPU can do atomic operations: a sign of NVLink where nothing else tells. */
+    /** GPUs on which the rank's GPU can do atomic operations: a sign of NVLink if no other source shows it. */
     static final String ATOMICS = "atomics";
 
-    /** Whether memory can be shared with other hosts of the NVLink domain. */
+    /** Says whether memory can be shared with other hosts of the NVLink domain: yes or no. */
     static final String FABRIC = "fabric";
 
     /** The facts of all ranks. */

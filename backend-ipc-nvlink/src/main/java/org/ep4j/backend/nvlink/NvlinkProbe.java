@@ -7,9 +7,9 @@ import org.ep4j.gpu.cuda.CudaGpus;
 import org.ep4j.gpu.driver.MappedGpuProbe;
 import org.ep4j.gpu.driver.MappedGpuProvider;
 import org.ep4j.gpu.driver.PeerFacts;
-import org.ep4j.gpu.driver.ProcessFacts;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.gpu.driver.VisibleGpu;
-import org.ep4j.gpu.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpu.VisibleGpus;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
@@ -17,7 +17,7 @@ import org.ep4j.topology.read.LinuxTopology;
 import org.ep4j.topology.read.Topologies;
 
 /**
- * Looks which GPUs this rank's GPU can share memory with. It makes no context and allocates nothing. The codes:
+ * Checks which GPUs this rank's GPU can share memory with. It makes no context and allocates nothing. The codes:
  *
  * <ul>
  *   <li>{@code EP-NVL-001} the device is an NVIDIA GPU
@@ -115,7 +115,8 @@ final class NvlinkProbe extends MappedGpuProbe<GpuPairs> {
                         DOMAIN,
                         state + "; so NVLink is used only within the host",
                         mine.fabric()
-                                ? "start nvidia-imex on all hosts of the domain and give the container a channel from the folder "
+                                ? "start nvidia-imex on all hosts of the domain and give the container a channel from"
+                                        + " the folder "
                                         + LinuxTopology.IMEX_CHANNELS
                                 : "install a driver that supports fabric handles (550 or newer)");
     }

@@ -18,7 +18,7 @@ import org.ep4j.topology.PathType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What the backend says of machines that it does not see. */
+/** Reports and offers for machines that are known only by description. */
 @Tag("verify")
 final class DescribeTest {
     private static final EpConfig CONFIG = EpConfig.builder(Map.of(), Map.of()).build();

@@ -6,7 +6,6 @@ import java.util.List;
 import org.ep4j.tck.EpBackendTck;
 import org.ep4j.tck.Rule;
 import org.ep4j.tck.RuleBook;
-import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -40,7 +39,7 @@ final class IpcNvlinkTckTest extends EpBackendTck {
     @Test
     void emulatedGpusAreThereWhereTheyAreRequired() {
         if (EMULATED && "1".equals(System.getenv("EP_REQUIRE_EMULATOR"))) {
-            assertThat(Subjects.unavailable(subject())).isEmpty();
+            assertThat(subject().unavailable()).isEmpty();
         }
     }
 }

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.backend.nvlink.Ranks.Joined;
-import org.ep4j.gpu.driver.ProcessFacts;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.plan.ProfileCodec;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
@@ -14,7 +14,7 @@ import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Tag;
 
-/** What holds for every two ranks. */
+/** Properties of offers for every two ranks. */
 @Tag("verify")
 final class OfferPropertyTest {
     private final IpcNvlinkProvider provider = new IpcNvlinkProvider();
@@ -53,7 +53,7 @@ final class OfferPropertyTest {
         Offer there = provider.offer(a, b);
         Offer back = provider.offer(b, a);
         if (joined != Joined.UNKNOWN) {
-            // Where CUDA alone tells, a side that hides the other GPU knows less.
+            // Where CUDA is the only source, a side that hides the other GPU knows less.
             assertThat(back.isPath()).isEqualTo(there.isPath());
         }
         assertThat(provider.offer(a, b)).isEqualTo(there);

@@ -8,9 +8,9 @@ import org.assertj.core.api.AbstractStringAssert;
 import org.ep4j.Device;
 import org.ep4j.EpPath;
 import org.ep4j.backend.nvlink.Ranks.Joined;
-import org.ep4j.gpu.driver.ProcessFacts;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.gpu.driver.VisibleGpu;
-import org.ep4j.gpu.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpu.VisibleGpus;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
 import org.junit.jupiter.api.Tag;
@@ -168,7 +168,7 @@ final class OfferTest {
     }
 
     @Test
-    void withoutATopologyCudaTellsWhatItCan() {
+    void withoutATopologyTheFactsOfCudaCount() {
         Ranks host = Ranks.of(Joined.UNKNOWN, 3);
         assertThat(path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", 2)))
                         .gigabytesPerSecond())

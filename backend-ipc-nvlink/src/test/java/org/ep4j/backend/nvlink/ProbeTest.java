@@ -9,9 +9,9 @@ import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.backend.nvlink.Ranks.Joined;
-import org.ep4j.gpu.driver.ProcessFacts;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.gpu.driver.VisibleGpu;
-import org.ep4j.gpu.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpu.VisibleGpus;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;
@@ -55,7 +55,7 @@ final class ProbeTest {
     }
 
     @Test
-    void directLinksAndPciExpressAreToldApart() {
+    void directLinksAndPciExpressAreDistinguished() {
         String row = check(Ranks.of(Joined.ROW, 3).probe(Device.cuda(0)), "EP-NVL-004")
                 .detail();
         assertThat(row).contains("cuda:0 - cuda:1 NVLink x4, ", "cuda:0 - cuda:2 PCIe ");
@@ -68,7 +68,7 @@ final class ProbeTest {
     }
 
     @Test
-    void missingAccessWarnsWithWhatToLookAt() {
+    void missingAccessWarnsWithARemedy() {
         Ranks host = Ranks.of(Joined.NVSWITCH, 2);
         VisibleGpu closed = new VisibleGpu(
                 0,
@@ -154,7 +154,7 @@ final class ProbeTest {
     }
 
     @Test
-    void otherDevicesAreNotLookedAt() {
+    void otherDevicesAreNotChecked() {
         ProbeReport report = new NvlinkProbe(
                         new IpcNvlinkProvider(),
                         () -> {

@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
-import org.ep4j.gpu.driver.ProcessFacts;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.gpu.driver.VisibleGpu;
-import org.ep4j.gpu.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpu.VisibleGpus;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
@@ -29,7 +29,7 @@ import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 
 /**
- * Ranks on machines that are made up: what their probes find and the profiles that come of it.
+ * Ranks on simulated machines: findings of their probes, and the profiles made of them.
  *
  * @param topology the machine as the rank's container shows it
  * @param gpus GPUs that CUDA shows

@@ -1,7 +1,6 @@
 package org.ep4j.backend.nvshmem;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -19,9 +18,9 @@ import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.BufferArguments;
 import org.ep4j.transport.Collective;
 import org.ep4j.transport.Deadline;
-import org.ep4j.transport.ExposeArguments;
 import org.ep4j.transport.OpenBuffers;
 
 /** The backend, open on one rank. The heap and NVSHMEM itself stay when it closes. */
@@ -34,7 +33,7 @@ final class NvshmemBackend implements EpBackend, AllocatesMemory {
 
     private static final long GRANULARITY = 512L << 20;
 
-    /** What NVSHMEM itself takes of the heap, with room to spare. */
+    /** Part of the heap that NVSHMEM itself takes, with a margin. */
     private static final long RESERVED = 256L << 20;
 
     private final OpenContext context;
@@ -85,38 +84,36 @@ final class NvshmemBackend implements EpBackend, AllocatesMemory {
         long counters = (long) HostPosted.COUNTERS * context.plan().ranks() * COUNTER_BYTES;
         long whole = (bytes + counters + Heap.GRANULE - 1) / Heap.GRANULE * Heap.GRANULE;
         Heap heap = process.heap();
-        List<Heap.Range> mine = new ArrayList<>(1);
+        List<Heap.Request> requests = collective
+                .step("expose/" + name + "/room", deadline, () -> {
+                    BufferArguments.checkAllocated(id(), bytes, purpose, purposes);
+                    return Heap.Request.CODEC.encode(new Heap.Request(bytes, heap.used()));
+                })
+                .stream()
+                .map(Heap.Request.CODEC::decode)
+                .toList();
+        collective.requireEqualSizes(
+                name, requests.stream().map(Heap.Request::bytes).toList());
+        List<Heap.Range> used =
+                requests.stream().flatMap(one -> one.used().stream()).toList();
+        Optional<Heap.Range> room = heap.room(used, whole);
+        if (room.isEmpty()) {
+            long chunk = Math.max(whole, NvshmemKeys.CHUNK.get(context.config()) / Heap.GRANULE * Heap.GRANULE);
+            collective.step("expose/" + name + "/fits", deadline, () -> {
+                checkFits(chunk);
+                return new byte[0];
+            });
+            collective.step("expose/" + name + "/heap", deadline, () -> {
+                grow(heap, chunk, deadline);
+                return new byte[0];
+            });
+            room = heap.room(used, whole);
+        }
+        Heap.Range range = room.orElseThrow(() ->
+                new EpException("the symmetric heap has no room even after it has grown; this is a defect of " + id()));
+        heap.use(range);
         boolean done = false;
         try {
-            List<Heap.Request> requests = collective
-                    .step("expose/" + name + "/room", deadline, () -> {
-                        ExposeArguments.checkAllocated(id(), bytes, purpose, purposes);
-                        return Heap.Request.CODEC.encode(new Heap.Request(bytes, heap.used()));
-                    })
-                    .stream()
-                    .map(Heap.Request.CODEC::decode)
-                    .toList();
-            collective.requireEqualSizes(
-                    name, requests.stream().map(Heap.Request::bytes).toList());
-            List<Heap.Range> used =
-                    requests.stream().flatMap(one -> one.used().stream()).toList();
-            Optional<Heap.Range> room = heap.room(used, whole);
-            if (room.isEmpty()) {
-                long chunk = Math.max(whole, NvshmemKeys.CHUNK.get(context.config()) / Heap.GRANULE * Heap.GRANULE);
-                collective.step("expose/" + name + "/fits", deadline, () -> {
-                    checkFits(chunk);
-                    return new byte[0];
-                });
-                collective.step("expose/" + name + "/heap", deadline, () -> {
-                    grow(heap, chunk, deadline);
-                    return new byte[0];
-                });
-                room = heap.room(used, whole);
-            }
-            Heap.Range range = room.orElseThrow(() -> new EpException(
-                    "the symmetric heap has no room even after it has grown; this is a defect of " + id()));
-            heap.use(range);
-            mine.add(range);
             collective.step("expose/" + name + "/zeroed", deadline, () -> {
                 zero(heap.address(range), whole);
                 return new byte[0];
@@ -124,10 +121,9 @@ final class NvshmemBackend implements EpBackend, AllocatesMemory {
             done = true;
         } finally {
             if (!done) {
-                mine.forEach(heap::free);
+                heap.free(range);
             }
         }
-        Heap.Range range = mine.get(0);
         return buffers.add(new NvshmemBuffer(
                 process,
                 name,

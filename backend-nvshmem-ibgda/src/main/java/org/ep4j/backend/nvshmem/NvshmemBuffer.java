@@ -14,15 +14,16 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.GpuStream;
-import org.ep4j.gpu.driver.EngineEvent;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.EngineGpu.EngineEvent;
 import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.BufferArguments;
 import org.ep4j.transport.Deadline;
-import org.ep4j.transport.memory.PostedArguments;
+import org.ep4j.transport.memory.Resources;
 
 /**
  * A range of the symmetric heap on one rank, counters behind it. The host posts on a stream of its own. What a peer that lives has on its
@@ -53,6 +54,8 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     private boolean stuck;
     /** The event does not stand for all work that may be queued. Guarded by the lock. */
     private boolean unmarked;
+    /** By rank and counter: the last value that the host has signalled. Guarded by the lock. */
+    private final long[][] signalled;
 
     private final NvshmemProcess process;
     private final AtomicBoolean open = new AtomicBoolean(true);
@@ -105,25 +108,20 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         this.release = release;
         this.onClose = onClose;
         this.longest = longest;
-        // Of the host, and pinned: a copy that does not end in time must find its target later, too.
-        this.word = device.allocatePinned(Long.BYTES);
-        boolean made = false;
+        this.signalled = new long[place.ranks()][COUNTERS];
+        Resources created = new Resources();
+        boolean done = false;
         try {
+            // Pinned host memory: a copy that does not end in time must find its target later, too.
+            this.word = device.allocatePinned(Long.BYTES);
+            created.add(word::close);
             this.event = device.createUntimedEvent();
-            made = true;
-        } finally {
-            if (!made) {
-                word.close();
-            }
-        }
-        made = false;
-        try {
+            created.add(event::close);
             this.stream = device.createStream();
-            made = true;
+            done = true;
         } finally {
-            if (!made) {
-                event.close();
-                word.close();
+            if (!done) {
+                created.close();
             }
         }
     }
@@ -172,7 +170,8 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         long there = process.mapped(place.address(), peer.pe());
         if (there == 0) {
             throw new EpUnavailableException("NVSHMEM maps no memory of " + peer.label()
-                    + ", because the GPU of this rank does not reach the GPU of that rank: see nvidia-smi topo -p2p rw, or set "
+                    + ", because the GPU of this rank does not reach the GPU of that rank: see nvidia-smi topo -p2p"
+                    + " rw, or set "
                     + NvshmemKeys.MAPS.name() + " to false");
         }
         return memory(there, place.bytes());
@@ -191,37 +190,39 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     @Override
     public void put(int peer, long targetOffset, long sourceOffset, long bytes) {
         Peer to = find(peer);
-        PostedArguments.checkRange("target", targetOffset, bytes, place.bytes(), this);
-        PostedArguments.checkRange("source", sourceOffset, bytes, place.bytes(), this);
+        BufferArguments.checkRange("target", targetOffset, bytes, place.bytes(), this);
+        BufferArguments.checkRange("source", sourceOffset, bytes, place.bytes(), this);
         if (bytes > 0) {
             long start = place.address();
-            process.put(device, start + targetOffset, start + sourceOffset, bytes, to.pe(), stream.handle());
+            // Not behind calls that wait, but never on a stream that another thread has closed.
+            synchronized (stream) {
+                checkOpen();
+                process.put(device, start + targetOffset, start + sourceOffset, bytes, to.pe(), stream.handle());
+            }
         }
     }
 
     @Override
     public void signal(int peer, int counter, long value) {
         Peer to = find(peer);
-        PostedArguments.checkCounter(counter);
-        finish("advance of a counter", to, longest, () -> {
-            process.signal(device, place.counter(counter, place.rank()), value, to.pe(), stream.handle());
-        });
+        BufferArguments.checkCounter(counter);
+        Runnable set = () -> {
+            if (value > signalled[peer][counter]) {
+                process.signal(device, place.counter(counter, place.rank()), value, to.pe(), stream.handle());
+                // Not after the wait: what has not ended in time is still queued, and a lower value must not follow it.
+                signalled[peer][counter] = value;
+            }
+        };
+        finish("advance of a counter", to, longest, set);
     }
 
     @Override
     public long counter(int counter, int source) {
         Peer from = find(source);
-        PostedArguments.checkCounter(counter);
-        long[] seen = new long[1];
+        BufferArguments.checkCounter(counter);
         Runnable read =
                 () -> device.copy(word.hostAddress(), place.counter(counter, source), Long.BYTES, stream.handle());
-        finish(
-                "read of a counter",
-                from,
-                longest,
-                read,
-                () -> seen[0] = word.memory().getLong(0));
-        return seen[0];
+        return finish("read of a counter", from, longest, read);
     }
 
     /** Also what kernels that have ended put. */
@@ -234,25 +235,22 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         finish("drain", to, least, () -> process.quiet(device, stream.handle()));
     }
 
-    private void finish(String phase, Peer with, Duration deadline, Runnable queue) {
-        finish(phase, with, deadline, queue, () -> {});
-    }
-
     /**
      * Queues work and waits until it is done. If that fails or does not end, a NIC or the GPU may write later, so nothing it could write to is
      * used again.
      *
      * @param deadline for the wait, also for the end of another call's wait
-     * @param after runs before another call may begin
+     * @return the pinned word, which the next call may overwrite
      */
-    private void finish(String phase, Peer with, Duration deadline, Runnable queue, Runnable after) {
+    private long finish(String phase, Peer with, Duration deadline, Runnable queue) {
         Deadline end = Deadline.in(deadline);
         if (!end.tryLock(waiting)) {
             throw late(
                     phase,
                     with,
                     deadline,
-                    "another call on this buffer is still waiting; use a buffer from one thread at a time");
+                    "another call on this buffer, which carries out one call after the other, is still waiting; check"
+                            + " that the peer of that call runs, or raise ep.timeout");
         }
         boolean queued = false;
         boolean done = false;
@@ -263,14 +261,15 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             queued = true;
             event.await(end.left());
             done = true;
-            after.run();
+            return word.memory().getLong(0);
         } catch (EpTimeoutException e) {
             EpTimeoutException named = late(
                     phase,
                     with,
                     deadline,
                     "NVSHMEM or " + device.id()
-                            + " makes no progress; check that the peer runs and that its NICs are up, or raise ep.timeout");
+                            + " makes no progress; check that the peer runs and that its NICs are up, or raise"
+                            + " ep.timeout");
             named.addSuppressed(e);
             throw named;
         } finally {
@@ -291,7 +290,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
 
     private Peer find(int rank) {
         checkOpen();
-        return PostedArguments.link(peers, rank, place.rank(), NvshmemProvider.ID);
+        return BufferArguments.link(peers, rank, place.rank(), NvshmemProvider.ID);
     }
 
     private void checkOpen() {
@@ -307,12 +306,15 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             waiting.lock();
             try {
                 boolean busy = stuck && (unmarked || !event.isDone());
-                stream.close();
+                synchronized (stream) {
+                    stream.close();
+                }
                 event.close();
                 if (busy) {
                     LOG.log(
                             Level.WARNING,
-                            "{0} keeps its part of the symmetric heap until the process ends, because its queued work has not ended",
+                            "{0} keeps its part of the symmetric heap until the process ends, because its queued work"
+                                    + " has not ended",
                             this);
                 } else {
                     word.close();

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.ep4j.spi.RankProfile;
 
-/** What a probe tells the other ranks. */
+/** Facts that a probe sends to the other ranks. */
 final class NvshmemFacts {
     /** Version of NVSHMEM; none where a machine is known by description. */
     static final String VERSION = "version";
@@ -41,7 +41,7 @@ final class NvshmemFacts {
         return mine.containsKey(name) && mine.get(name).equals(theirs.get(name));
     }
 
-    /** Names this machine until it is started again; empty where the kernel does not tell. */
+    /** Returns the boot id, which names this machine until it is started again; empty if it cannot be read. */
     static String machine() {
         try {
             return Files.readString(BOOT_ID, StandardCharsets.US_ASCII).trim();

@@ -29,10 +29,10 @@ record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion 
     /**
      * Finds the newest, or the one that is named.
      *
-     * @param named folder of the installation, or its library; empty looks in the usual places
+     * @param named folder of the installation, or its library; empty searches the usual places
      * @param environment of the process
      * @param root {@code /}, or another folder that stands for it
-     * @throws EpUnavailableException when there is none, naming where it was looked for
+     * @throws EpUnavailableException when there is none, naming the folders that were searched
      */
     static NvshmemInstallation find(String named, Map<String, String> environment, Path root) {
         FileTree files = FileTree.of(root);

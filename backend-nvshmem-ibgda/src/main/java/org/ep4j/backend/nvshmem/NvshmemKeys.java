@@ -26,17 +26,17 @@ final class NvshmemKeys {
                     "auto",
                     List.of("auto", "none", "ibgda", "ibrc", "ucx", "libfabric", "ibdevx"),
                     "transport that NVSHMEM uses to reach GPUs that this GPU cannot write to directly; auto is the"
-                            + " same as none if all ranks are on one machine, otherwise ibgda; with ibrc, ucx, libfabric or"
-                            + " ibdevx, a host thread of NVSHMEM posts the writes")
+                            + " same as none if all ranks are on one machine, otherwise ibgda; with ibrc, ucx, libfabric"
+                            + " or ibdevx, a host thread of NVSHMEM posts the writes")
             .orVariable("MSCCLPP_EP_USE_IBGDA", Map.of("1", "ibgda", "0", "ibrc"))
             .agreedByAllRanks();
 
     static final ConfigKey<Boolean> MAPS = ConfigKey.flag(
                     "ep.nvshmem.maps",
                     false,
-                    "whether ranks of one host map each other's memory through NVSHMEM if nvshmem-ibgda connects them (by"
-                            + " default ipc-nvlink connects them); if false, kernels write to memory of these ranks with"
-                            + " NVSHMEM puts, as they do to ranks of other hosts; puts are slower")
+                    "whether ranks of one host map each other's memory through NVSHMEM if nvshmem-ibgda connects them"
+                            + " (by default ipc-nvlink connects them); if false, kernels write to memory of these ranks"
+                            + " with NVSHMEM puts, as they do to ranks of other hosts; puts are slower")
             .agreedByAllRanks();
 
     static final ConfigKey<Long> CHUNK = ConfigKey.bytes(
@@ -94,13 +94,10 @@ final class NvshmemKeys {
                             + " PeerMappingOverride=1")
             .orVariable("NVSHMEM_IBGDA_NIC_HANDLER");
 
-    private static final List<ConfigKey<?>> ALL =
-            List.of(HOME, TRANSPORT, MAPS, CHUNK, HEAP, CUDA_VMM, QUEUE_PAIRS, DCIS, DEPTH, NIC_HANDLER);
-
     private NvshmemKeys() {}
 
     static List<ConfigKey<?>> all() {
-        return ALL;
+        return List.of(HOME, TRANSPORT, MAPS, CHUNK, HEAP, CUDA_VMM, QUEUE_PAIRS, DCIS, DEPTH, NIC_HANDLER);
     }
 
     /**

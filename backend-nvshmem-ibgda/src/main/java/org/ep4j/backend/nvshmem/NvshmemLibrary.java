@@ -41,10 +41,6 @@ final class NvshmemLibrary {
 
     native void nvshmemx_vendor_get_version_info(int[] major, int[] minor, int[] patch);
 
-    native int nvshmem_my_pe();
-
-    native int nvshmem_n_pes();
-
     native long nvshmem_malloc(long bytes);
 
     native long nvshmem_ptr(long address, int pe);

@@ -7,7 +7,6 @@ import org.ep4j.EpPath;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.GpuPath;
-import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.PerRank;
@@ -18,13 +17,14 @@ import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.model.LinkBandwidths;
 
 /**
- * How two ranks are connected: by mlx5 NICs, to which alone NVSHMEM lets GPUs post, and on one machine by NVLink or PCIe,
+ * Offers of paths between two ranks: by mlx5 NICs, to which alone NVSHMEM lets GPUs post, and on one machine by NVLink or PCIe,
  * which takes a copy more than mapped memory.
  */
 final class NvshmemOffer {
-    /** Of what mapped memory gives: rows go through a window. An assumption. */
+    /** Share of the bandwidth of mapped memory: rows go through a window. An assumption. */
     private static final double WINDOW = 0.8;
 
     /** Memory that another backend maps needs no second library. */
@@ -58,7 +58,7 @@ final class NvshmemOffer {
                         "use ibrc-multiqp or efa for other devices");
     }
 
-    /** Whether the nearest NIC reaches the memory of the GPU. */
+    /** Checks whether the nearest NIC reaches the memory of the GPU. */
     static Check direct(NicPaths nics) {
         String nearest = "the path to " + nics.nearest().name() + " has type "
                 + nics.nearest().nic().distance().type();
@@ -103,10 +103,10 @@ final class NvshmemOffer {
     }
 
     private static Offer onMachine(RankProfile from, RankProfile to) {
-        Optional<Offer> way = GpuPaths.between(from, to).map(GpuPath::offer);
+        Optional<Offer> way = GpuPath.between(from, to).map(GpuPath::offer);
         double rate = way.map(Offer::gigabytesPerSecond)
                 .orElseGet(() -> Estimates.GPU_LINK_EFFICIENCY
-                        * GpuPaths.nvlink(from.locality().architecture()));
+                        * LinkBandwidths.nvlinks(from.locality().architecture()));
         double micros = way.map(Offer::latencyMicros).orElse(Estimates.GPU_LINK_MICROS);
         boolean maps = NvshmemFacts.fact(from, NvshmemFacts.MAPS).equals("true");
         // On hosts that are made up on one machine it does what it does between hosts.
@@ -135,7 +135,8 @@ final class NvshmemOffer {
                         "no known route joins the networks of the nearest ports of the two ranks, "
                                 + String.join(", ", mine.get().networks()) + " and "
                                 + String.join(", ", theirs.get().networks()),
-                        "connect these networks with a router, or use ibrc-multiqp, which can use a farther port on a common network");
+                        "connect these networks with a router, or use ibrc-multiqp, which can use a farther port on a"
+                                + " common network");
             }
         }
         // The GPU's doorbell crosses PCIe once.
@@ -149,7 +150,7 @@ final class NvshmemOffer {
                 : offer;
     }
 
-    /** What is known of the only kind of NIC that it uses. */
+    /** Returns the limits known for the only kind of NIC that it uses. */
     static FlowLimits limits() {
         return FlowLimits.of(NicFamily.MLX5);
     }

@@ -50,7 +50,7 @@ final class NvshmemProbe {
         return probe(request, System.getenv(), Path.of("/"));
     }
 
-    /** As above, with another environment and root. */
+    /** Probes with another environment and root. */
     static ProbeReport probe(ProbeRequest request, Map<String, String> environment, Path root) {
         Check device = NvshmemOffer.device(request.device());
         ProbeReport.Builder report = ProbeReport.builder().check(device);
@@ -81,7 +81,7 @@ final class NvshmemProbe {
         report.identity(NvshmemFacts.PROCESS, GpuSharing.process());
         String machine = NvshmemFacts.machine();
         report.identity(NvshmemFacts.MACHINE, machine);
-        // GPUs of machines without a name of their own could not be told apart.
+        // GPUs of machines without a name of their own could not be distinguished.
         place.filter(address -> !machine.isEmpty())
                 .ifPresent(address -> report.identity(NvshmemFacts.GPU, machine + " " + address));
         return report.build();
@@ -110,8 +110,8 @@ final class NvshmemProbe {
                         HEADERS,
                         "there is no folder with cuda_runtime.h and CCCL (cuda/std/type_traits), looked in "
                                 + found.cudaFolders(environment, root),
-                        "install the CUDA toolkit, or the Python packages nvidia-cuda-runtime and nvidia-cuda-cccl, or set"
-                                + " CUDA_HOME")
+                        "install the CUDA toolkit, or the Python packages nvidia-cuda-runtime and nvidia-cuda-cccl, or"
+                                + " set CUDA_HOME")
                 : Check.pass(HEADERS, "headers of CUDA in " + folders.get(0));
     }
 
@@ -132,7 +132,7 @@ final class NvshmemProbe {
                 direct.status() == Check.Status.FAIL ? Check.warn(DIRECT, direct.detail(), direct.remedy()) : direct);
     }
 
-    /** Where the GPU is on its machine, if that can be found out. */
+    /** Returns the PCI address of the GPU, if it can be found out. */
     private static Optional<PciAddress> place(ProbeRequest request) {
         try {
             return CudaGpus.look().all().stream()

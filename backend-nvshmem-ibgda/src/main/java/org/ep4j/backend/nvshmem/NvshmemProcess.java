@@ -31,8 +31,8 @@ final class NvshmemProcess {
     /** NVSHMEM has one state a process. */
     private static final NvshmemProcess THIS = new NvshmemProcess();
 
-    /** Between two looks at {@link #hung} while another thread has the lock. */
-    private static final Duration LOOK = Duration.ofMillis(100);
+    /** Time between two checks of {@link #hung} while another thread has the lock. */
+    private static final Duration POLL = Duration.ofMillis(100);
 
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -72,7 +72,7 @@ final class NvshmemProcess {
     }
 
     /**
-     * What initialisation gives.
+     * State after the initialisation.
      *
      * @param device whose GPU is the PE's
      */
@@ -97,10 +97,10 @@ final class NvshmemProcess {
                         .heap());
     }
 
-    /** With the lock; throws where a collective call that hangs has it. */
+    /** Runs {@code work} with the lock; throws if a collective call that hangs has it. */
     private <T> T locked(Supplier<T> work) {
         try {
-            while (!lock.tryLock(LOOK.toMillis(), TimeUnit.MILLISECONDS)) {
+            while (!lock.tryLock(POLL.toMillis(), TimeUnit.MILLISECONDS)) {
                 hung.ifPresent(what -> {
                     throw new EpStateException(
                             NvshmemProbe.INITIALISED + ": " + what + " hangs and keeps the lock of NVSHMEM;"
@@ -160,7 +160,7 @@ final class NvshmemProcess {
 
     private static native int setenv(String name, String value, int overwrite);
 
-    /** A new unique id, which rank 0 gives to all ranks. */
+    /** Creates a unique id, which rank 0 sends to all ranks. */
     byte[] newId(EngineGpu device, Map<String, String> variables) {
         return locked(() -> {
             setEnvironment(variables);
@@ -242,7 +242,7 @@ final class NvshmemProcess {
     }
 
     /**
-     * A larger heap, together with all PEs.
+     * Grows the heap, together with all PEs.
      *
      * @return its new part, 0 where there is no room
      */
@@ -253,7 +253,7 @@ final class NvshmemProcess {
                 () -> locked(() -> device.inside(() -> functions().nvshmem_malloc(bytes))));
     }
 
-    /** Where this GPU loads and stores a peer's memory; 0 where it cannot. */
+    /** Returns the address at which this GPU loads and stores a peer's memory; 0 if it cannot. */
     long mapped(long address, int pe) {
         return locked(() -> functions().nvshmem_ptr(address, pe));
     }
@@ -280,7 +280,7 @@ final class NvshmemProcess {
         }));
     }
 
-    /** After all that was put on the stream before. */
+    /** Sets a word of a peer after everything that was put on the stream before. */
     void signal(EngineGpu device, long word, long value, int pe, long stream) {
         locked(() -> device.inside(() -> {
             functions().nvshmemx_quiet_on_stream(stream);

@@ -62,6 +62,6 @@ public final class NvshmemProvider implements EpBackendProvider {
      */
     @Override
     public EpBackend open(OpenContext context) {
-        return new Opening(context).run();
+        return new NvshmemOpener(context).open();
     }
 }

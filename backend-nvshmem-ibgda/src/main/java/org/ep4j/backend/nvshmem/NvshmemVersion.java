@@ -18,7 +18,7 @@ record NvshmemVersion(int major, int minor, int patch) implements Comparable<Nvs
 
     private static final int NEXT_MAJOR = 4;
 
-    /** Of the headers in a folder; empty where they do not tell. */
+    /** Reads the version of the headers in a folder; empty if they do not state it. */
     static Optional<NvshmemVersion> of(Path include) {
         try {
             String text = Files.readString(include.resolve(NvshmemFolders.VERSION));
@@ -37,12 +37,12 @@ record NvshmemVersion(int major, int minor, int patch) implements Comparable<Nvs
         return found.find() ? Optional.of(Integer.parseInt(found.group(1))) : Optional.empty();
     }
 
-    /** True where structures and calls are those that ep4j knows. */
+    /** Returns true if structures and calls are those that ep4j knows. */
     boolean known() {
         return compareTo(OLDEST) >= 0 && major < NEXT_MAJOR;
     }
 
-    /** True where the arguments of the initialisation have a CUDA device: {@code nvshmemx_init_args_v2}. */
+    /** Returns true if the arguments of the initialisation have a CUDA device: {@code nvshmemx_init_args_v2}. */
     boolean initTakesDevice() {
         return compareTo(WITH_DEVICE) >= 0;
     }

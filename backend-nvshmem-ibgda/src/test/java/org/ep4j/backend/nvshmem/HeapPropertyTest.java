@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 final class HeapPropertyTest {
     private static final long CHUNK = 64;
 
-    /** Buffers come and go on ranks that do not close them at the same time. */
+    /** Buffers are created and closed on ranks that do not close them at the same time. */
     @Property
     void whatRanksAgreeOnIsFreeOnAllOfThem(
             @ForAll @Size(min = 1, max = 60) List<@IntRange(min = 1, max = 40) Integer> sizes,
@@ -24,22 +24,22 @@ final class HeapPropertyTest {
         List<List<Heap.Range>> open = List.of(new ArrayList<>(), new ArrayList<>());
         int step = 0;
         for (int size : sizes) {
-            List<Heap.Range> told = new ArrayList<>();
+            List<Heap.Range> used = new ArrayList<>();
             for (Heap rank : ranks) {
                 byte[] request = Heap.Request.CODEC.encode(new Heap.Request(size, rank.used()));
-                told.addAll(Heap.Request.CODEC.decode(request).used());
+                used.addAll(Heap.Request.CODEC.decode(request).used());
             }
-            Optional<Heap.Range> room = ranks[0].room(told, size);
-            assertThat(ranks[1].room(told, size)).isEqualTo(room);
+            Optional<Heap.Range> room = ranks[0].room(used, size);
+            assertThat(ranks[1].room(used, size)).isEqualTo(room);
             if (room.isEmpty()) {
                 long base = 1_000_000 * (1L + step);
                 ranks[0].add(base, CHUNK);
                 ranks[1].add(base + 7, CHUNK);
-                room = ranks[0].room(told, size);
+                room = ranks[0].room(used, size);
             }
             Heap.Range range = room.orElseThrow();
             assertThat(range.end() - range.start()).isEqualTo(size);
-            assertThat(told).noneMatch(other -> other.start() < range.end() && range.start() < other.end());
+            assertThat(used).noneMatch(other -> other.start() < range.end() && range.start() < other.end());
             // It is at the same place of the same chunk everywhere.
             assertThat(ranks[1].address(range) - ranks[0].address(range)).isEqualTo(7);
             for (int r = 0; r < 2; r++) {

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What can go wrong before NVSHMEM runs, each with its code, against a library that answers as it is told. */
+/** Failures before NVSHMEM runs, each with its code, with a library whose answers the test chooses. */
 @Tag("verify")
 final class InitialisationTest {
     private static final Duration LONG = Guard.minute();

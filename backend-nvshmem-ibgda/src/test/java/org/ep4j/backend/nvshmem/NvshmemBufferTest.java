@@ -26,8 +26,8 @@ import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.gpu.GpuStream;
-import org.ep4j.gpu.driver.EngineEvent;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.EngineGpu.EngineEvent;
 import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.testing.Guard;
@@ -41,7 +41,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("verify")
 final class NvshmemBufferTest {
     private static final int PEER = 1;
-    /** What calls without a deadline of their own have. */
+    /** Deadline of calls that have none of their own. */
     private static final Duration LONGEST = Duration.ofMillis(40);
 
     private static final NvshmemBuffer.Place PLACE = new NvshmemBuffer.Place(4096, 1024, 1024, 0, 2);
@@ -50,6 +50,7 @@ final class NvshmemBufferTest {
     Path home;
 
     private final NvshmemProcess process = new NvshmemProcess();
+    private NvshmemInstallation installation;
     private final ByteBuffer pinned = ByteBuffer.allocateDirect(Long.BYTES).order(ByteOrder.nativeOrder());
     /** Deadlines of the waits for the stream. */
     private final List<Duration> waits = new CopyOnWriteArrayList<>();
@@ -63,7 +64,8 @@ final class NvshmemBufferTest {
 
     @BeforeEach
     void load() throws Exception {
-        process.load(FakeNvshmem.build(home, "3.4.5", "3.4.5", Map.of()));
+        installation = FakeNvshmem.build(home, "3.4.5", "3.4.5", Map.of());
+        process.load(installation);
     }
 
     private NvshmemBuffer buffer() {
@@ -133,10 +135,10 @@ final class NvshmemBufferTest {
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContainingAll("cuda:0 makes no progress", "ep.timeout")
                 .satisfies(e -> {
-                    Matcher told = Pattern.compile(phase + " with rank 1 on host b did not end in (\\d+) ms")
+                    Matcher message = Pattern.compile(phase + " with rank 1 on host b did not end in (\\d+) ms")
                             .matcher(String.valueOf(e.getMessage()));
-                    assertThat(told.find()).isTrue();
-                    assertThat(Long.parseLong(told.group(1))).isBetween(shortest.toMillis(), longest.toMillis());
+                    assertThat(message.find()).isTrue();
+                    assertThat(Long.parseLong(message.group(1))).isBetween(shortest.toMillis(), longest.toMillis());
                 })
                 .satisfies(e ->
                         assertThat(((EpTimeoutException) e).failure().peer()).isEqualTo(PEER));
@@ -193,6 +195,31 @@ final class NvshmemBufferTest {
     void whatTheStreamHasReadIsReturned() {
         progress.complete(null);
         assertThat(buffer().counter(3, PEER)).isEqualTo(42);
+    }
+
+    @Test
+    void aValueThatIsNotAboveTheLastOneIsLeftOut() {
+        NvshmemBuffer buffer = buffer();
+        progress.complete(null);
+        for (long value : List.of(5L, 5L, 4L, 6L)) {
+            buffer.signal(PEER, 3, value);
+        }
+        assertThat(FakeNvshmem.signals(installation)).containsExactly(5L, 6L);
+        buffer.signal(PEER, 4, 1);
+        assertThat(FakeNvshmem.signals(installation))
+                .as("each counter by itself")
+                .containsExactly(5L, 6L, 1L);
+    }
+
+    /** The stream still has it, so a lower value would set the counter back. */
+    @Test
+    void aValueThatHasNotEndedInTimeCountsAsSent() {
+        NvshmemBuffer buffer = buffer();
+        endsInTime(() -> buffer.signal(PEER, 3, 5), "advance of a counter", LONGEST);
+        progress.complete(null);
+        buffer.signal(PEER, 3, 4);
+        buffer.signal(PEER, 3, 5);
+        assertThat(FakeNvshmem.signals(installation)).containsExactly(5L);
     }
 
     @Test

@@ -12,7 +12,6 @@ import org.ep4j.tck.Capability;
 import org.ep4j.tck.EpBackendTck;
 import org.ep4j.tck.Rule;
 import org.ep4j.tck.RuleBook;
-import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
@@ -49,7 +48,7 @@ final class NvshmemTckTest extends EpBackendTck {
     @Test
     void emulatedGpusAreThereWhereTheyAreRequired() {
         if (EMULATED && "1".equals(System.getenv("EP_REQUIRE_EMULATOR"))) {
-            assertThat(Subjects.unavailable(subject())).isEmpty();
+            assertThat(subject().unavailable()).isEmpty();
         }
     }
 

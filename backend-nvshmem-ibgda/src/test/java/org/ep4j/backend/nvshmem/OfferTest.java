@@ -16,7 +16,7 @@ import org.ep4j.EpPath;
 import org.ep4j.doctor.Doctor;
 import org.ep4j.doctor.DoctorCode;
 import org.ep4j.doctor.DoctorInput;
-import org.ep4j.doctor.LibrarySearch;
+import org.ep4j.doctor.FoundLibrary;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Offer;
@@ -76,7 +76,7 @@ final class OfferTest {
     }
 
     @Test
-    void memoryIsMappedWhereThatIsWantedAndNotBetweenHostsThatAreMadeUp() {
+    void memoryIsMappedWhereThatIsWantedAndNotBetweenSimulatedHosts() {
         Map<String, String> maps = Map.of(NvshmemFacts.MAPS, "true");
         assertThat(offer(rank(0, "a", "m", maps), rank(1, "a", "m", maps)))
                 .matches(Offer::isPath)
@@ -87,7 +87,7 @@ final class OfferTest {
     }
 
     @Test
-    void threadsOfAProcessAreToldToBeProcesses() {
+    void threadsOfAProcessAreRefusedWithTheRemedy() {
         Map<String, String> process = Map.of("process", "one");
         assertThat(offer(rank(0, "a", "m", process), rank(1, "a", "m", process)))
                 .matches(answer -> !answer.isPath())
@@ -158,7 +158,7 @@ final class OfferTest {
     }
 
     @Test
-    void withoutNvshmemTheProbeSaysWhereItLooked() {
+    void withoutNvshmemTheProbeNamesTheFoldersItSearched() {
         ProbeReport report = probe(CUDA, Map.of("HOME", root.toString()));
         assertThat(report.usable()).isFalse();
         assertThat(report.facts()).isEmpty();
@@ -167,7 +167,7 @@ final class OfferTest {
     }
 
     @Test
-    void onOtherDevicesNothingIsLookedFor() {
+    void onOtherDevicesNothingElseIsChecked() {
         ProbeReport report = probe(Device.HOST, Map.of());
         assertThat(report.failures()).extracting(Check::code).containsExactly(NvshmemProbe.DEVICE);
     }
@@ -194,10 +194,10 @@ final class OfferTest {
         assertThat(report.facts()).containsEntry(NvshmemFacts.VERSION, "3.4.5");
         NvshmemInstallation found = NvshmemInstallation.find("", variables, root);
         List<Path> headers = found.cudaHeaders(variables, root);
-        assertThat(Opening.code(found, headers, new FlowLimits(1 << 20, 0, 64, ""))
+        assertThat(NvshmemOpener.code(found, headers, new FlowLimits(1 << 20, 0, 64, ""))
                         .source())
                 .contains("EP_INFLIGHT_BYTES 1048576ull", "EP_INFLIGHT_WRITES 0ull", "EP_INFLIGHT_MESSAGES 64ull");
-        assertThat(Opening.code(found, headers, FlowLimits.NONE)).satisfies(code -> {
+        assertThat(NvshmemOpener.code(found, headers, FlowLimits.NONE)).satisfies(code -> {
             assertThat(code.options())
                     .isEqualTo(List.of("-I" + found.include(), "-I" + cuda, "-I" + cuda.resolve("cccl")));
             assertThat(code.source())
@@ -219,7 +219,7 @@ final class OfferTest {
         Files.createSymbolicLink(lib.resolve("libnvshmem_host.so.3"), Path.of("libnvshmem_host.so." + version));
     }
 
-    /** What the doctor says of NVSHMEM, on a machine with an NVIDIA GPU. */
+    /** Findings of the doctor for NVSHMEM, on a machine with an NVIDIA GPU. */
     private Check examined(Map<String, String> environment) {
         return examined(environment, EpConfig.builder(Map.of(), environment).build());
     }
@@ -238,7 +238,7 @@ final class OfferTest {
                 environment,
                 config,
                 Map.of(),
-                LibrarySearch.in(files, environment),
+                FoundLibrary.search(files, environment),
                 new DoctorInput.Need(1, 1),
                 Optional.empty(),
                 NvshmemKeys.all(),

@@ -15,7 +15,6 @@ import org.ep4j.spi.Check;
 import org.ep4j.topology.model.PciAddress;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.KfdNode;
-import org.ep4j.topology.read.KfdNodes;
 
 /** AMD's compute driver KFD, as this process sees it: its devices, GPUs, hives and partitions. */
 final class KfdView {
@@ -26,7 +25,7 @@ final class KfdView {
     private final List<KfdNode> gpus;
 
     /**
-     * A view.
+     * Creates a view.
      *
      * @param files {@code /sys}, {@code /dev} and {@code /proc}
      * @param opens true for files that this process may read and write
@@ -34,7 +33,7 @@ final class KfdView {
     KfdView(FileTree files, Predicate<String> opens) {
         this.files = files;
         this.opens = opens;
-        this.gpus = KfdNodes.read(files).values().stream()
+        this.gpus = KfdNode.readAll(files).values().stream()
                 .filter(KfdNode::gpu)
                 .sorted(Comparator.comparingInt(KfdNode::number))
                 .toList();
@@ -45,14 +44,14 @@ final class KfdView {
         return gpus.size();
     }
 
-    /** True when a GPU at an address, or a partition of it, belongs to a hive: a group joined by xGMI. */
+    /** Returns true if a GPU at an address, or a partition of it, belongs to a hive: a group joined by xGMI. */
     boolean inHive(PciAddress address) {
         return gpus.stream()
                 .anyMatch(gpu -> gpu.get("hive_id") != 0
                         && gpu.address().map(PciAddress::card).equals(Optional.of(address.card())));
     }
 
-    /** Whether the driver is there and may be used. HIP decides in the end: there are machines without KFD that have HIP. */
+    /** Checks whether the driver is loaded and may be used. HIP decides in the end: there are machines without KFD that have HIP. */
     Check driver(String code) {
         if (!files.exists(DEVICE)) {
             return Check.warn(
@@ -113,7 +112,7 @@ final class KfdView {
         return gpus.size() + " GPUs: " + String.join(", ", parts);
     }
 
-    /** Of GPUs that are divided. */
+    /** Describes GPUs that are divided into partitions. */
     private Optional<String> partitions() {
         Map<PciAddress, Long> cards = gpus.stream()
                 .flatMap(gpu -> gpu.address().stream())

@@ -10,9 +10,9 @@ import java.util.function.Supplier;
 import org.ep4j.Device;
 import org.ep4j.gpu.driver.MappedGpuProbe;
 import org.ep4j.gpu.driver.MappedGpuProvider;
-import org.ep4j.gpu.driver.ProcessFacts;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.gpu.driver.VisibleGpu;
-import org.ep4j.gpu.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpu.VisibleGpus;
 import org.ep4j.gpu.hip.HipGpus;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.model.Topology;
@@ -20,7 +20,7 @@ import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Topologies;
 
 /**
- * Looks which GPUs this rank's GPU can share memory with. It allocates nothing. The codes:
+ * Checks which GPUs this rank's GPU can share memory with. It allocates nothing. The codes:
  *
  * <ul>
  *   <li>{@code EP-ROC-001} the device is an AMD GPU
@@ -34,7 +34,7 @@ import org.ep4j.topology.read.Topologies;
  *   <li>{@code EP-ROC-009} pairs of GPUs over PCIe; their order of writes is tested when the backend is opened
  * </ul>
  */
-final class RocmProbe extends MappedGpuProbe<HipPlaces> {
+final class RocmProbe extends MappedGpuProbe<HipPairs> {
     static final String DEVICE = "EP-ROC-001";
     private static final String DRIVER = "EP-ROC-002";
     private static final String RUNTIME = "EP-ROC-003";
@@ -106,8 +106,8 @@ final class RocmProbe extends MappedGpuProbe<HipPlaces> {
     }
 
     @Override
-    protected HipPlaces places(List<VisibleGpu> gpus, Topology machine) {
-        return new HipPlaces(gpus, machine);
+    protected HipPairs places(List<VisibleGpu> gpus, Topology machine) {
+        return new HipPairs(gpus, machine);
     }
 
     @Override
@@ -119,17 +119,18 @@ final class RocmProbe extends MappedGpuProbe<HipPlaces> {
                                 + "; all of these partitions have this address, so it is unknown which partition "
                                 + device
                                 + " is",
-                        "give every rank all partitions of the GPUs (leave ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES unset),"
-                                + " make /sys/class/kfd readable, and choose the GPU of each rank with ep.device"))
+                        "give every rank all partitions of the GPUs (leave ROCR_VISIBLE_DEVICES and"
+                                + " HIP_VISIBLE_DEVICES unset), make /sys/class/kfd readable, and choose the GPU of each"
+                                + " rank with ep.device"))
                 .orElseGet(() -> super.unplaced(device, mine));
     }
 
     @Override
-    protected List<Check> further(VisibleGpu mine, HipPlaces places, int gpus) {
-        Map<Integer, String> hops = new TreeMap<>(places.names());
+    protected List<Check> further(VisibleGpu mine, HipPairs pairs, int gpus) {
+        Map<Integer, String> hops = new TreeMap<>(pairs.names());
         mine.peers().forEach((peer, way) -> hops.computeIfPresent(peer, (same, name) -> name + "/" + way.hops()));
         fact(RocmFacts.XGMI, mine, VisibleGpu.Peer::linked, hops);
-        fact(RocmFacts.PCI, mine, peer -> !peer.linked(), places.names());
+        fact(RocmFacts.PCI, mine, peer -> !peer.linked(), pairs.names());
         return List.of(visible(gpus), memory(mine), order(mine));
     }
 
@@ -141,7 +142,8 @@ final class RocmProbe extends MappedGpuProbe<HipPlaces> {
                 : Check.warn(
                         VISIBLE,
                         detail + "; a rank cannot map memory of GPUs that are hidden from it",
-                        "unset ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, and choose the GPU of each rank with ep.device");
+                        "unset ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, and choose the GPU of each rank with"
+                                + " ep.device");
     }
 
     /** As {@code GpuDriver.allocateShared} of the hip device chooses. */

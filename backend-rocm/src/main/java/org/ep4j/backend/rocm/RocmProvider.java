@@ -37,7 +37,8 @@ public final class RocmProvider extends MappedGpuProvider {
                 GpuVendor.AMD,
                 RocmProbe.DEVICE,
                 "use ipc-nvlink for NVIDIA GPUs and host-shm for the host device",
-                "make /sys/class/kfd readable to the process; to plan from a file, add the links to it, or give --gpu-links all");
+                "make /sys/class/kfd readable to the process; to plan from a file, add the links to it, or give"
+                        + " --gpu-links all");
     }
 
     @Override
@@ -74,7 +75,7 @@ public final class RocmProvider extends MappedGpuProvider {
         if (theirs.equals(RocmFacts.ALL.fact(from, PeerFacts.GPU))) {
             return Optional.of(new GpuPath(LinkType.XGMI, PathType.LOC, link, true));
         }
-        Optional<GpuPath> told = RocmFacts.hops(from, theirs)
+        Optional<GpuPath> reported = RocmFacts.hops(from, theirs)
                 .map(hops -> new GpuPath(LinkType.XGMI, PathType.NVL, link / hops, hops > 1));
         Optional<GpuPath> pci = RocmFacts.ALL.lists(from, RocmFacts.PCI, theirs)
                 ? Optional.of(new GpuPath(LinkType.PCI, PathType.SYS, Estimates.PCI_GIGABYTES, true))
@@ -83,7 +84,7 @@ public final class RocmProvider extends MappedGpuProvider {
         Optional<GpuPath> described = RocmFacts.ALL.described(from, to);
         return described
                 .filter(GpuPath::gpuLinks)
-                .or(() -> told)
+                .or(() -> reported)
                 .or(() -> described)
                 .or(() -> pci);
     }

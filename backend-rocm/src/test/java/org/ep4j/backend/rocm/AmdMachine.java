@@ -9,9 +9,9 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.ep4j.Device;
-import org.ep4j.gpu.driver.ProcessFacts;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.gpu.driver.VisibleGpu;
-import org.ep4j.gpu.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpu.VisibleGpus;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
@@ -30,7 +30,7 @@ import org.ep4j.topology.read.LinuxTopology;
  * @param hiveOf hive of every card, from 1; 0 where it has no xGMI
  * @param partitions of every card
  * @param readable false where the container hides {@code /sys/class/kfd}
- * @param functions true where HIP tells partitions as functions of the PCI address
+ * @param functions true if HIP reports partitions as functions of the PCI address
  * @param visible numbers of the GPUs that HIP shows, in its order
  * @param denied pairs without peer access, from and to
  * @param process the process

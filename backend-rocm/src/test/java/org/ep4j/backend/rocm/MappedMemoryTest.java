@@ -2,8 +2,8 @@ package org.ep4j.backend.rocm;
 
 import java.util.Map;
 import org.ep4j.tck.RankMode;
-import org.ep4j.tck.crew.RankCrew;
 import org.ep4j.tck.mapped.MappedMemoryTck;
+import org.ep4j.tck.ranks.RankPool;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -25,9 +25,9 @@ final class MappedMemoryTest extends MappedMemoryTck {
     @ParameterizedTest
     @EnumSource(RankMode.class)
     void theOrderOfWritesOverPciIsTriedForEveryPairOfGpus(RankMode mode) {
-        try (RankCrew crew = crew(mode, 3)) {
-            allDone(run(crew, OrderScenario.class, Map.of(), 3, "hip"));
-            allDone(run(crew, OrderScenario.class, Map.of(), 3, "hip:0"));
+        try (RankPool pool = pool(mode, 3)) {
+            allDone(run(pool, OrderScenario.class, Map.of(), 3, "hip"));
+            allDone(run(pool, OrderScenario.class, Map.of(), 3, "hip:0"));
         }
     }
 }

@@ -9,7 +9,7 @@ import org.assertj.core.api.AbstractStringAssert;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpPath;
-import org.ep4j.gpu.driver.ProcessFacts;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.plan.ProfileCodec;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.ProbeReport;
@@ -65,7 +65,7 @@ final class OfferTest {
     }
 
     @Test
-    void withoutKfdHipTellsWhatItCan() {
+    void withoutKfdTheFactsOfHipCount() {
         AmdMachine host = AmdMachine.of(List.of(1, 1, 0), 1).unreadable();
         assertThat(path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", 1)))
                         .gigabytesPerSecond())

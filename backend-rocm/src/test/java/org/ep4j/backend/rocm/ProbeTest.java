@@ -10,7 +10,7 @@ import java.util.function.Predicate;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.gpu.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpu.VisibleGpus;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;
@@ -111,7 +111,7 @@ final class ProbeTest {
     }
 
     @Test
-    void partitionsThatCannotBeToldApartAreRefused() {
+    void partitionsThatCannotBeDistinguishedAreRefused() {
         AmdMachine host = AmdMachine.of(List.of(1, 1), 4).withoutFunctions();
         assertThat(host.probe(0).usable()).isTrue();
         for (List<Integer> shown : List.of(List.of(2), List.of(1, 2), List.of(4, 5, 6))) {
@@ -121,7 +121,7 @@ final class ProbeTest {
                     .contains("all of these partitions have this address", "it is unknown which partition");
             assertThat(check(report, "EP-ROC-009").status()).isEqualTo(Status.NOT_RUN);
         }
-        // Without KFD nothing tells how many there are, but two of one address are partitions.
+        // Without KFD their number is unknown, but two of one address are partitions.
         assertThat(host.unreadable().showing(List.of(0, 1)).probe(0).usable()).isFalse();
     }
 
@@ -145,7 +145,7 @@ final class ProbeTest {
     }
 
     @Test
-    void theDriverAndItsDevicesAreLookedAt() {
+    void theDriverAndItsDevicesAreChecked() {
         AmdMachine host = AmdMachine.oneHive(2);
         Check closed = check(probe(host, host.files(), file -> !file.equals("/dev/kfd")), "EP-ROC-002");
         assertThat(closed.status()).isEqualTo(Status.FAIL);
@@ -204,7 +204,7 @@ final class ProbeTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"host", "cuda:0"})
-    void otherDevicesAreNotLookedAt(String device) {
+    void otherDevicesAreNotChecked(String device) {
         ProbeReport report = new RocmProbe(
                         new RocmProvider(),
                         () -> {

@@ -13,15 +13,14 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.tck.EpBackendTck;
 import org.ep4j.tck.Rule;
 import org.ep4j.tck.RuleBook;
-import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
-import org.ep4j.tck.crew.GroupFactory;
-import org.ep4j.tck.crew.Job;
-import org.ep4j.tck.crew.ProcessCrew;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.RankCrew;
-import org.ep4j.tck.crew.RankReport;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.GroupFactory;
+import org.ep4j.tck.ranks.Job;
+import org.ep4j.tck.ranks.ProcessRankPool;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.RankPool;
+import org.ep4j.tck.ranks.RankReport;
+import org.ep4j.tck.ranks.Scenario;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -46,17 +45,17 @@ final class RelaxedStoresTest extends EpBackendTck {
                 .toList();
     }
 
-    /** Of several GPUs that PCIe alone joins, to ranks that share one of them. */
+    /** Several GPUs that PCIe alone joins, with ranks that share one of them. */
     @Test
     void fineGrainedMemoryIsRefusedOnEveryRank() {
-        List<String> missing = Subjects.unavailable(subject());
+        List<String> missing = subject().unavailable();
         assertThat(EMULATED && "1".equals(System.getenv("EP_REQUIRE_EMULATOR")) ? missing : List.of())
                 .isEmpty();
         assumeThat(EMULATED && missing.isEmpty())
                 .as("needs emulated GPUs, whose links it chooses: %s", missing)
                 .isTrue();
-        try (RankCrew crew = new ProcessCrew(2, "256m", Map.of("HIP_ON_CUDA_LINKS", "pcie"))) {
-            assertThat(crew.run(new Job(
+        try (RankPool pool = new ProcessRankPool(2, "256m", Map.of("HIP_ON_CUDA_LINKS", "pcie"))) {
+            assertThat(pool.run(new Job(
                             "fine-grained",
                             Refused.class.getName(),
                             Map.of(),
@@ -69,7 +68,7 @@ final class RelaxedStoresTest extends EpBackendTck {
         }
     }
 
-    /** What every rank does there. */
+    /** Actions of every rank. */
     public static final class Refused implements Scenario {
         @Override
         public void run(RankContext context) {

@@ -16,7 +16,7 @@ public final class DoctorJson {
     private DoctorJson() {}
 
     /** The document; with {@code problemsOnly} without checks that passed or could not run. */
-    public static String of(Examined examined, boolean problemsOnly) {
+    public static String of(Examination examined, boolean problemsOnly) {
         return Json.of(fields(
                         "format", FORMAT,
                         "source", examined.source(),
@@ -29,7 +29,7 @@ public final class DoctorJson {
                 + System.lineSeparator();
     }
 
-    private static List<Map<String, Object>> probes(Examined examined, boolean problemsOnly) {
+    private static List<Map<String, Object>> probes(Examination examined, boolean problemsOnly) {
         return examined.probes().stream()
                 .filter(probe -> !problemsOnly || examined.trouble(probe))
                 .map(probe -> fields(
@@ -45,7 +45,7 @@ public final class DoctorJson {
 
     private static List<Map<String, Object>> checks(List<Check> checks, boolean problemsOnly) {
         return checks.stream()
-                .filter(check -> !problemsOnly || Examined.trouble(check))
+                .filter(check -> !problemsOnly || Examination.trouble(check))
                 .map(check -> fields(
                         "code", check.code(),
                         "status", check.status().name(),

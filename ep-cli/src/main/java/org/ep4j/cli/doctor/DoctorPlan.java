@@ -10,7 +10,6 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.cli.plan.PlannedBackend;
 import org.ep4j.cli.plan.SimulatedRanks;
-import org.ep4j.cli.plan.SimulationOptions;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
@@ -22,7 +21,7 @@ final class DoctorPlan {
     private DoctorPlan() {}
 
     /**
-     * NICs that the plan gives the GPUs of one machine, by index of the GPU; empty without GPUs.
+     * Returns the NICs that the plan gives the GPUs of one machine, by index of the GPU; empty without GPUs.
      *
      * @throws org.ep4j.EpException when the settings allow no plan
      */
@@ -38,8 +37,8 @@ final class DoctorPlan {
     }
 
     /**
-     * Backends that two such machines use, of those that can be used, where they have NICs for it; none without GPUs. Where none of these
-     * sends over the NICs with RDMA, all that would are needed, too.
+     * Returns the usable backends that two such machines use, where they have NICs for it; none without GPUs. Where none of these sends
+     * over the NICs with RDMA, all backends that would are needed, too.
      *
      * @param usable backends whose probes found nothing against them
      */
@@ -58,7 +57,7 @@ final class DoctorPlan {
         try {
             needed.addAll(plan(machine, working, config).backends());
         } catch (EpException e) {
-            // Without any way between hosts; what is wrong with the NICs is in the checks of the machine.
+            // No path between hosts: the checks of the machine say what is wrong with the NICs.
         }
         if (working.stream().noneMatch(backend -> sends(machine, backend, nics, config))) {
             backends.getOrDefault(false, List.of()).stream()
@@ -68,7 +67,7 @@ final class DoctorPlan {
         return needed;
     }
 
-    /** True for a backend that alone connects two such machines over some of their NICs with RDMA. */
+    /** Returns whether a backend alone connects two such machines over some of their NICs with RDMA. */
     private static boolean sends(Topology machine, PlannedBackend backend, Set<String> nics, EpConfig config) {
         try {
             GroupPlan plan = plan(machine, List.of(backend), config);
@@ -85,7 +84,7 @@ final class DoctorPlan {
 
     private static GroupPlan plan(Topology machine, List<PlannedBackend> backends, EpConfig config) {
         SimulatedRanks ranks =
-                SimulatedRanks.of(machine, backends, SimulationOptions.AS_DESCRIBED.withHosts(2), config);
+                SimulatedRanks.of(machine, backends, SimulatedRanks.Options.AS_DESCRIBED.withHosts(2), config);
         return Planner.plan(
                 ranks.profiles(),
                 backends.stream().map(PlannedBackend::candidate).toList(),

@@ -13,15 +13,15 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.ep4j.cli.doctor.Examined.Verdict;
+import org.ep4j.cli.doctor.Examination.Verdict;
 import org.ep4j.cli.report.Wrapped;
 import org.ep4j.doctor.DoctorInput.Room;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.GpuVendor;
 
-/** An examination in a line for each part of the machine, what is to be mended first. */
-public final class DoctorSummary {
+/** An examination with a line for each part of the machine; the parts to be mended come first. */
+public record DoctorSummary(Examination examined, String version) {
     private static final String NL = System.lineSeparator();
     private static final String DETAIL = " ".repeat(6);
 
@@ -43,21 +43,13 @@ public final class DoctorSummary {
      * One part of the machine.
      *
      * @param title its name
-     * @param text what works, or why nothing does
+     * @param text the transports that work, or why none does
      * @param mend checks that warn or failed
-     * @param missing checks for which backends cannot be used that are neither asked for nor needed
+     * @param missing checks because of which backends cannot be used that the settings do not name and no plan needs
      */
     private record Line(Mark mark, String title, String text, List<Check> mend, List<Check> missing) {}
 
-    private final Examined examined;
-    private final String version;
-
-    private DoctorSummary(Examined examined, String version) {
-        this.examined = examined;
-        this.version = version;
-    }
-
-    public static String of(Examined examined, String version) {
+    public static String of(Examination examined, String version) {
         return new DoctorSummary(examined, version).write();
     }
 
@@ -119,14 +111,14 @@ public final class DoctorSummary {
         // The backend of NICs names their ports.
         boolean named = subject == Subject.RDMA && probes.stream().anyMatch(Probe::usable);
         String hardware = named ? "" : subject.of(examined.hardware());
-        return line(subject.title(), probes, checks, hardware, subject.absence());
+        return line(subject.title, probes, checks, hardware, subject.absence);
     }
 
     private Line line(String title, List<Probe> probes, List<Check> checks, String hardware, String absence) {
         List<Check> mend = merged(Stream.concat(
                         probes.stream().filter(examined::trouble).flatMap(probe -> probe.checks().stream()),
                         checks.stream())
-                .filter(Examined::trouble));
+                .filter(Examination::trouble));
         List<Check> missing = merged(probes.stream()
                 .filter(this::missing)
                 .flatMap(probe -> probe.checks().stream()
@@ -155,7 +147,7 @@ public final class DoctorSummary {
         return new Line(Mark.ABSENT, title, text, mend, missing);
     }
 
-    /** True for a backend that could be used here, and lacks something that is no trouble, since others stand in. */
+    /** Returns whether a backend is for this machine, cannot be used, and is no trouble, since others stand in. */
     private boolean missing(Probe probe) {
         return probe.kind().equals("backend")
                 && !probe.usable()
@@ -163,21 +155,20 @@ public final class DoctorSummary {
                 && !examined.trouble(probe);
     }
 
-    /** Findings that say the same count once, with all codes; all of them warn or failed. */
+    /** Merges equal findings into one with all codes; all of them warn or failed. */
     private static List<Check> merged(Stream<Check> checks) {
         record Finding(Status status, String detail, String remedy) {}
-        Map<Finding, Set<String>> codes = new LinkedHashMap<>();
-        checks.forEach(check -> codes.computeIfAbsent(
-                        new Finding(check.status(), check.detail(), check.remedy()), key -> new LinkedHashSet<>())
-                .add(check.code()));
+        Map<Finding, String> codes = checks.distinct()
+                .collect(Collectors.toMap(
+                        check -> new Finding(check.status(), check.detail(), check.remedy()),
+                        Check::code,
+                        (code, other) -> code + ", " + other,
+                        LinkedHashMap::new));
         List<Check> merged = new ArrayList<>();
-        codes.forEach((finding, all) -> {
-            String code = String.join(", ", all);
-            merged.add(
-                    finding.status() == Status.FAIL
-                            ? Check.fail(code, finding.detail(), finding.remedy())
-                            : Check.warn(code, finding.detail(), finding.remedy()));
-        });
+        codes.forEach((finding, code) -> merged.add(
+                finding.status() == Status.FAIL
+                        ? Check.fail(code, finding.detail(), finding.remedy())
+                        : Check.warn(code, finding.detail(), finding.remedy())));
         return merged;
     }
 
@@ -190,7 +181,7 @@ public final class DoctorSummary {
     }
 
     private static String free(String folder) {
-        Room room = BufferNeed.room(Path.of(folder));
+        Room room = SharedMemory.room(Path.of(folder));
         return room.bytes() == 0
                 ? "no size limit in " + folder
                 : String.format(Locale.ROOT, "%.1f GiB free in %s", room.free() / (double) (1L << 30), folder);
@@ -213,7 +204,7 @@ public final class DoctorSummary {
         return reasons.isEmpty() ? "no backend for this hardware is installed" : String.join("; ", reasons);
     }
 
-    /** What would make checks run that did not, such as being root. */
+    /** Adds the remedies of checks that did not run, such as being root. */
     private void notRun(StringBuilder text) {
         Map<String, Set<String>> codes = new LinkedHashMap<>();
         Stream.concat(examined.checks().stream(), applicable().flatMap(probe -> probe.checks().stream()))
@@ -236,23 +227,23 @@ public final class DoctorSummary {
 
     /** Parts of a machine that people know by name; each has a line of its own in the summary. */
     private enum Subject {
-        HOST("host"),
-        NETWORK("network"),
-        NVIDIA("NVIDIA"),
-        AMD("AMD"),
-        RDMA("RDMA");
+        HOST("host", ""),
+        NETWORK("network", ""),
+        NVIDIA("NVIDIA", "no NVIDIA GPU here"),
+        AMD("AMD", "no AMD GPU here"),
+        RDMA("RDMA", "no RDMA NIC here");
 
         private final String title;
 
-        Subject(String title) {
+        /** Text where there is none of its hardware. */
+        private final String absence;
+
+        Subject(String title, String absence) {
             this.title = title;
+            this.absence = absence;
         }
 
-        String title() {
-            return title;
-        }
-
-        /** The subject of a device or a backend; empty for backends of others. */
+        /** Returns the subject of a device or a backend; empty for backends of others. */
         static Optional<Subject> of(Probe probe) {
             return switch (probe.name()) {
                 case "host", "host-shm" -> Optional.of(HOST);
@@ -292,22 +283,12 @@ public final class DoctorSummary {
                     .orElse(NVIDIA);
         }
 
-        /** Hardware of a machine that it is about; empty where there is none. */
+        /** Returns the hardware of a machine; empty where there is none. */
         String of(Hardware hardware) {
             return switch (this) {
                 case NVIDIA -> hardware.models(GpuVendor.NVIDIA);
                 case AMD -> hardware.models(GpuVendor.AMD);
                 case RDMA -> hardware.nics();
-                default -> "";
-            };
-        }
-
-        /** What is missing where there is none of its hardware. */
-        String absence() {
-            return switch (this) {
-                case NVIDIA -> "no NVIDIA GPU here";
-                case AMD -> "no AMD GPU here";
-                case RDMA -> "no RDMA NIC here";
                 default -> "";
             };
         }

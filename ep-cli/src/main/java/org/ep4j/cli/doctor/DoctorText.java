@@ -7,21 +7,21 @@ import java.util.Map;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 
-/** An examination for people. */
+/** Text of an examination. */
 public final class DoctorText {
     private static final String NL = System.lineSeparator();
 
-    private final Examined examined;
+    private final Examination examined;
     private final boolean problemsOnly;
     private final StringBuilder text = new StringBuilder();
 
-    private DoctorText(Examined examined, boolean problemsOnly) {
+    private DoctorText(Examination examined, boolean problemsOnly) {
         this.examined = examined;
         this.problemsOnly = problemsOnly;
     }
 
     /** The whole text; with {@code problemsOnly} without checks that passed or could not run. */
-    public static String of(Examined examined, boolean problemsOnly) {
+    public static String of(Examination examined, boolean problemsOnly) {
         return new DoctorText(examined, problemsOnly).write();
     }
 
@@ -51,7 +51,7 @@ public final class DoctorText {
             text.append(probe.usable() || examined.trouble(probe) ? "" : ", and not asked for")
                     .append(NL);
             probe.checks().stream()
-                    .filter(check -> !problemsOnly || Examined.trouble(check))
+                    .filter(check -> !problemsOnly || Examination.trouble(check))
                     .forEach(this::line);
         }
         text.append(NL);
@@ -60,7 +60,7 @@ public final class DoctorText {
     private void checks() {
         List<Check> shown = examined.checks().stream()
                 .filter(check -> check.status() != Status.NOT_APPLICABLE)
-                .filter(check -> !problemsOnly || Examined.trouble(check))
+                .filter(check -> !problemsOnly || Examination.trouble(check))
                 .toList();
         if (!shown.isEmpty()) {
             text.append("machine: ").append(examined.source()).append(NL);
@@ -111,7 +111,7 @@ public final class DoctorText {
 
     private void summary() {
         List<Check> all = new ArrayList<>(examined.checks());
-        // What is not asked for and does not work is no failure.
+        // A backend that the settings do not name and that does not work is no failure.
         examined.probes().stream()
                 .filter(probe -> probe.usable() || examined.trouble(probe))
                 .forEach(probe -> all.addAll(probe.checks()));

@@ -8,11 +8,11 @@ import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 
 /**
- * What a device or backend says of itself.
+ * Result of the probe of a device or a backend.
  *
  * @param kind whether it is a device or a backend, in that word
  * @param name type of the device, id of the backend
- * @param devices devices that it was asked for, with the same outcome for all of them
+ * @param devices devices that it was probed for, with the same outcome for all of them
  * @param outcome verdict on it
  * @param asked true when the settings name it, or two such machines would use it for their NICs
  * @param checks its checks, for the first of the devices
@@ -47,12 +47,12 @@ record Probe(
         return outcome instanceof Outcome.Usable;
     }
 
-    /** The same probe of something that is needed. */
+    /** Returns this probe, marked as needed. */
     Probe needed() {
         return new Probe(kind, name, devices, outcome, true, checks, facts);
     }
 
-    /** The same probe of something that is needed and cannot be used: that it is for other hardware is then a failure, too. */
+    /** Returns this probe as that of something that is needed and cannot be used: other hardware is then a failure, too. */
     Probe failed() {
         List<Check> failures = checks.stream()
                 .map(check -> check.status() == Check.Status.NOT_APPLICABLE
@@ -62,31 +62,26 @@ record Probe(
         return new Probe(kind, name, devices, new Outcome.Unusable(), true, failures, facts);
     }
 
-    /** The same probe, for the devices of another one too. */
+    /** Returns this probe, also for the devices of another one. */
     Probe and(Probe other) {
         List<String> both = new ArrayList<>(devices);
         both.addAll(other.devices);
         return new Probe(kind, name, both, outcome, asked, checks, facts);
     }
 
-    /** Why it is not for this machine; empty where it is. */
+    /** Returns why it is not for this machine; empty where it is. */
     Optional<String> notApplicable() {
         return outcome instanceof Outcome.NotApplicable other ? Optional.of(other.reason()) : Optional.empty();
     }
 
-    /** The folder in which it would put files that ranks share. */
+    /** Returns the folder for files that ranks share. */
     Optional<String> folder() {
         return Optional.ofNullable(facts.get(ProbeReport.FOLDER));
     }
 
-    /** Through what it exchanges, in a few words. */
+    /** Returns the transport in a few words. */
     Optional<String> summary() {
         return Optional.ofNullable(facts.get(ProbeReport.SUMMARY));
-    }
-
-    /** True when it is a backend that can be used and of which no check warns. */
-    boolean serves() {
-        return kind.equals("backend") && usable() && !warns();
     }
 
     boolean warns() {

@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
@@ -41,11 +42,11 @@ import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LinuxTopology;
 
-/** Asks every device and backend that is installed. What throws or cannot be loaded becomes a failed check. */
+/** Probes every device and backend that is installed. A provider that throws or cannot be loaded becomes a failed check. */
 final class Probes {
     private static final Duration DEADLINE = Duration.ofSeconds(20);
 
-    /** Files by which drivers of GPUs show themselves. */
+    /** Files that exist where a driver of GPUs is loaded. */
     private static final Map<String, List<String>> DRIVERS =
             Map.of("cuda", List.of("/dev/nvidiactl", "/dev/dxg"), "hip", List.of("/dev/kfd"));
 
@@ -61,12 +62,12 @@ final class Probes {
     }
 
     static List<Probe> of(Topology machine, EpConfig config) {
-        Probes probes = ofThisSystem(machine, config);
+        Probes probes = new Probes(machine, FileTree.of(Path.of("/")), config);
         return probes.all(
                 probes.load(DeviceProvider.class, DeviceProvider::type, DeviceProvider::spiVersion), probes.backends());
     }
 
-    /** Asks the given devices and backends on a machine of which {@code files} shows what its topology leaves out. */
+    /** Probes the given devices and backends on a machine; {@code files} has what its topology leaves out. */
     static List<Probe> of(
             Topology machine,
             FileTree files,
@@ -76,26 +77,30 @@ final class Probes {
         return new Probes(machine, files, config).all(devices, backends);
     }
 
-    private static Probes ofThisSystem(Topology machine, EpConfig config) {
-        return new Probes(machine, FileTree.of(Path.of("/")), config);
-    }
-
     /** Settings of ep4j and of every backend that can be used; of the others, {@link #of} says why. */
     static List<ConfigKey<?>> keys(Topology machine, EpConfig config) {
         List<ConfigKey<?>> all = new ArrayList<>(EpKeys.all());
-        ofThisSystem(machine, config).backends().forEach(provider -> all.addAll(provider.configKeys()));
+        new Probes(machine, FileTree.of(Path.of("/")), config)
+                .backends()
+                .forEach(provider -> all.addAll(provider.configKeys()));
         return all;
     }
 
     private List<Probe> all(List<DeviceProvider> deviceProviders, List<EpBackendProvider> backendProviders) {
         List<Probe> found = new ArrayList<>();
         List<Device> usable = new ArrayList<>();
-        for (DeviceProvider provider : hostFirst(deviceProviders)) {
+        // The order in which services are found depends on the class path.
+        List<DeviceProvider> hostFirst = deviceProviders.stream()
+                .sorted(Comparator.comparing(
+                                (DeviceProvider provider) -> !provider.type().equals(Device.HOST.type()))
+                        .thenComparing(DeviceProvider::type))
+                .toList();
+        for (DeviceProvider provider : hostFirst) {
             boolean asked = wanted(config).filter(provider.type()::equals).isPresent();
             for (Device device : devices(provider.type())) {
                 Probe probe = probe("device", provider.type(), device, asked, provider::probe, () -> absent(device));
                 found.add(probe);
-                // What keeps memory of the host from being used keeps backends from it too, each of which says so.
+                // Where memory of the host cannot be used, each backend reports that itself.
                 if (probe.usable() || device.equals(Device.HOST)) {
                     usable.add(device);
                 }
@@ -108,16 +113,7 @@ final class Probes {
         return folded(needed(found));
     }
 
-    /** The order in which services are found depends on the class path. */
-    private static List<DeviceProvider> hostFirst(List<DeviceProvider> providers) {
-        return providers.stream()
-                .sorted(Comparator.comparing(
-                                (DeviceProvider provider) -> !provider.type().equals(Device.HOST.type()))
-                        .thenComparing(DeviceProvider::type))
-                .toList();
-    }
-
-    /** Marks the backends that a group over several such machines would use. */
+    /** Marks the backends that a group over two such machines would use. */
     private List<Probe> needed(List<Probe> found) {
         Set<String> usable = found.stream()
                 .filter(probe -> probe.kind().equals("backend") && probe.usable())
@@ -129,7 +125,7 @@ final class Probes {
                 .toList();
     }
 
-    /** Type of the device that the settings name; empty where they cannot be read, about which EP-CFG-001 says more. */
+    /** Returns the type of the device that the settings name; empty where they cannot be read, which EP-CFG-001 reports. */
     private static Optional<String> wanted(EpConfig config) {
         try {
             return EpKeys.DEVICE.setting(config).origin() != EpConfig.Origin.DEFAULT
@@ -140,7 +136,7 @@ final class Probes {
         }
     }
 
-    /** What the settings ask for and no backend serves: backends that are not installed, and a device. */
+    /** Returns problems of the settings: backends that are not installed, and a device that no backend serves. */
     static List<String> unserved(List<Probe> probes, EpConfig config) {
         List<String> problems = new ArrayList<>();
         BackendChoice choice = BackendChoice.from(config);
@@ -178,14 +174,14 @@ final class Probes {
                 .map(device -> probe(
                         "backend", provider.id(), device, asked, provider::probe, () -> described(provider, device)))
                 .toList();
-        // Hardware that was asked for and is not there is a failure, unless another device has it.
+        // Hardware that the settings name and that is missing is a failure, unless another device has it.
         return asked && probes.stream().noneMatch(Probe::usable)
                 ? probes.stream().map(Probe::failed).toList()
                 : probes;
     }
 
     /**
-     * Why there is no such device; empty where the machine has one, with its driver or without, or has a driver for it: in a
+     * Returns why there is no such device; empty where the machine has one, with its driver or without, or has a driver for it: in a
      * guest of Windows GPUs are not on PCI.
      */
     private Optional<String> absent(Device device) {
@@ -196,7 +192,7 @@ final class Probes {
         return there ? Optional.empty() : Optional.of("no such device was found on this machine");
     }
 
-    /** Why a backend is not for this machine, by the description of its hardware; empty where it is, or cannot tell. */
+    /** Returns why a backend is not for this machine, by the description of its hardware; empty where it is, or may be. */
     private Optional<String> described(EpBackendProvider provider, Device device) {
         try {
             int gidIndex = EpKeys.NIC_GID_INDEX.get(config);
@@ -218,19 +214,17 @@ final class Probes {
         return load(EpBackendProvider.class, EpBackendProvider::id, EpBackendProvider::spiVersion);
     }
 
-    /** As many as the machine has of a type; the first where it is not known to have any. */
+    /** Returns the devices of a type that the machine has; the first one where it is not known to have any. */
     private List<Device> devices(String type) {
         long count = machine.gpus().stream()
                 .filter(gpu -> gpu.host() == 0 && gpu.vendor().deviceType().equals(type))
                 .count();
-        List<Device> all = new ArrayList<>();
-        for (int i = 0; i < Math.max(1, count); i++) {
-            all.add(new Device(type, i));
-        }
-        return all;
+        return IntStream.range(0, (int) Math.max(1, count))
+                .mapToObj(i -> new Device(type, i))
+                .toList();
     }
 
-    /** @param other says why it is not for this machine, where it turns out to be unusable */
+    /** @param other gives why it is not for this machine, where it is unusable */
     private Probe probe(
             String kind,
             String name,

@@ -5,11 +5,12 @@ import java.nio.ByteOrder;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SplittableRandom;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.Tensor;
-import org.ep4j.cli.gpu.GpuInputs.Places;
+import org.ep4j.cli.gpu.GpuInputs.RowTargets;
 import org.ep4j.engine.gpu.GpuBufferFacts;
 import org.ep4j.gpu.GpuKernel;
 import org.ep4j.gpu.GpuKernels;
@@ -46,20 +47,20 @@ final class Ceiling implements AutoCloseable {
     private long epoch;
 
     /**
-     * What a module is compiled for.
+     * Constants that a module is compiled with.
      *
      * @param rowBytes of a row
-     * @param width places of a token
+     * @param width targets of a token
      * @param pushWarps of a block
      * @param pushPiece bytes that a warp pushes at once
      * @param pullWarps of a block
-     * @param pullPiece bytes that a warp pulls at once from each place
+     * @param pullPiece bytes that a warp pulls at once from each target
      */
     private record Shape(int rowBytes, int width, int pushWarps, int pushPiece, int pullWarps, int pullPiece) {}
 
     private record Named(Shape shape, String name) {}
 
-    /** Over the memory of {@code buffer}: its combine input, of which the last row is kept for the gate. */
+    /** Uses the memory of {@code buffer}: its combine input, of which the last row is kept for the gate. */
     Ceiling(EngineGpu device, EpBuffer buffer) {
         GpuBufferFacts facts = GpuBufferFacts.of(buffer)
                 .orElseThrow(() -> new EpException("the buffer " + buffer + " is not in GPU memory"));
@@ -82,7 +83,7 @@ final class Ceiling implements AutoCloseable {
         reached.forEach(m -> words.putLong(m.address()));
         device.upload(words.flip(), table.memory());
         // Sums of what happens to lie in memory may be slow numbers; these are not.
-        GpuInputs.fill(device, input.memory().slice(0, capacity * rowBytes), new java.util.SplittableRandom(7L + rank));
+        GpuInputs.fill(device, input.memory().slice(0, capacity * rowBytes), new SplittableRandom(7L + rank));
     }
 
     /** Rows for the words of the gate. */
@@ -90,7 +91,7 @@ final class Ceiling implements AutoCloseable {
         return (8L * ranks + rowBytes - 1) / rowBytes;
     }
 
-    /** Whether rows can be pushed and pulled: this GPU maps the memory of all ranks. */
+    /** Returns whether rows can be pushed and pulled: this GPU maps the memory of all ranks. */
     boolean reachesAll() {
         return reachesAll;
     }
@@ -100,14 +101,14 @@ final class Ceiling implements AutoCloseable {
         return capacity;
     }
 
-    /** What is queued on {@code stream} from now on waits until all ranks have called {@link #letGo}. */
-    void holdBack(GpuStream stream) {
+    /** Makes work that is queued on {@code stream} from now on wait until all ranks have called {@link #openGate}. */
+    void closeGate(GpuStream stream) {
         epoch++;
         kernel("ceiling_gate", shape(16, 1, 16), 1, 0).launch(stream, 1, arguments(0, 0, 0, 0));
     }
 
-    /** See {@link #holdBack}. */
-    void letGo() {
+    /** See {@link #closeGate}. */
+    void openGate() {
         go.memory().putLongRelease(0, epoch);
     }
 
@@ -117,37 +118,37 @@ final class Ceiling implements AutoCloseable {
     }
 
     /**
-     * Queues the rows of all tokens to all of their places.
+     * Queues the rows of all tokens to all of their targets.
      *
      * @param piece bytes that a warp moves at once, at most
      */
-    void push(long x, int rowBytes, Places places, int piece, int blocks, GpuStream stream) {
-        Shape shape = shape(rowBytes, places.width(), piece);
+    void push(long x, int rowBytes, RowTargets targets, int piece, int blocks, GpuStream stream) {
+        Shape shape = shape(rowBytes, targets.width(), piece);
         int shared = device.hasBulkCopies() ? shape.pushWarps() * shape.pushPiece() : 0;
-        launch("ceiling_push", shape, shape.pushWarps(), shared, x, places, blocks, stream);
+        launch("ceiling_push", shape, shape.pushWarps(), shared, x, targets, blocks, stream);
     }
 
     /** Queues the sums of all tokens' rows; see {@link #push}. */
-    void pull(long out, int rowBytes, Places places, int piece, int blocks, GpuStream stream) {
-        Shape shape = shape(rowBytes, places.width(), piece);
+    void pull(long out, int rowBytes, RowTargets targets, int piece, int blocks, GpuStream stream) {
+        Shape shape = shape(rowBytes, targets.width(), piece);
         int shared = device.hasBulkCopies() ? shape.pullWarps() * 2 * shape.width() * shape.pullPiece() : 0;
-        launch("ceiling_pull", shape, shape.pullWarps(), shared, out, places, blocks, stream);
+        launch("ceiling_pull", shape, shape.pullWarps(), shared, out, targets, blocks, stream);
     }
 
     private void launch(
-            String name, Shape shape, int warps, int shared, long x, Places places, int blocks, GpuStream stream) {
+            String name, Shape shape, int warps, int shared, long x, RowTargets targets, int blocks, GpuStream stream) {
         kernel(name, shape, warps, shared)
                 .launch(
                         stream,
                         blocks,
                         arguments(
                                 x,
-                                places.rank().address(),
-                                places.row().address(),
-                                places.rank().dim(0)));
+                                targets.rank().address(),
+                                targets.row().address(),
+                                targets.rank().dim(0)));
     }
 
-    /** In the order of {@code struct Op}. */
+    /** Returns the arguments in the order of {@code struct Op}. */
     private long[] arguments(long x, long rankOf, long rowOf, long tokens) {
         return new long[] {
             table.memory().address(), rows, flags, x, rankOf, rowOf, tokens, go.deviceAddress(), epoch, rank

@@ -36,9 +36,9 @@ final class GpuInputs implements AutoCloseable {
      * @param scales {@code [T, S]}
      * @param ids {@code [T, K]} INT64
      * @param weights {@code [T, K]}
-     * @param toRanks one place for each rank that a token goes to
-     * @param selections one place for each selection
-     * @param volumes what moves
+     * @param toRanks one target for each rank that a token goes to
+     * @param selections one target for each selection
+     * @param volumes rows that this rank receives
      */
     record Set(
             Tensor x,
@@ -46,18 +46,18 @@ final class GpuInputs implements AutoCloseable {
             Tensor scales,
             Tensor ids,
             Tensor weights,
-            Places toRanks,
-            Places selections,
+            RowTargets toRanks,
+            RowTargets selections,
             Volumes volumes) {}
 
     /**
-     * Where rows lie on the ranks.
+     * Places where the rows of tokens are stored.
      *
-     * @param width places of a token
+     * @param width targets of a token
      * @param rank {@code [T, width]} INT32, -1 for none
      * @param row {@code [T, width]} INT32
      */
-    record Places(int width, Tensor rank, Tensor row) {}
+    record RowTargets(int width, Tensor rank, Tensor row) {}
 
     /**
      * Rows that this rank receives.
@@ -111,8 +111,8 @@ final class GpuInputs implements AutoCloseable {
                 scales,
                 arena.longs(workload.ids(rank), tokens, topK),
                 arena.floats(workload.weights(rank), tokens, topK),
-                places(workload, spec.targets(), true, capacity),
-                places(workload, topK, false, capacity),
+                targets(workload, Math.min(spec.work().ranks(), topK), true, capacity),
+                targets(workload, topK, false, capacity),
                 volumes(workload));
     }
 
@@ -129,15 +129,15 @@ final class GpuInputs implements AutoCloseable {
         }
     }
 
-    /** Rows of all ranks get places one behind the other: ordered by source rank, source token, place. */
-    private Places places(Workload workload, int width, boolean once, long capacity) {
+    /** Rows of all ranks are stored one behind the other, ordered by source rank, source token and target. */
+    private RowTargets targets(Workload workload, int width, boolean once, long capacity) {
         long[] next = new long[workload.ranks()];
         int[] ranks = new int[tokens * width];
         int[] rows = new int[tokens * width];
         Arrays.fill(ranks, -1);
         for (int source = 0; source <= rank; source++) {
             for (int token = 0; token < tokens; token++) {
-                IntStream all = targets(workload, source, token);
+                IntStream all = owners(workload, source, token);
                 int used = token * width;
                 for (int target : (once ? all.distinct() : all).toArray()) {
                     if (source == rank) {
@@ -149,7 +149,7 @@ final class GpuInputs implements AutoCloseable {
                 }
             }
         }
-        return new Places(width, arena.ints(ranks, tokens, width), arena.ints(rows, tokens, width));
+        return new RowTargets(width, arena.ints(ranks, tokens, width), arena.ints(rows, tokens, width));
     }
 
     private Volumes volumes(Workload workload) {
@@ -160,7 +160,7 @@ final class GpuInputs implements AutoCloseable {
         long ownSelections = 0;
         for (int source = 0; source < workload.ranks(); source++) {
             for (int token = 0; token < tokens; token++) {
-                int[] targets = targets(workload, source, token).toArray();
+                int[] targets = owners(workload, source, token).toArray();
                 long here =
                         Arrays.stream(targets).filter(target -> target == rank).count();
                 dispatched += here > 0 ? 1 : 0;
@@ -176,7 +176,7 @@ final class GpuInputs implements AutoCloseable {
     }
 
     /** The rank of each selection of a token. */
-    private static IntStream targets(Workload workload, int source, int token) {
+    private static IntStream owners(Workload workload, int source, int token) {
         return workload.selections(source, token).map(workload::rankOf);
     }
 

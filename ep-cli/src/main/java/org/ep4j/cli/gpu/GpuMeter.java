@@ -1,11 +1,11 @@
 package org.ep4j.cli.gpu;
 
 import java.time.Duration;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpEvent;
 import org.ep4j.TensorArena;
-import org.ep4j.cli.rank.Meeting;
 import org.ep4j.gpu.GpuEvent;
 import org.ep4j.gpu.GpuStream;
 import org.ep4j.gpu.driver.EngineGpu;
@@ -26,7 +26,7 @@ final class GpuMeter implements AutoCloseable {
     private static final Duration LONGEST = Duration.ofMinutes(1);
 
     private final EngineGpu device;
-    private final Meeting barrier;
+    private final LongSupplier barrier;
     private final Ceiling gate;
     private final GpuStream stream;
     private final GpuEvent start;
@@ -34,7 +34,7 @@ final class GpuMeter implements AutoCloseable {
     private final TensorArena arena;
     private final DeviceMemory flushed;
 
-    GpuMeter(EngineGpu device, Meeting barrier, Ceiling gate, GpuStream stream) {
+    GpuMeter(EngineGpu device, LongSupplier barrier, Ceiling gate, GpuStream stream) {
         this.device = device;
         this.barrier = barrier;
         this.gate = gate;
@@ -47,14 +47,14 @@ final class GpuMeter implements AutoCloseable {
 
     /** Nanoseconds on the GPU. */
     long onGpu(Runnable work) {
-        meet();
-        gate.holdBack(stream);
+        awaitStart();
+        gate.closeGate(stream);
         try {
             start.record(stream);
             work.run();
             end.record(stream);
         } finally {
-            gate.letGo();
+            gate.openGate();
         }
         end.await(LONGEST);
         return end.nanosSince(start);
@@ -62,7 +62,7 @@ final class GpuMeter implements AutoCloseable {
 
     /** Nanoseconds as a call; {@code work} gives the event of its end. */
     long asCall(Supplier<EpEvent> work) {
-        meet();
+        awaitStart();
         long began = System.nanoTime();
         EpEvent event = work.get();
         while (!event.isDone() && System.nanoTime() - began < LONGEST.toNanos()) {
@@ -73,11 +73,12 @@ final class GpuMeter implements AutoCloseable {
         return ended - began;
     }
 
-    private void meet() {
+    @SuppressWarnings("ReturnValueIgnored") // the time of the barrier is for ranks on the host
+    private void awaitStart() {
         stream.zero(flushed);
         // The driver never sleeps in this wait, which would lower the clock of the processor before the measurement.
         device.synchronize(stream.handle());
-        barrier.await();
+        barrier.getAsLong();
     }
 
     @Override

@@ -1,43 +1,44 @@
 package org.ep4j.cli.gpu;
 
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import org.ep4j.EpArgumentException;
-import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
 
-/** What is measured on GPUs, with what it moves. */
+/** An operation that is measured on GPUs, with the rows that it moves. */
 public enum GpuOperation {
     /** High-throughput dispatch of BF16 rows with new routing. */
-    HT_DISPATCH_BF16("ht.dispatch.bf16", Mode.HT, Rows.BF16, Traffic.TO_RANKS),
+    HT_DISPATCH_BF16("ht.dispatch.bf16", Mode.HT, Rows.BF16, Rows.NONE, false),
     /** The same with the routing of an earlier one. */
-    HT_DISPATCH_BF16_CACHED("ht.dispatch.bf16.cached", Mode.HT, Rows.BF16, Traffic.TO_RANKS),
+    HT_DISPATCH_BF16_CACHED("ht.dispatch.bf16.cached", Mode.HT, Rows.BF16, Rows.NONE, false),
     /** FP8 rows with scales. */
-    HT_DISPATCH_FP8("ht.dispatch.fp8", Mode.HT, Rows.FP8, Traffic.TO_RANKS),
+    HT_DISPATCH_FP8("ht.dispatch.fp8", Mode.HT, Rows.FP8, Rows.NONE, false),
     /** The same with the routing of an earlier one. */
-    HT_DISPATCH_FP8_CACHED("ht.dispatch.fp8.cached", Mode.HT, Rows.FP8, Traffic.TO_RANKS),
+    HT_DISPATCH_FP8_CACHED("ht.dispatch.fp8.cached", Mode.HT, Rows.FP8, Rows.NONE, false),
     /** High-throughput combine of rows that lie in {@link org.ep4j.EpBuffer#combineInput()}. */
-    HT_COMBINE("ht.combine.bf16", Mode.HT, Rows.BF16, Traffic.FROM_RANKS),
+    HT_COMBINE("ht.combine.bf16", Mode.HT, Rows.NONE, Rows.BF16, false),
     /** Low-latency dispatch of BF16 rows. */
-    LL_DISPATCH_BF16("ll.dispatch.bf16", Mode.LL, Rows.BF16, Traffic.TO_RANKS),
+    LL_DISPATCH_BF16("ll.dispatch.bf16", Mode.LL, Rows.BF16, Rows.NONE, false),
     /** Low-latency dispatch that casts to FP8. */
-    LL_DISPATCH_FP8("ll.dispatch.fp8", Mode.LL, Rows.FP8, Traffic.TO_RANKS),
+    LL_DISPATCH_FP8("ll.dispatch.fp8", Mode.LL, Rows.FP8, Rows.NONE, false),
     /** The same with scales that are powers of two. */
-    LL_DISPATCH_POW2("ll.dispatch.fp8-pow2", Mode.LL, Rows.FP8, Traffic.TO_RANKS),
+    LL_DISPATCH_POW2("ll.dispatch.fp8-pow2", Mode.LL, Rows.FP8, Rows.NONE, false),
     /** The same with these as UE8M0. */
-    LL_DISPATCH_UE8M0("ll.dispatch.fp8-ue8m0", Mode.LL, Rows.FP8, Traffic.TO_RANKS),
+    LL_DISPATCH_UE8M0("ll.dispatch.fp8-ue8m0", Mode.LL, Rows.FP8, Rows.NONE, false),
     /** Low-latency combine, one row a selection. */
-    LL_COMBINE("ll.combine.exact", Mode.LL, Rows.BF16, Traffic.OF_SELECTIONS),
+    LL_COMBINE("ll.combine.exact", Mode.LL, Rows.NONE, Rows.BF16, true),
     /** Low-latency combine, one row a rank. */
-    LL_COMBINE_PARTIAL("ll.combine.partial", Mode.LL, Rows.BF16, Traffic.FROM_RANKS),
+    LL_COMBINE_PARTIAL("ll.combine.partial", Mode.LL, Rows.NONE, Rows.BF16, false),
     /** Low-latency combine of LogFMT rows, one a selection. */
-    LL_COMBINE_LOG_FMT("ll.combine.logfmt", Mode.LL, Rows.LOG_FMT, Traffic.OF_SELECTIONS),
+    LL_COMBINE_LOG_FMT("ll.combine.logfmt", Mode.LL, Rows.NONE, Rows.LOG_FMT, true),
     /** FP8 dispatch and exact combine, one behind the other. */
-    LL_BOTH("ll.dispatch-fp8+combine.exact", Mode.LL, Rows.BF16, Traffic.BOTH_EXACT),
+    LL_BOTH("ll.dispatch-fp8+combine.exact", Mode.LL, Rows.FP8, Rows.BF16, true),
     /** FP8 dispatch and rank-partial combine, one behind the other. */
-    LL_BOTH_PARTIAL("ll.dispatch-fp8+combine.partial", Mode.LL, Rows.BF16, Traffic.BOTH_PARTIAL);
+    LL_BOTH_PARTIAL("ll.dispatch-fp8+combine.partial", Mode.LL, Rows.FP8, Rows.BF16, false);
 
+    /** Type of the rows that move in one direction. */
     enum Rows {
+        NONE,
         BF16,
         FP8,
         LOG_FMT;
@@ -46,6 +47,7 @@ public enum GpuOperation {
         long bytes(int hidden) {
             long scales = (hidden + 127L) / 128;
             return switch (this) {
+                case NONE -> 0;
                 case BF16 -> 2L * hidden;
                 case FP8 -> hidden + 4 * scales;
                 case LOG_FMT -> (10L * hidden + 7) / 8 + 4 * scales;
@@ -53,30 +55,24 @@ public enum GpuOperation {
         }
     }
 
-    /** Which rows travel. */
-    enum Traffic {
-        /** One for each rank that a token goes to. */
-        TO_RANKS,
-        /** One from each rank that a token went to. */
-        FROM_RANKS,
-        /** One for each selection. */
-        OF_SELECTIONS,
-        /** An FP8 row to each rank and one back for each selection. */
-        BOTH_EXACT,
-        /** An FP8 row to each rank and one back from it. */
-        BOTH_PARTIAL
-    }
-
     private final String text;
     private final Mode mode;
-    private final Rows rows;
-    private final Traffic traffic;
 
-    GpuOperation(String text, Mode mode, Rows rows, Traffic traffic) {
+    /** Rows that a dispatch sends, one to each rank that a token goes to. */
+    final Rows sent;
+
+    /** Rows that a combine returns. */
+    final Rows returned;
+
+    /** True where a combine returns a row for each selection; else it returns one from each rank that a token went to. */
+    final boolean bySelection;
+
+    GpuOperation(String text, Mode mode, Rows sent, Rows returned, boolean bySelection) {
         this.text = text;
         this.mode = mode;
-        this.rows = rows;
-        this.traffic = traffic;
+        this.sent = sent;
+        this.returned = returned;
+        this.bySelection = bySelection;
     }
 
     /** Its name in tables and in the JSON. */
@@ -88,16 +84,8 @@ public enum GpuOperation {
         return mode;
     }
 
-    Rows rows() {
-        return rows;
-    }
-
-    Traffic traffic() {
-        return traffic;
-    }
-
     /**
-     * Those whose names begin with one of {@code names}; all for no names.
+     * Returns the operations whose names begin with one of {@code names}; all operations if there are no names.
      *
      * @throws EpArgumentException for a name that none begins with
      */
@@ -112,7 +100,7 @@ public enum GpuOperation {
                         "name operations, or prefixes of their names");
             }
         }
-        return Arrays.stream(values())
+        return all.stream()
                 .filter(o -> names.isEmpty() || names.stream().anyMatch(o::matches))
                 .toList();
     }

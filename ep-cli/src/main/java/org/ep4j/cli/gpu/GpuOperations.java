@@ -19,7 +19,7 @@ import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
-import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
 
 /** The operations as they are measured: asynchronous, in the worst case, on one stream. One thread. */
 final class GpuOperations {
@@ -45,18 +45,15 @@ final class GpuOperations {
         this.device = device;
         this.inputs = inputs;
         this.result = inputs.result();
-        this.weighted = IntStream.range(0, GpuInputs.SETS)
-                .mapToObj(inputs::get)
-                .map(set -> LowLatencyDispatchRequest.builder(set.x(), set.ids())
-                        .topkWeights(set.weights())
-                        .format(WireFormat.FP8)
-                        .build())
-                .toList();
+        this.weighted = requests(set -> LowLatencyDispatchRequest.builder(set.x(), set.ids())
+                .topkWeights(set.weights())
+                .format(WireFormat.FP8)
+                .build());
     }
 
     /** An operation; collective, since some need others first. */
     Measured of(GpuOperation operation) {
-        if (operation.mode() == Mode.LL && operation.traffic() != GpuOperation.Traffic.TO_RANKS) {
+        if (operation.mode() == Mode.LL && operation.returned != GpuOperation.Rows.NONE) {
             fillCombineInputs();
         }
         return switch (operation) {
@@ -92,7 +89,7 @@ final class GpuOperations {
     }
 
     private List<DispatchRequest> requests(GpuOperation operation) {
-        return requests(set -> (operation.rows() == GpuOperation.Rows.FP8
+        return requests(set -> (operation.sent == GpuOperation.Rows.FP8
                         ? DispatchRequest.builder(set.fp8(), set.ids()).scales(set.scales())
                         : DispatchRequest.builder(set.x(), set.ids()))
                 .topkWeights(set.weights())

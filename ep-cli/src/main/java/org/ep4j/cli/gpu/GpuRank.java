@@ -7,31 +7,29 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import org.ep4j.Bootstrap;
-import org.ep4j.BufferSize;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.cli.rank.Meeting;
+import org.ep4j.cli.rank.ExchangeRank;
+import org.ep4j.cli.rank.ExchangeSpec;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.cli.rank.RankMessage;
-import org.ep4j.cli.rank.RankWork;
-import org.ep4j.cli.rank.WorkSpec;
-import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.SpinBarrier;
 import org.ep4j.config.EpKeys;
 import org.ep4j.gpu.GpuStream;
 import org.ep4j.gpu.driver.EngineGpu;
-import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeRequest;
-import org.ep4j.tck.Subjects;
+import org.ep4j.tck.TckSubject;
 
 /** One rank of a measurement on GPUs, from joining to its last message. */
-public final class GpuRank {
-    private static final Duration MEETING = Duration.ofMinutes(2);
+public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
+    private static final Duration DEADLINE = Duration.ofMinutes(2);
 
-    /** What the host does for a call does not depend on tokens: with few the GPU keeps up. */
+    /** Tokens for which the GPU keeps up with the host, whose work for a call does not depend on them. */
     private static final int QUEUED_TOKENS = 8;
 
     /** Calls one after another, and batches of them: the first half makes the code as fast as it gets and does not count. */
@@ -41,14 +39,6 @@ public final class GpuRank {
 
     /** Batches for each counted round. */
     private static final int BATCHES_OF_ROUND = 50;
-
-    private final GpuSpec spec;
-    private final Consumer<RankMessage> parent;
-
-    public GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
-        this.spec = spec;
-        this.parent = parent;
-    }
 
     /** Joins as the {@code localRank}-th process of its host, or the one of this rank in this process; measures and reports. */
     public void run(Bootstrap bootstrap, int localRank) {
@@ -63,21 +53,20 @@ public final class GpuRank {
                 throw new EpUnavailableException(device.id() + " is not a GPU; name one with --device");
             }
             if (spec.work().validate()) {
-                new RankWork(spec.work(), this::passOn).run(group);
+                // The results of the comparison with the reference, and none of its times.
+                new ExchangeRank(spec.work(), message -> {
+                            if (message instanceof RankMessage.Validated) {
+                                parent.accept(message);
+                            }
+                        })
+                        .run(group);
             }
             measure(group, gpu);
         }
     }
 
-    /** Of the comparison with the reference only its outcome counts. */
-    private void passOn(RankMessage message) {
-        if (message instanceof RankMessage.Validated) {
-            parent.accept(message);
-        }
-    }
-
     private void measure(EpGroup group, EngineGpu gpu) {
-        WorkSpec work = spec.work();
+        ExchangeSpec work = spec.work();
         int most = Math.max(
                 spec.maxTokens(Mode.HT), (spec.maxTokens(Mode.LL) * work.topK() + work.ranks() - 1) / work.ranks());
         EpShape shape = EpShape.builder(work.hidden(), work.experts(), work.topK())
@@ -88,43 +77,30 @@ public final class GpuRank {
         EpShape ceilings = EpShape.builder(work.hidden(), work.experts(), work.topK())
                 .maxTokens(Math.max(most, spec.maxTokens(Mode.LL)) + 1)
                 .build();
+        // Not the file of the comparison, which has been counted up.
+        String barrier = work.barrierFile().isEmpty() ? "" : work.barrierFile() + "-gpu";
         try (EpBuffer buffer = group.createBuffer(shape);
                 EpBuffer ceilingBuffer = group.createBuffer(ceilings);
                 Ceiling ceiling = new Ceiling(gpu, ceilingBuffer);
                 GpuStream stream = gpu.createStream();
-                GpuMeter meter = new GpuMeter(gpu, barrier(group), ceiling, stream)) {
-            group.barrier(MEETING);
-            parent.accept(new RankMessage.Joined(
-                    GroupPlan.of(group.plan()).summary(),
-                    group.plan().backends(),
-                    buffer.size().symmetricBytes(),
-                    buffer.size().localBytes()));
-            parent.accept(facts(gpu, buffer));
+                GpuMeter meter = new GpuMeter(gpu, SpinBarrier.of(barrier, group, DEADLINE), ceiling, stream)) {
+            group.barrier(DEADLINE);
+            parent.accept(RankMessage.Joined.of(group, buffer.size()));
+            parent.accept(new RankMessage.OnGpu(
+                    name(gpu),
+                    gpu.info().architecture(),
+                    gpu.info().multiprocessors(),
+                    buffer.size().highThroughputSms(),
+                    buffer.size().lowLatencySms()));
             measure(buffer, gpu, ceiling, meter, stream);
-            group.barrier(MEETING);
+            group.barrier(DEADLINE);
         }
     }
 
-    private Meeting barrier(EpGroup group) {
-        // Not the file of the comparison, which has been counted up.
-        String compared = spec.work().barrierFile();
-        return Meeting.of(compared.isEmpty() ? "" : compared + "-gpu", group, MEETING);
-    }
-
-    private static RankMessage.OnGpu facts(EngineGpu gpu, EpBuffer buffer) {
-        BufferSize size = buffer.size();
-        return new RankMessage.OnGpu(
-                name(gpu),
-                gpu.info().architecture(),
-                gpu.info().multiprocessors(),
-                size.highThroughputSms(),
-                size.lowLatencySms());
-    }
-
-    /** What the probe says of it, since devices have no names otherwise. */
+    /** Returns the name in the probe's text, since devices have no names otherwise. */
     private static String name(EngineGpu gpu) {
-        ProbeRequest request = ProbeRequest.of(gpu.id(), EpConfig.builder().build(), MEETING);
-        return Subjects.device(gpu.id().type()).stream()
+        ProbeRequest request = ProbeRequest.of(gpu.id(), EpConfig.builder().build(), DEADLINE);
+        return TckSubject.deviceProvider(gpu.id().type()).stream()
                 .flatMap(provider -> provider.probe(request).checks().stream())
                 .map(Check::detail)
                 .filter(detail -> detail.startsWith(gpu.id() + " is "))
@@ -142,7 +118,7 @@ public final class GpuRank {
             for (int tokens : spec.uses(mode) ? spec.tokens(mode) : List.<Integer>of()) {
                 try (GpuInputs inputs = new GpuInputs(gpu, spec, buffer.group().rank(), tokens, ceiling.capacity())) {
                     GpuOperations operations = new GpuOperations(buffer, gpu, inputs, stream.handle());
-                    GpuCeilings ceilings = new GpuCeilings(buffer, spec, inputs, ceiling, stream);
+                    GpuCeilings ceilings = new GpuCeilings(buffer, spec, inputs, ceiling, stream, inputs.result());
                     for (GpuOperation operation : spec.operations()) {
                         if (operation.mode() == mode) {
                             parent.accept(measure(
@@ -156,7 +132,7 @@ public final class GpuRank {
                                     ++done, total, operation.text() + ", " + tokens + " tokens"));
                         }
                     }
-                    stream.synchronize(MEETING);
+                    stream.synchronize(DEADLINE);
                 }
             }
         }
@@ -255,7 +231,7 @@ public final class GpuRank {
                 queued.rounds(),
                 ceiling,
                 empty,
-                ceilings.logicalBytes(operation),
-                ceilings.wireBytes(operation));
+                ceilings.bytes(operation, false),
+                ceilings.bytes(operation, true));
     }
 }

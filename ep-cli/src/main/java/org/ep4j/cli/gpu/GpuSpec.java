@@ -2,13 +2,14 @@ package org.ep4j.cli.gpu;
 
 import java.util.Collections;
 import java.util.List;
-import org.ep4j.cli.rank.WorkSpec;
-import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.gpu.GpuOperation.Rows;
+import org.ep4j.cli.rank.ExchangeSpec;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Part;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 
 /**
- * What the ranks of one measurement on GPUs do; the same text for all of them.
+ * Work of the ranks of one measurement on GPUs; the same text for all of them.
  *
  * @param work ranks, model and routing; where it validates, its own rounds come first, which compare with the reference
  * @param tokens T on every rank, one after another, in high throughput
@@ -20,7 +21,7 @@ import org.ep4j.cli.rank.WorkSpec.Wire;
  * @param iterations rounds that do
  */
 public record GpuSpec(
-        WorkSpec work,
+        ExchangeSpec work,
         List<Integer> tokens,
         List<Integer> lowLatencyTokens,
         int sms,
@@ -41,11 +42,6 @@ public record GpuSpec(
         return operations.stream().anyMatch(o -> o.mode() == mode);
     }
 
-    /** Places of a token on its way to ranks. */
-    int targets() {
-        return Math.min(work.ranks(), work.topK());
-    }
-
     /** Parts that compare what {@code operations} move with the reference; small, since the reference is slow. */
     public static List<Part> compared(
             List<GpuOperation> operations, List<Integer> tokens, List<Integer> lowLatencyTokens) {
@@ -53,7 +49,7 @@ public record GpuSpec(
                 .map(o -> new Part(
                         o.mode(),
                         Math.min(256, Collections.max(o.mode() == Mode.HT ? tokens : lowLatencyTokens)),
-                        o.rows() == GpuOperation.Rows.FP8 ? Wire.FP8 : Wire.BF16,
+                        o.sent == Rows.FP8 && o.returned == Rows.NONE ? Wire.FP8 : Wire.BF16,
                         false))
                 .distinct()
                 .toList();

@@ -1,4 +1,7 @@
-/** What one rank of {@code ep bench} does on a GPU: operations, their ceilings, and how they are timed. */
+/**
+ * Measurements on the GPU of one rank of {@code ep bench}, for readers who change what is measured there: operations, ceilings,
+ * timing. Measurements on the host are in {@code rank}, figures from samples in {@code report}.
+ */
 @NullMarked
 package org.ep4j.cli.gpu;
 

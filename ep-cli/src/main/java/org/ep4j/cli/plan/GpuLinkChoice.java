@@ -4,8 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
-import org.ep4j.plan.offer.GpuPaths;
+import org.ep4j.cli.plan.SimulatedRanks.GpuLinks;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuPeer;
 import org.ep4j.topology.GpuVendor;
@@ -16,7 +15,7 @@ import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.LinkBandwidths;
 
 /** Puts GPU links into a description that leaves them out, or takes them away, and says so. */
-final class GpuLinkChoice {
+record GpuLinkChoice(GpuLinks choice, Set<String> assumptions) {
     /**
      * GPUs that are built only into boards that join all of them, by NVLink (HGX and DGX) or xGMI (OAM), by their PCI device ids
      * (pci.ids). Many descriptions of machines leave GPU links out.
@@ -41,16 +40,8 @@ final class GpuLinkChoice {
             0x75a0, // MI350X
             0x75a3); // MI355X
 
-    private final GpuLinks choice;
-    private final Set<String> assumptions;
-
-    GpuLinkChoice(GpuLinks choice, Set<String> assumptions) {
-        this.choice = choice;
-        this.assumptions = assumptions;
-    }
-
     /**
-     * The machine around a GPU, as planned.
+     * Returns the locality of a GPU, as planned.
      *
      * @param gpus those of its host
      * @param linked whether the description shows links of any of them
@@ -94,7 +85,7 @@ final class GpuLinkChoice {
         };
     }
 
-    /** True where the description shows a link of the GPU to another one. */
+    /** Returns whether the description shows a link of the GPU to another one. */
     static boolean isLinked(Locality locality) {
         return locality.peers().stream().anyMatch(peer -> peer.link() != LinkType.PCI);
     }
@@ -104,7 +95,7 @@ final class GpuLinkChoice {
         // xGMI joins every pair directly, NVLink goes through switches that all links of a GPU lead to.
         Distance distance = amd
                 ? new Distance(PathType.NVL, LinkBandwidths.xgmi(described.architecture()), 1)
-                : new Distance(PathType.NVL, GpuPaths.nvlink(described.architecture()), 2);
+                : new Distance(PathType.NVL, LinkBandwidths.nvlinks(described.architecture()), 2);
         List<GpuPeer> peers = new ArrayList<>();
         for (Gpu other : gpus) {
             if (!other.equals(gpu)) {
@@ -125,7 +116,7 @@ final class GpuLinkChoice {
                 .toList();
     }
 
-    /** True when every such GPU of a host reaches every other by NVLink or xGMI. */
+    /** Returns whether every such GPU of a host reaches every other by NVLink or xGMI. */
     private static boolean alwaysJoined(Gpu gpu) {
         int device = gpu.id().device();
         return switch (gpu.vendor()) {
@@ -135,7 +126,7 @@ final class GpuLinkChoice {
         };
     }
 
-    /** Its architecture, where the description has none. */
+    /** Returns the architecture, also where the description has none. */
     private static String architecture(Gpu gpu) {
         return gpu.architecture().isEmpty() && gpu.vendor() == GpuVendor.NVIDIA
                 ? ALWAYS_JOINED.getOrDefault(gpu.id().device(), "")

@@ -15,13 +15,11 @@ import java.util.TreeSet;
 import java.util.stream.IntStream;
 import org.ep4j.EpPath;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.FarNics;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.GroupPlan.PairGroup;
 import org.ep4j.plan.PortPairing;
-import org.ep4j.plan.PortPairing.Meeting;
+import org.ep4j.plan.PortPairing.NetworkMatch;
 import org.ep4j.plan.offer.GpuPath;
-import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.plan.offer.NicPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
@@ -37,7 +35,7 @@ final class PlanPaths {
 
     private PlanPaths() {}
 
-    /** Backends by rank and peer, for the ranks of the first two hosts. */
+    /** Returns backends by rank and peer, for the ranks of the first two hosts. */
     static List<List<String>> table(GroupPlan plan) {
         List<Integer> shown = IntStream.range(0, plan.ranks())
                 .filter(rank -> plan.host(rank) < 2)
@@ -85,7 +83,7 @@ final class PlanPaths {
         if (path.staged()) {
             return "bytes take a detour through host memory";
         }
-        Optional<GpuPath> way = GpuPaths.between(
+        Optional<GpuPath> way = GpuPath.between(
                 plan.profiles().get(path.from()), plan.profiles().get(path.to()));
         boolean pci = way.filter(found -> !found.gpuLinks()).isPresent();
         return pci && path.nics().isEmpty()
@@ -93,7 +91,7 @@ final class PlanPaths {
                 : "";
     }
 
-    /** NICs of the ranks of the first host. */
+    /** Returns the NICs of the ranks of the first host. */
     static List<PlanReport.RankNics> nics(GroupPlan plan) {
         List<PlanReport.RankNics> rows = new ArrayList<>();
         for (int rank : plan.hostRanks(0)) {
@@ -111,7 +109,7 @@ final class PlanPaths {
     }
 
     /**
-     * How the ranks of the first host post to NICs, in the order of ranks.
+     * Returns how the ranks of the first host post to NICs, in the order of ranks.
      *
      * @param wanted {@link EpKeys#GPU_WINDOW}
      */
@@ -142,17 +140,11 @@ final class PlanPaths {
                     alike.computeIfAbsent(posting, k -> new ArrayList<>()).add(rank));
         }
         return alike.entrySet().stream()
-                .map(entry -> new PlanReport.Posting(
-                        entry.getKey().backend(),
-                        entry.getValue(),
-                        entry.getKey().nics(),
-                        entry.getKey().proxies(),
-                        entry.getKey().memory(),
-                        entry.getKey().flow()))
+                .map(entry -> entry.getKey().withRanks(entry.getValue()))
                 .toList();
     }
 
-    /** By which memory a rank exchanges. Whether drivers register that of a GPU is found when the group is joined. */
+    /** Returns the memory by which a rank exchanges. Whether drivers register that of a GPU is found when the group is joined. */
     private static String memory(GroupPlan plan, int rank, String wanted) {
         String device = plan.profiles().get(rank).device().type();
         if (device.equals("host")) {
@@ -164,7 +156,7 @@ final class PlanPaths {
         if (device.equals("hip")) {
             return "host, pinned; GPU by " + EpKeys.GPU_WINDOW.name() + "=device";
         }
-        return FarNics.first(plan, rank)
+        return plan.farNic(rank)
                 .map(nic -> "host, pinned: " + nic.name() + " is far ("
                         + nic.distance().type() + ")")
                 .orElse(plan.nics(rank).isEmpty() ? "host, pinned: no NIC" : "GPU, where NICs register it");
@@ -185,7 +177,7 @@ final class PlanPaths {
     }
 
     /**
-     * What is to be said of pairs whose ports are in networks that no known route joins: an example of each kind. Only a backend
+     * Returns remarks on pairs whose ports are in networks that no known route joins: an example of each kind. Only a backend
      * that pairs ports by network has such.
      */
     static List<String> apart(GroupPlan plan) {
@@ -198,7 +190,7 @@ final class PlanPaths {
                 last.put(networks, rank);
             }
         }
-        Map<Meeting, String> found = new EnumMap<>(Meeting.class);
+        Map<NetworkMatch, String> found = new EnumMap<>(NetworkMatch.class);
         int tried = 0;
         for (Map.Entry<Set<String>, Integer> one : first.entrySet()) {
             for (Map.Entry<Set<String>, Integer> other : last.entrySet()) {
@@ -208,8 +200,8 @@ final class PlanPaths {
                         && plan.path(rank, peer).backend().equals(PAIRING_BACKEND);
                 if (paired && tried++ < MOST_TRIED) {
                     PortPairing pairing = PortPairing.of(plan, rank, peer, PAIRING_BACKEND, (profile, port) -> true);
-                    if (pairing.meeting() != Meeting.PLANNED) {
-                        found.putIfAbsent(pairing.meeting(), apart(plan, rank, peer, pairing));
+                    if (pairing.match() != NetworkMatch.PLANNED) {
+                        found.putIfAbsent(pairing.match(), apart(plan, rank, peer, pairing));
                     }
                 }
             }
@@ -219,7 +211,7 @@ final class PlanPaths {
 
     private static String apart(GroupPlan plan, int rank, int peer, PortPairing pairing) {
         String pair = "no known route joins the networks of " + ports(plan, rank) + " and of " + ports(plan, peer);
-        return pairing.meeting() == Meeting.NONE
+        return pairing.match() == NetworkMatch.NONE
                 ? pair + ": connecting such ranks fails unless a router joins the networks"
                 : pair
                         + ": such pairs of ranks use ports that share a network but are farther from one of the two ranks, here "

@@ -3,9 +3,10 @@ package org.ep4j.cli.plan;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.tck.Json;
+import org.ep4j.topology.model.Printable;
 
 /**
- * A plan with what it takes and gives, as it stands in the JSON.
+ * A plan with its needs and forecasts, as it stands in the JSON.
  *
  * @param format version of this form
  * @param source where the machine was read
@@ -13,9 +14,9 @@ import org.ep4j.tck.Json;
  * @param ranks number of ranks
  * @param device kind of device of the ranks
  * @param rows how ranks on the host copy and sum rows; empty for GPUs, and for a machine that is not this one
- * @param assumptions what the description does not say and was supposed
+ * @param assumptions suppositions about what the description leaves out
  * @param variables variables of the environment that were to be explained
- * @param warnings what was odd in the description
+ * @param warnings oddities of the description
  * @param backends every backend that was planned with
  * @param table backend of the path from every rank of the first host, by rank and peer, for the ranks of the first two hosts
  * @param paths pairs of ranks with like paths, together
@@ -32,7 +33,7 @@ public record PlanReport(
         String device,
         String rows,
         List<String> assumptions,
-        List<EnvironmentVariable> variables,
+        List<Variable> variables,
         List<String> warnings,
         List<Backend> backends,
         List<List<String>> table,
@@ -42,6 +43,40 @@ public record PlanReport(
         Sizes sizes,
         List<Operation> forecasts) {
     static final int FORMAT = 1;
+
+    /**
+     * A variable of the environment with its effect. A variable that several settings read is there once for each of them.
+     *
+     * @param name its name
+     * @param value its value; {@code (not shown)} for secrets and what may be one
+     * @param effect in a word
+     * @param setting setting that reads it; empty when none does
+     * @param meaning its effect, or why it has none
+     */
+    public record Variable(String name, String value, Effect effect, String setting, String meaning) {
+        /** Effect of a variable. */
+        public enum Effect {
+            /** Gives the value of a setting. */
+            SETS,
+            /** Would give the value of a setting that has another one from elsewhere. */
+            OVERRIDDEN,
+            /** Gives a value that its setting refuses. */
+            REFUSED,
+            /** No setting reads it, but something else in a process of ep4j does. */
+            READ_OTHERWISE,
+            /** Is known, and does nothing. */
+            NONE,
+            /** Is not known. */
+            UNKNOWN
+        }
+
+        /** Escapes control characters. */
+        public Variable {
+            name = Printable.line(name);
+            value = Printable.line(value);
+            meaning = Printable.line(meaning);
+        }
+    }
 
     /**
      * A backend.
@@ -66,7 +101,7 @@ public record PlanReport(
      * @param staged whether bytes take a detour through host memory
      * @param lanes channels
      * @param nics ports of the writing rank of the example
-     * @param note what to be careful of; empty when there is nothing
+     * @param note a caution; empty when there is none
      * @param rejected every other backend with the reason, as {@code id: reason}
      * @param otherHardware ids of the rejected backends that are for hardware that no rank has
      */
@@ -103,7 +138,7 @@ public record PlanReport(
     public record RankNics(int rank, String device, int numa, List<String> nics, String reason) {}
 
     /**
-     * How ranks post to NICs.
+     * Ranks that post to NICs in the same way.
      *
      * @param backend whose paths they are
      * @param ranks which
@@ -112,10 +147,14 @@ public record PlanReport(
      * @param memory by which they exchange, for people
      * @param flow limits of what a rank has in flight on a NIC, to all peers together, and where they are from
      */
-    public record Posting(String backend, List<Integer> ranks, int nics, int proxies, String memory, String flow) {}
+    public record Posting(String backend, List<Integer> ranks, int nics, int proxies, String memory, String flow) {
+        Posting withRanks(List<Integer> all) {
+            return new Posting(backend, all, nics, proxies, memory, flow);
+        }
+    }
 
     /**
-     * What the plan takes.
+     * Memory, queue pairs and threads that the plan needs.
      *
      * @param symmetricBytes memory of a rank that peers reach; 0 when the engine refuses the shape
      * @param localBytes memory of a rank for its results
@@ -175,8 +214,8 @@ public record PlanReport(
         return Json.of(this);
     }
 
-    /** As JSON that has nothing but the variables, for settings that allow no plan. */
-    public static String json(List<EnvironmentVariable> variables) {
+    /** Returns JSON that has nothing but the variables, for settings that allow no plan. */
+    public static String json(List<Variable> variables) {
         return Json.of(Json.fields("format", FORMAT, "variables", variables));
     }
 }

@@ -5,6 +5,7 @@ import java.util.Map;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfig.Origin;
 import org.ep4j.EpConfig.Setting;
+import org.ep4j.cli.plan.PlanReport.Variable;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Objective;
@@ -15,8 +16,8 @@ import org.ep4j.plan.Settings;
  * Settings as a group would read them: options of the command before those of the process, whose machine the plan need not
  * be about.
  */
-public final class PlanSettings {
-    /** What a plan depends on. */
+public record PlanSettings(EpConfig config) {
+    /** The settings that a plan depends on. */
     private static final List<ConfigKey<?>> USED = List.of(
             EpKeys.BACKEND_REQUIRE,
             EpKeys.BACKEND_PREFER,
@@ -33,13 +34,6 @@ public final class PlanSettings {
             EpKeys.NIC_GID_INDEX,
             EpKeys.NIC_SERVICE_LEVEL,
             EpKeys.NIC_TRAFFIC_CLASS);
-
-    private final EpConfig config;
-    private final List<ConfigKey<?>> keys = PlannedBackend.allKeys();
-
-    private PlanSettings(EpConfig config) {
-        this.config = config;
-    }
 
     /**
      * Reads them, so that they can be explained before {@link #check} refuses some.
@@ -58,34 +52,26 @@ public final class PlanSettings {
      * @throws org.ep4j.EpConfigException when a name is unknown or a value cannot be read
      */
     public void check() {
-        Settings.check(config, keys);
+        Settings.check(config, PlannedBackend.allKeys());
     }
 
-    /** What each variable of this process does, or why it does nothing. */
-    public List<EnvironmentVariable> variables() {
-        return EnvironmentStudy.of(System.getenv(), config, keys);
+    /** Explains each variable of this process. */
+    public List<Variable> variables() {
+        return EnvironmentAnalysis.of(System.getenv(), config, PlannedBackend.allKeys());
     }
 
-    public EpConfig config() {
-        return config;
-    }
-
-    /**
-     * For the planner.
-     *
-     * @param usual objective where none is set
-     */
+    /** Returns the options of the planner, with the objective {@code usual} where none is set. */
     public PlanOptions options(Objective usual) {
         boolean set = EpKeys.OBJECTIVE.setting(config).origin() != Origin.DEFAULT;
         return set ? PlanOptions.from(config) : PlanOptions.from(config).withObjective(usual);
     }
 
-    /** By which memory GPUs are to exchange: {@link EpKeys#GPU_WINDOW}. */
+    /** Returns {@link EpKeys#GPU_WINDOW}. */
     public String window() {
         return EpKeys.GPU_WINDOW.get(config);
     }
 
-    /** Those that count and were not given as options, for people. */
+    /** Returns the settings that take effect and were not given as options, as text. */
     public List<String> ofProcess() {
         return Settings.resolveAll(config, PlannedBackend.withKeys(USED, PlannedBackend.all())).stream()
                 .filter(setting -> setting.origin() == Origin.ENVIRONMENT || setting.origin() == Origin.SYSTEM_PROPERTY)

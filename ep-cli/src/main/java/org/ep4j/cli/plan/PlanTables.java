@@ -1,5 +1,7 @@
 package org.ep4j.cli.plan;
 
+import static org.ep4j.cli.report.TextTable.column;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -11,6 +13,7 @@ import org.ep4j.cli.plan.PlanReport.Operation;
 import org.ep4j.cli.plan.PlanReport.Paths;
 import org.ep4j.cli.plan.PlanReport.Posting;
 import org.ep4j.cli.plan.PlanReport.RankNics;
+import org.ep4j.cli.plan.PlanReport.Variable;
 import org.ep4j.cli.report.TextTable;
 import org.ep4j.cli.report.Wrapped;
 import org.ep4j.topology.model.Printable;
@@ -41,9 +44,9 @@ public final class PlanTables {
     }
 
     /** Variables of the environment for people. */
-    public static String of(List<EnvironmentVariable> variables) {
+    public static String of(List<Variable> variables) {
         if (variables.isEmpty()) {
-            return "Variables: none begins with " + EnvironmentStudy.beginnings() + System.lineSeparator()
+            return "Variables: none begins with " + EnvironmentAnalysis.beginnings() + System.lineSeparator()
                     + System.lineSeparator();
         }
         TextTable table = new TextTable(List.of("variable", "value", "here"));
@@ -126,21 +129,18 @@ public final class PlanTables {
             return;
         }
         title("Paths (like pairs together)");
-        TextTable table = new TextTable(
-                List.of("pairs", "such as", "backend", "kind", "GB/s", "shared by", "us", "lanes", "detour"));
-        for (Paths group : report.paths()) {
-            table.row(List.of(
-                    Long.toString(group.pairs()),
-                    group.from() + "->" + group.to(),
-                    group.backend(),
-                    group.kind(),
-                    number(group.gigabytesPerSecond()),
-                    group.sharers() == 1 ? "" : Integer.toString(group.sharers()),
-                    number(group.micros()),
-                    Integer.toString(group.lanes()),
-                    group.staged() ? "host memory" : ""));
-        }
-        indented(table);
+        indented(TextTable.of(
+                report.paths(),
+                List.of(
+                        column("pairs", group -> Long.toString(group.pairs())),
+                        column("such as", group -> group.from() + "->" + group.to()),
+                        column("backend", Paths::backend),
+                        column("kind", Paths::kind),
+                        column("GB/s", group -> number(group.gigabytesPerSecond())),
+                        column("shared by", group -> group.sharers() == 1 ? "" : Integer.toString(group.sharers())),
+                        column("us", group -> number(group.micros())),
+                        column("lanes", group -> Integer.toString(group.lanes())),
+                        column("detour", group -> group.staged() ? "host memory" : ""))));
         line(
                 "  GB/s: rate of a pair while the sending rank writes to no other peer; shared by: number of pairs that share this rate"
                         + " when all ranks of the host write to each other");
@@ -166,16 +166,14 @@ public final class PlanTables {
             return;
         }
         title("NICs (ranks of the first host)");
-        TextTable table = new TextTable(List.of("rank", "device", "NUMA", "NICs", "why"));
-        for (RankNics rank : report.nics()) {
-            table.row(List.of(
-                    Integer.toString(rank.rank()),
-                    rank.device(),
-                    rank.numa() < 0 ? "-" : Integer.toString(rank.numa()),
-                    String.join(", ", rank.nics()),
-                    rank.reason()));
-        }
-        indented(table);
+        indented(TextTable.of(
+                report.nics(),
+                List.of(
+                        column("rank", rank -> Integer.toString(rank.rank())),
+                        column("device", RankNics::device),
+                        column("NUMA", rank -> rank.numa() < 0 ? "-" : Integer.toString(rank.numa())),
+                        column("NICs", rank -> String.join(", ", rank.nics())),
+                        column("why", RankNics::reason))));
     }
 
     private void posting() {
@@ -183,18 +181,15 @@ public final class PlanTables {
             return;
         }
         title("Posting to NICs (ranks of the first host)");
-        TextTable table = new TextTable(List.of(
-                "ranks", "backend", "NICs", "proxy threads", "memory", "limits of what a rank has in flight on a NIC"));
-        for (Posting posting : report.posting()) {
-            table.row(List.of(
-                    ranks(posting.ranks()),
-                    posting.backend(),
-                    Integer.toString(posting.nics()),
-                    posting.proxies() == 0 ? "-" : Integer.toString(posting.proxies()),
-                    posting.memory(),
-                    posting.flow()));
-        }
-        indented(table);
+        indented(TextTable.of(
+                report.posting(),
+                List.of(
+                        column("ranks", posting -> ranks(posting.ranks())),
+                        column("backend", Posting::backend),
+                        column("NICs", posting -> Integer.toString(posting.nics())),
+                        column("proxy threads", p -> p.proxies() == 0 ? "-" : Integer.toString(p.proxies())),
+                        column("memory", Posting::memory),
+                        column("limits of what a rank has in flight on a NIC", Posting::flow))));
     }
 
     private static String ranks(List<Integer> ranks) {
@@ -238,19 +233,16 @@ public final class PlanTables {
 
     private void forecasts() {
         title("Forecast (a rank; uniform routing)");
-        TextTable table = new TextTable(
-                List.of("operation", "tokens", "us", "latency us", "logical GB/s", "wire GB/s", "limited by"));
-        for (Operation op : report.forecasts()) {
-            table.row(List.of(
-                    op.mode() + " " + op.operation(),
-                    Integer.toString(op.tokens()),
-                    number(op.micros()),
-                    number(op.latencyMicros()),
-                    number(op.logicalGigabytesPerSecond()),
-                    number(op.wireGigabytesPerSecond()),
-                    op.bottleneck()));
-        }
-        indented(table);
+        indented(TextTable.of(
+                report.forecasts(),
+                List.of(
+                        column("operation", op -> op.mode() + " " + op.operation()),
+                        column("tokens", op -> Integer.toString(op.tokens())),
+                        column("us", op -> number(op.micros())),
+                        column("latency us", op -> number(op.latencyMicros())),
+                        column("logical GB/s", op -> number(op.logicalGigabytesPerSecond())),
+                        column("wire GB/s", op -> number(op.wireGigabytesPerSecond())),
+                        column("limited by", Operation::bottleneck))));
         for (Operation op : report.forecasts()) {
             if (op.loads().isEmpty()) {
                 continue;

@@ -16,7 +16,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.NicChoice;
-import org.ep4j.plan.RankSettings;
+import org.ep4j.plan.Settings;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.topology.Locality;
@@ -36,15 +36,44 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
     private static final int LARGEST_DOMAIN = 72;
 
     /**
-     * Makes them.
+     * Makes the ranks.
      *
      * @param config settings of every rank
      * @throws EpArgumentException when the machine has fewer GPUs than ranks are wanted
      * @throws EpUnavailableException when it has GPUs of which none can be used
      */
     public static SimulatedRanks of(
-            Topology topology, List<PlannedBackend> backends, SimulationOptions options, EpConfig config) {
+            Topology topology, List<PlannedBackend> backends, Options options, EpConfig config) {
         return new Maker(topology, backends, options, config).make();
+    }
+
+    /**
+     * Options for the ranks of a cluster of described machines.
+     *
+     * @param hosts number of hosts; 0 for as many as the description has
+     * @param ranksPerHost ranks of each; 0 for one a GPU, or one a NUMA node where there is none
+     * @param domainHosts hosts that share an NVLink domain; 0 for what the description says
+     * @param gpuLinks where GPU links are taken from
+     * @param device "host" to plan ranks without GPUs, empty for what the machine has
+     */
+    public record Options(int hosts, int ranksPerHost, int domainHosts, GpuLinks gpuLinks, String device) {
+        public static final Options AS_DESCRIBED = new Options(0, 0, 0, GpuLinks.AUTO, "");
+
+        public Options withHosts(int number) {
+            return new Options(number, ranksPerHost, domainHosts, gpuLinks, device);
+        }
+    }
+
+    /** Source of GPU links. */
+    public enum GpuLinks {
+        /** From the description; where it shows none at all, from the model of the GPUs. */
+        AUTO,
+        /** From the description alone. */
+        FILE,
+        /** All GPUs of a host are joined by their links through switches. */
+        ALL,
+        /** There are none. */
+        NONE
     }
 
     private record Seat(Device device, Locality locality, String clique) {}
@@ -52,7 +81,7 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
     private static final class Maker {
         private final Topology topology;
         private final List<PlannedBackend> backends;
-        private final SimulationOptions options;
+        private final Options options;
         private final EpConfig config;
         private final int gidIndex;
         private final BackendChoice choice;
@@ -60,7 +89,7 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
         private final Set<String> assumptions = new LinkedHashSet<>();
         private final List<RankProfile> profiles = new ArrayList<>();
 
-        Maker(Topology topology, List<PlannedBackend> backends, SimulationOptions options, EpConfig config) {
+        Maker(Topology topology, List<PlannedBackend> backends, Options options, EpConfig config) {
             this.topology = topology;
             this.backends = backends;
             this.options = options;
@@ -69,7 +98,7 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
             this.choice = BackendChoice.from(config);
             // As a rank does before it joins: a message names the variable that was set.
             NicChoice.from(config);
-            this.settings = RankSettings.of(config, PlannedBackend.withKeys(EpKeys.all(), backends));
+            this.settings = Settings.ofRank(config, PlannedBackend.withKeys(EpKeys.all(), backends));
         }
 
         SimulatedRanks make() {

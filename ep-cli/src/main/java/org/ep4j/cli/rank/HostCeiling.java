@@ -1,14 +1,13 @@
 package org.ep4j.cli.rank;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.ep4j.DataType;
 import org.ep4j.EpConfig;
-import org.ep4j.cli.rank.RowStep.Casts;
-import org.ep4j.cli.rank.RowStep.Copies;
-import org.ep4j.cli.rank.RowStep.Sums;
+import org.ep4j.cli.rank.RowStep.Kind;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.numeric.RowSum;
@@ -23,12 +22,11 @@ import org.ep4j.transport.memory.HostMemory;
  * the caches, and is used in turn.
  */
 final class HostCeiling {
-    /** Several times the last-level cache that the ranks of common processors share. */
-    private static final long LEAST = 128L << 20;
+    /** Size of each memory area: several times the last-level cache that the ranks of common processors share. */
+    static final long AREA_BYTES = 128L << 20;
 
     private static final float WEIGHT = 0.125f;
 
-    /** How rows are stored. */
     private enum Store {
         /** With plain stores, row by row. */
         PLAIN("plain"),
@@ -45,15 +43,9 @@ final class HostCeiling {
     }
 
     /** Loops over rows with one kind of stores. */
-    private static final class Loops {
-        private final RowCopies copies;
-        private final RowSum sum;
-        private final Fp8Rows casts;
-
-        Loops(Rows rows, int hidden) {
-            copies = new RowCopies(rows);
-            sum = new RowSum(hidden, rows);
-            casts = new Fp8Rows(hidden, rows);
+    private record Loops(RowCopies copies, RowSum sum, Fp8Rows casts) {
+        static Loops of(Rows rows, int hidden) {
+            return new Loops(new RowCopies(rows), new RowSum(hidden, rows), new Fp8Rows(hidden, rows));
         }
     }
 
@@ -108,17 +100,13 @@ final class HostCeiling {
      * Allocates the memory.
      *
      * @param hidden channels of a row
+     * @param areaBytes {@link #AREA_BYTES}, but for tests
      */
-    HostCeiling(Arena arena, int hidden) {
-        this(arena, hidden, LEAST);
-    }
-
-    /** As above, with as little memory as a test needs. */
     HostCeiling(Arena arena, int hidden, long areaBytes) {
         Rows rows = rows("1TiB");
         inNativeCode = rows.isNative();
-        plain = new Loops(rows, hidden);
-        nonTemporal = new Loops(rows("0"), hidden);
+        plain = Loops.of(rows, hidden);
+        nonTemporal = Loops.of(rows("0"), hidden);
         rowBytes = 2L * hidden;
         source = new Area(arena, areaBytes);
         target = new Area(arena, areaBytes);
@@ -153,40 +141,34 @@ final class HostCeiling {
     }
 
     private long readBytes(RowStep step) {
-        return step instanceof Copies copies ? copies.written() * copies.rowBytes() : step.read() * rowBytes;
+        return step.kind() == Kind.COPY ? step.written() * step.rowBytes() : step.read() * rowBytes;
     }
 
     private static String describe(List<RowStep> steps, List<Store> way) {
-        List<String> names = new ArrayList<>();
-        for (int i = 0; i < way.size(); i++) {
-            names.add(steps.get(i).name() + " " + way.get(i).text);
-        }
-        return String.join(", ", names);
+        return IntStream.range(0, way.size())
+                .mapToObj(i -> steps.get(i).name() + " " + way.get(i).text)
+                .collect(Collectors.joining(", "));
     }
 
     /** Every combination of stores, and one copy of all rows where there is nothing but copies. */
     private List<List<Store>> ways(List<RowStep> steps) {
         List<List<Store>> ways = List.of(List.of());
         for (RowStep step : steps) {
-            boolean both = inNativeCode && !(step instanceof Casts);
+            boolean both = inNativeCode && step.kind() != Kind.CAST;
             List<Store> stores = both ? List.of(Store.PLAIN, Store.NON_TEMPORAL) : List.of(Store.PLAIN);
             ways = ways.stream()
-                    .flatMap(way -> stores.stream().map(store -> with(way, store)))
+                    .flatMap(way -> stores.stream()
+                            .map(store -> Stream.concat(way.stream(), Stream.of(store))
+                                    .toList()))
                     .collect(Collectors.toList());
         }
-        if (steps.size() == 1 && steps.get(0) instanceof Copies) {
+        if (steps.size() == 1 && steps.get(0).kind() == Kind.COPY) {
             ways.add(List.of(Store.ONE_COPY));
         }
         return ways;
     }
 
-    private static List<Store> with(List<Store> way, Store store) {
-        List<Store> longer = new ArrayList<>(way);
-        longer.add(store);
-        return longer;
-    }
-
-    /** Where rows of the next step come from and go to. */
+    /** Places of the rows that the next step reads and writes. */
     private final class Cursor {
         private final long start;
         private long fresh;
@@ -224,7 +206,7 @@ final class HostCeiling {
         }
     }
 
-    /** What is done with a row. */
+    /** Work on one row. */
     private interface Reader {
         void row(HostMemory memory, long offset);
     }
@@ -235,17 +217,15 @@ final class HostCeiling {
             cursor.begin();
             Loops loops = way.get(i) == Store.NON_TEMPORAL ? nonTemporal : plain;
             RowStep step = steps.get(i);
-            if (step instanceof Copies copies) {
-                copy(copies, loops, way.get(i) == Store.ONE_COPY, cursor);
-            } else if (step instanceof Sums sums) {
-                sum(sums, loops, cursor);
-            } else {
-                cast(step, loops, cursor);
+            switch (step.kind()) {
+                case COPY -> copy(step, loops, way.get(i) == Store.ONE_COPY, cursor);
+                case SUM, WEIGHTED_SUM -> sum(step, loops, cursor);
+                case CAST -> cast(step, loops, cursor);
             }
         }
     }
 
-    private void copy(Copies step, Loops loops, boolean atOnce, Cursor cursor) {
+    private void copy(RowStep step, Loops loops, boolean atOnce, Cursor cursor) {
         long bytes = step.rowBytes();
         loops.copies.begin(step.written() * bytes);
         if (atOnce) {
@@ -263,14 +243,14 @@ final class HostCeiling {
         loops.copies.finish();
     }
 
-    private void sum(Sums step, Loops loops, Cursor cursor) {
+    private void sum(RowStep step, Loops loops, Cursor cursor) {
         RowSum sum = loops.sum;
         sum.begin(step.written());
         for (int count : step.counts()) {
             sum.clear();
             for (int row = 0; row < count; row++) {
                 cursor.read(rowBytes, (memory, at) -> {
-                    if (step.weighted()) {
+                    if (step.kind() == Kind.WEIGHTED_SUM) {
                         sum.add(memory, at, WEIGHT);
                     } else {
                         sum.add(memory, at);

@@ -1,6 +1,5 @@
 package org.ep4j.cli.rank;
 
-import java.util.Optional;
 import java.util.Set;
 import java.util.stream.IntStream;
 import org.ep4j.CombinePrecision;
@@ -15,63 +14,54 @@ import org.ep4j.LowLatencyHandle;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
+import org.ep4j.cli.rank.ExchangeSpec.Part;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 import org.ep4j.cli.rank.Recorder.Volume;
-import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.cli.rank.WorkSpec.Wire;
 import org.ep4j.tck.oracle.CombineOracle;
 import org.ep4j.tck.oracle.Inputs;
 import org.ep4j.tck.oracle.OutputRows;
 import org.ep4j.tck.oracle.RowTable;
 import org.ep4j.tck.oracle.SlotTable;
-import org.ep4j.tck.oracle.Verifier.Carried;
+import org.ep4j.tck.oracle.Verifier.DispatchOptions;
 import org.ep4j.tck.oracle.Workload;
 
 /** Rounds of the low-latency mode. */
-final class LowLatency implements RankWork.Exchange {
+final class LowLatency {
     private final RankContext context;
     private final Part part;
-    private final Loader loader;
+    private final ExchangeInputs inputs;
     private final LowLatencyDispatchRequest whole;
     private final LowLatencyDispatchRequest halved;
     private final Tensor result;
 
-    /** What was prepared; empty before that. */
-    private Optional<Prepared> prepared = Optional.empty();
-
-    /**
-     * Inputs, and what a dispatch makes of them.
-     *
-     * @param pairs rows that this rank receives, one for each token and source
-     * @param slots the same, one for each local expert
-     */
-    private record Prepared(Workload workload, RowTable pairs, SlotTable slots) {}
-
     LowLatency(RankContext context, Part part) {
         this.context = context;
         this.part = part;
-        this.loader = new Loader(context, part.tokens(), part.extras() && part.wire() == Wire.FP8);
+        this.inputs = new ExchangeInputs(context, part.tokens(), part.extras() && part.wire() == Wire.FP8);
         LowLatencyDispatchRequest.Builder builder =
-                LowLatencyDispatchRequest.builder(loader.x(), loader.ids()).format(format());
+                LowLatencyDispatchRequest.builder(inputs.x, inputs.ids).format(format());
         this.whole = builder.build();
         this.halved = builder.receiveHook().build();
         this.result = context.arena()
                 .allocate(DataType.BF16, part.tokens(), context.spec().hidden());
     }
 
-    @Override
-    public void prepare(int number) {
+    ExchangeRank.Round prepare(int number) {
         Workload workload = context.spec().workload(number, part.tokens());
-        loader.load(workload);
+        inputs.load(workload);
         RowTable pairs = RowTable.of(workload, context.rank(), RowLayout.BY_RANK, 1, Set.of());
-        prepared = Optional.of(new Prepared(workload, pairs, SlotTable.of(workload, context.rank(), Set.of())));
+        SlotTable slots = SlotTable.of(workload, context.rank(), Set.of());
+        return validate -> round(pairs, slots, validate);
     }
 
-    @Override
-    public void round(boolean validate) {
-        Prepared inputs = prepared.orElseThrow();
-        Workload workload = inputs.workload();
-        RowTable pairs = inputs.pairs();
-        SlotTable slots = inputs.slots();
+    /**
+     * Runs a round.
+     *
+     * @param pairs rows that this rank receives, one for each token and source
+     * @param slots the same, one for each local expert
+     */
+    private void round(RowTable pairs, SlotTable slots, boolean validate) {
+        Workload workload = pairs.workload();
         OutputRows outputs = workload.randomOutputs();
         Volume sent = new Volume(
                 pairs.rows(),
@@ -86,9 +76,8 @@ final class LowLatency implements RankWork.Exchange {
         if (validate) {
             check(Operations.LL_DISPATCH, dispatched, slots);
         }
-        Tensor input = context.buffer().nextLowLatencyCombineInput();
-        new Inputs(context.arena(), workload).outputs(input, slots, outputs);
-        context.ceiling(Operations.LL_COMBINE, back, steps::lowLatencyCombine);
+        Tensor input = combineInput(slots, outputs);
+        context.ceiling(Operations.LL_COMBINE, back, () -> steps.combineOfSelections(true));
         LowLatencyCombineRequest request = combineOf(input, dispatched.handle());
         CombineResult combined = context.recorder()
                 .time(Operations.LL_COMBINE, back, () -> context.buffer().lowLatencyCombine(request));
@@ -98,13 +87,20 @@ final class LowLatency implements RankWork.Exchange {
         dispatched.handle().close();
         if (part.extras()) {
             halves(slots, sent, validate);
-            together(workload, slots, outputs, sent, back, validate);
+            together(slots, outputs, sent, back, validate);
             throughOtherMode(workload, sent, validate);
         }
     }
 
     private WireFormat format() {
         return part.wire() == Wire.FP8 ? WireFormat.FP8 : WireFormat.BF16;
+    }
+
+    /** Returns the next memory that a combine reads, with the outputs of experts. */
+    private Tensor combineInput(SlotTable slots, OutputRows outputs) {
+        Tensor input = context.buffer().nextLowLatencyCombineInput();
+        new Inputs(context.arena(), slots.workload()).outputs(input, slots, outputs);
+        return input;
     }
 
     private void check(String operation, LowLatencyDispatchResult dispatched, SlotTable slots) {
@@ -123,12 +119,12 @@ final class LowLatency implements RankWork.Exchange {
 
     private LowLatencyCombineRequest combineOf(Tensor input, LowLatencyHandle handle) {
         return LowLatencyCombineRequest.builder(input, handle)
-                .topkWeights(loader.weights())
+                .topkWeights(inputs.weights)
                 .out(result)
                 .build();
     }
 
-    /** Sending and receiving apart; receiving starts when all ranks have sent, as it does behind other work. */
+    /** Measures sending and receiving apart; receiving starts when all ranks have sent, as it does behind other work. */
     private void halves(SlotTable slots, Volume sent, boolean validate) {
         LowLatencyDispatchResult hooked = context.recorder()
                 .time(Operations.LL_SEND, sent, () -> context.buffer().lowLatencyDispatch(halved));
@@ -139,10 +135,8 @@ final class LowLatency implements RankWork.Exchange {
         hooked.handle().close();
     }
 
-    private void together(
-            Workload workload, SlotTable slots, OutputRows outputs, Volume sent, Volume back, boolean validate) {
-        Tensor input = context.buffer().nextLowLatencyCombineInput();
-        new Inputs(context.arena(), workload).outputs(input, slots, outputs);
+    private void together(SlotTable slots, OutputRows outputs, Volume sent, Volume back, boolean validate) {
+        Tensor input = combineInput(slots, outputs);
         // One row size is all that a series has: the bytes of both directions, as rows of a dispatch.
         Volume both = new Volume(
                 (sent.bytes() + back.bytes()) / sent.rowBytes(),
@@ -150,7 +144,7 @@ final class LowLatency implements RankWork.Exchange {
                 sent.rowBytes());
         CombineResult combined = context.recorder().time(Operations.LL_BOTH, both, () -> dispatchAndCombine(input));
         if (validate) {
-            check(Operations.LL_BOTH, workload, outputs, combined);
+            check(Operations.LL_BOTH, slots.workload(), outputs, combined);
         }
     }
 
@@ -161,22 +155,22 @@ final class LowLatency implements RankWork.Exchange {
         return combined;
     }
 
-    /** What a caller without this mode would do: the other one's dispatch, grouped by expert, with exact counts. */
+    /** Does what a caller without this mode would: the other mode's dispatch, grouped by expert, with exact counts. */
     private void throughOtherMode(Workload workload, Volume sent, boolean validate) {
         DispatchRequest request =
-                loader.dispatch(part.wire()).layout(RowLayout.BY_EXPERT).build();
+                inputs.dispatch(part.wire()).layout(RowLayout.BY_EXPERT).build();
         DispatchResult dispatched = context.recorder()
                 .time(Operations.LL_BY_HT, sent, () -> context.buffer().dispatch(request));
         if (validate) {
             RowTable table = RowTable.of(workload, context.rank(), RowLayout.BY_EXPERT, 1, Set.of());
-            Carried carried = new Carried(
+            DispatchOptions carried = new DispatchOptions(
                     part.wire() == Wire.FP8 ? DataType.FP8_E4M3 : DataType.BF16, DataType.INT64, false, false, true);
             context.checks().check(Operations.LL_BY_HT, () -> context.verifier().dispatch(dispatched, table, carried));
         }
         dispatched.handle().close();
     }
 
-    /** An exact combine brings one row for each selection to the token's rank. */
+    /** Returns the volume of an exact combine, which brings one row for each selection to the token's rank. */
     private Volume selections(Workload workload) {
         int rank = context.rank();
         int[] owners = IntStream.range(0, workload.tokens(rank))
@@ -184,6 +178,6 @@ final class LowLatency implements RankWork.Exchange {
                 .map(workload::rankOf)
                 .toArray();
         long own = IntStream.of(owners).filter(owner -> owner == rank).count();
-        return new Volume(owners.length, (int) own, context.spec().rowBytes());
+        return new Volume(owners.length, own, context.spec().rowBytes());
     }
 }

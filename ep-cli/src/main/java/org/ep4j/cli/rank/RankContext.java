@@ -7,14 +7,27 @@ import java.util.Optional;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.ep4j.EpBuffer;
-import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
 import org.ep4j.cli.rank.RankMessage.Validated;
 import org.ep4j.tck.oracle.Arena;
 import org.ep4j.tck.oracle.Verifier;
 
-/** What the exchanges of one rank share. Its allocations live until it is closed. */
-final class RankContext implements AutoCloseable {
+/**
+ * Objects that the exchanges of one rank share.
+ *
+ * @param hostCeiling empty where ceilings are not measured
+ * @param arena memory of this rank outside the buffer, which lives until this is closed
+ */
+record RankContext(
+        ExchangeSpec spec,
+        EpGroup group,
+        EpBuffer buffer,
+        Recorder recorder,
+        Checks checks,
+        Optional<HostCeiling> hostCeiling,
+        Arena arena,
+        Verifier verifier)
+        implements AutoCloseable {
     /** Counts what was compared with the reference, and keeps each operation's first difference. */
     static final class Checks {
         private final Map<String, Validated> results = new LinkedHashMap<>();
@@ -37,61 +50,21 @@ final class RankContext implements AutoCloseable {
         }
     }
 
-    private final WorkSpec spec;
-    private final EpGroup group;
-    private final EpBuffer buffer;
-    private final Recorder recorder;
-    private final Checks checks = new Checks();
-    private final Optional<HostCeiling> ceiling;
-    private final Arena arena;
-    private final Verifier verifier;
-
-    RankContext(WorkSpec spec, EpGroup group, EpBuffer buffer, Recorder recorder) {
-        this.spec = spec;
-        this.group = group;
-        this.buffer = buffer;
-        this.recorder = recorder;
-        this.arena = new Arena(group.device());
-        this.verifier = new Verifier(arena);
-        this.ceiling = spec.measureCeiling() ? Optional.of(new HostCeiling(arena, spec.hidden())) : Optional.empty();
-    }
-
-    WorkSpec spec() {
-        return spec;
-    }
-
-    EpBuffer buffer() {
-        return buffer;
-    }
-
-    EpDevice device() {
-        return group.device();
+    static RankContext of(ExchangeSpec spec, EpGroup group, EpBuffer buffer, Recorder recorder) {
+        Arena arena = new Arena(group.device());
+        Optional<HostCeiling> ceiling = spec.measureCeiling()
+                ? Optional.of(new HostCeiling(arena, spec.hidden(), HostCeiling.AREA_BYTES))
+                : Optional.empty();
+        return new RankContext(spec, group, buffer, recorder, new Checks(), ceiling, arena, new Verifier(arena));
     }
 
     int rank() {
         return group.rank();
     }
 
-    Recorder recorder() {
-        return recorder;
-    }
-
-    Checks checks() {
-        return checks;
-    }
-
-    /** Memory of this rank, outside the buffer. */
-    Arena arena() {
-        return arena;
-    }
-
-    Verifier verifier() {
-        return verifier;
-    }
-
     /** Does the steps of an operation in memory of this rank, where ceilings are measured. */
     void ceiling(String operation, Recorder.Volume volume, Supplier<List<RowStep>> steps) {
-        ceiling.ifPresent(c -> c.measure(recorder, operation, volume, steps.get()));
+        hostCeiling.ifPresent(c -> c.measure(recorder, operation, volume, steps.get()));
     }
 
     @Override

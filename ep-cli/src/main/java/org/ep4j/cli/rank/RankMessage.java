@@ -6,38 +6,35 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.ep4j.BufferSize;
+import org.ep4j.EpGroup;
 import org.ep4j.EpTraffic;
+import org.ep4j.plan.GroupPlan;
 import tools.jackson.databind.json.JsonMapper;
 
-/** What a rank process tells the process that started it: one line of standard output each. */
+/** Message of a rank process to the process that started it: one line of standard output each. */
 public sealed interface RankMessage {
-    /** What marks such a line. */
+    /** Beginning of such a line. */
     String MARK = "@ep:";
 
-    /**
-     * The group is up.
-     *
-     * @param explanation {@link org.ep4j.plan.GroupPlan#summary()}
-     * @param backends backends that the plan uses
-     * @param symmetricBytes symmetric memory of the buffer
-     * @param localBytes local memory of the buffer
-     */
+    /** The group is up: the summary of its plan, the backends that the plan uses, and the memory of the buffer. */
     record Joined(String explanation, List<String> backends, long symmetricBytes, long localBytes)
-            implements RankMessage {}
+            implements RankMessage {
+        public static Joined of(EpGroup group, BufferSize size) {
+            return new Joined(
+                    GroupPlan.of(group.plan()).summary(),
+                    group.plan().backends(),
+                    size.symmetricBytes(),
+                    size.localBytes());
+        }
+    }
 
-    /**
-     * A step is done.
-     *
-     * @param done steps so far
-     * @param total steps there are
-     * @param what the step, for people
-     */
+    /** Step {@code done} of {@code total} is done; {@code what} names it for people. */
     record Progress(int done, int total, String what) implements RankMessage {}
 
     /**
      * Everything that one rank measured of one operation, one number a counted round.
      *
-     * @param operation its name
      * @param nanos duration
      * @param rows rows received: (token, rank) pairs
      * @param ownRows those of them that came from the rank itself
@@ -61,7 +58,6 @@ public sealed interface RankMessage {
     /**
      * Everything that one rank measured of one operation on a GPU, in nanoseconds, one number a counted round.
      *
-     * @param operation its name
      * @param tokens T
      * @param gpuNanos on the GPU
      * @param callNanos from the call until the host saw the end
@@ -85,24 +81,12 @@ public sealed interface RankMessage {
             double wireBytes)
             implements RankMessage {}
 
-    /**
-     * What a comparison with the reference found.
-     *
-     * @param operation what was checked
-     * @param elements numbers that were compared
-     * @param problem the first difference; empty when there is none
-     */
+    /** An operation was compared with the reference: so many numbers, and the first difference; empty when there is none. */
     record Validated(String operation, long elements, String problem) implements RankMessage {}
 
-    /**
-     * What one backend of the rank has sent since it was opened.
-     *
-     * @param rank that sent it
-     * @param backend its id
-     * @param links traffic to each peer
-     */
+    /** Traffic to each peer that one backend of the rank has sent since it was opened. */
     record Sent(int rank, String backend, List<Link> links) implements RankMessage {
-        /** One message for each backend. */
+        /** Returns one message for each backend. */
         public static List<Sent> of(int rank, List<EpTraffic> traffic) {
             Map<String, List<Link>> byBackend = traffic.stream()
                     .collect(Collectors.groupingBy(
@@ -134,7 +118,7 @@ public sealed interface RankMessage {
     record Lane(int lane, String ports, boolean alive, long bytes, long writes, long adds, long replays) {}
 
     /**
-     * Between which two ranks counted writes are measured, and how they travel.
+     * The two ranks between which counted writes are measured, and their path.
      *
      * @param backend its id
      * @param from rank that measures
@@ -159,22 +143,16 @@ public sealed interface RankMessage {
     record Writes(int bytes, int writes, List<Long> streamNanos, int pings, List<Long> p50Nanos, List<Long> p99Nanos)
             implements RankMessage {}
 
-    /**
-     * The rank gives up.
-     *
-     * @param type class of the failure
-     * @param message what happened
-     * @param exitCode exit code that fits it
-     */
+    /** The rank gives up: class and message of the failure, and the exit code that fits it. */
     record Failed(String type, String message, int exitCode) implements RankMessage {}
 
     default String encode() {
         return MARK + getClass().getSimpleName() + " " + JsonMapper.shared().writeValueAsString(this);
     }
 
-    /** Messages of one type, in the order of the ranks. */
-    static <T extends RankMessage> List<T> all(List<List<RankMessage>> said, Class<T> type) {
-        return said.stream()
+    /** Returns the messages of one type, in the order of the ranks. */
+    static <T extends RankMessage> List<T> all(List<List<RankMessage>> messages, Class<T> type) {
+        return messages.stream()
                 .flatMap(List::stream)
                 .filter(type::isInstance)
                 .map(type::cast)

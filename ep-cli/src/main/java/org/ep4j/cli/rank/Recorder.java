@@ -4,12 +4,14 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import org.ep4j.cli.rank.RankMessage.Samples;
 
 /** Times operations on one rank, all ranks starting together. Not safe for use from several threads. */
 final class Recorder {
     /**
-     * What an operation moves to one rank.
+     * Rows that an operation moves to one rank.
      *
      * @param rows rows that it receives
      * @param own those of them that come from the rank itself
@@ -21,29 +23,23 @@ final class Recorder {
         }
     }
 
-    private static final class Series {
-        private final List<Long> nanos = new ArrayList<>();
-        private final List<Long> rows = new ArrayList<>();
-        private final List<Long> own = new ArrayList<>();
-        private long rowBytes;
-    }
-
-    private final Meeting barrier;
-    private final Map<String, Series> series = new LinkedHashMap<>();
+    private final LongSupplier barrier;
+    private final Map<String, Samples> samples = new LinkedHashMap<>();
     private boolean counting;
 
-    Recorder(Meeting barrier) {
+    /** Makes a recorder whose ranks start together at {@link SpinBarrier#of}. */
+    Recorder(LongSupplier barrier) {
         this.barrier = barrier;
     }
 
-    /** From now on, or not, measurements are kept. */
+    /** Says whether the measurements that follow are kept. */
     void counting(boolean on) {
         counting = on;
     }
 
     /** Waits until all ranks are ready, and returns the time at which the last one was. */
-    long meet() {
-        return barrier.await();
+    long awaitStart() {
+        return barrier.getAsLong();
     }
 
     /**
@@ -51,20 +47,22 @@ final class Recorder {
      * processor, where there are more ranks than processors, is part of it.
      */
     <T> T time(String operation, Volume volume, Supplier<T> action) {
-        long start = meet();
+        long start = awaitStart();
         T result = action.get();
         long nanos = System.nanoTime() - start;
         if (counting) {
-            Series kept = series.computeIfAbsent(operation, name -> new Series());
-            kept.nanos.add(nanos);
-            kept.rows.add(volume.rows());
-            kept.own.add(volume.own());
-            kept.rowBytes = volume.rowBytes();
+            Samples kept = samples.computeIfAbsent(
+                    operation,
+                    name -> new Samples(
+                            name, new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), volume.rowBytes()));
+            kept.nanos().add(nanos);
+            kept.rows().add(volume.rows());
+            kept.ownRows().add(volume.own());
         }
         return result;
     }
 
-    /** As above, for an action without a result. */
+    /** Runs and measures an operation without a result. */
     void time(String operation, Volume volume, Runnable action) {
         time(operation, volume, () -> {
             action.run();
@@ -72,11 +70,8 @@ final class Recorder {
         });
     }
 
-    /** What was kept, in the order in which the operations first came. */
-    List<RankMessage.Samples> samples() {
-        List<RankMessage.Samples> all = new ArrayList<>();
-        series.forEach(
-                (name, kept) -> all.add(new RankMessage.Samples(name, kept.nanos, kept.rows, kept.own, kept.rowBytes)));
-        return all;
+    /** Returns what was kept, in the order in which the operations were first measured. */
+    List<Samples> samples() {
+        return List.copyOf(samples.values());
     }
 }

@@ -2,16 +2,14 @@ package org.ep4j.cli.rank;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 import org.ep4j.RowLayout;
-import org.ep4j.cli.rank.RowStep.Casts;
-import org.ep4j.cli.rank.RowStep.Copies;
-import org.ep4j.cli.rank.RowStep.Sums;
-import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 import org.ep4j.tck.oracle.RowTable;
 import org.ep4j.tck.oracle.Workload;
 
-/** What operations do with rows on one rank in one round, in the steps that ep4j's operations have. */
+/** The work of operations on rows of one rank in one round, in the steps that ep4j's operations have. */
 final class RowSteps {
     private final Workload workload;
     private final int rank;
@@ -24,7 +22,7 @@ final class RowSteps {
      *
      * @param received rows that a dispatch brings to a rank, in the order by rank
      */
-    RowSteps(WorkSpec spec, RowTable received) {
+    RowSteps(ExchangeSpec spec, RowTable received) {
         this.received = received;
         workload = received.workload();
         rank = received.rank();
@@ -32,31 +30,17 @@ final class RowSteps {
         rowBytes = spec.rowBytes();
     }
 
-    /** Number of ranks that each token of this rank goes to. */
+    /** Counts for each token of this rank; {@code count} gets the rank of each of its selections. */
+    private int[] forTokens(ToLongFunction<IntStream> count) {
+        return IntStream.range(0, workload.tokens(rank))
+                .mapToLong(token ->
+                        count.applyAsLong(workload.selections(rank, token).map(workload::rankOf)))
+                .mapToInt(Math::toIntExact)
+                .toArray();
+    }
+
     private int[] ranksOfTokens() {
-        return IntStream.range(0, workload.tokens(rank))
-                .map(token -> (int) workload.selections(rank, token)
-                        .map(workload::rankOf)
-                        .distinct()
-                        .count())
-                .toArray();
-    }
-
-    private int[] otherRanksOfTokens() {
-        return IntStream.range(0, workload.tokens(rank))
-                .map(token -> (int) workload.selections(rank, token)
-                        .map(workload::rankOf)
-                        .filter(owner -> owner != rank)
-                        .distinct()
-                        .count())
-                .toArray();
-    }
-
-    /** Number of experts that each token of this rank goes to. */
-    private int[] expertsOfTokens() {
-        return IntStream.range(0, workload.tokens(rank))
-                .map(token -> (int) workload.selections(rank, token).count())
-                .toArray();
+        return forTokens(ranks -> ranks.distinct().count());
     }
 
     private int expertsOfRow(int row) {
@@ -65,21 +49,11 @@ final class RowSteps {
                 .count();
     }
 
-    /** Number of experts of this rank that each row goes to. */
-    private int[] expertsOfRows() {
-        return IntStream.range(0, received.rows()).map(this::expertsOfRow).toArray();
-    }
-
-    /** Rows that come from other ranks. */
-    private int foreignRows() {
-        return received.rows() - received.rowsPerSource()[rank];
-    }
-
-    private int foreignSelections() {
-        return IntStream.range(0, received.rows())
-                .filter(row -> received.sourceRank()[row] != rank)
-                .map(this::expertsOfRow)
-                .sum();
+    private RowStep expand(Wire wire) {
+        return RowStep.copies(
+                "expand",
+                IntStream.range(0, received.rows()).map(this::expertsOfRow).toArray(),
+                dispatchedBytes(wire));
     }
 
     private long dispatchedBytes(Wire wire) {
@@ -88,43 +62,44 @@ final class RowSteps {
 
     /** A row for each rank of a token; in the layout by expert, then a row for each expert. */
     List<RowStep> dispatch(RowLayout layout, Wire wire) {
-        Copies rows = new Copies("send", ranksOfTokens(), dispatchedBytes(wire));
-        return layout == RowLayout.BY_RANK
-                ? List.of(rows)
-                : List.of(rows, new Copies("expand", expertsOfRows(), dispatchedBytes(wire)));
+        RowStep rows = RowStep.copies("send", ranksOfTokens(), dispatchedBytes(wire));
+        return layout == RowLayout.BY_RANK ? List.of(rows) : List.of(rows, expand(wire));
     }
 
     /** A sum of the rows of each token, where they lie. */
     List<RowStep> combine() {
-        return List.of(new Sums(ranksOfTokens(), false, rowBytes));
+        return List.of(RowStep.sums(ranksOfTokens(), false, rowBytes));
     }
 
     /** Rows of other ranks' tokens are copied to where those ranks read them. */
     List<RowStep> stagedCombine() {
-        return List.of(Copies.of("stage", foreignRows(), rowBytes), new Sums(ranksOfTokens(), false, rowBytes));
+        int foreign = received.rows() - received.rowsPerSource()[rank];
+        return List.of(RowStep.copies("stage", foreign, rowBytes), RowStep.sums(ranksOfTokens(), false, rowBytes));
     }
 
-    /** Selections of other ranks' tokens are copied to those ranks, which add them up. */
-    List<RowStep> combineOfSelections() {
-        return List.of(Copies.of("send", foreignSelections(), rowBytes), new Sums(expertsOfTokens(), false, rowBytes));
+    /** Selections of other ranks' tokens are copied to those ranks, which add them up, in low latency with their weights. */
+    List<RowStep> combineOfSelections(boolean weighted) {
+        int foreign = IntStream.range(0, received.rows())
+                .filter(row -> received.sourceRank()[row] != rank)
+                .map(this::expertsOfRow)
+                .sum();
+        return List.of(
+                RowStep.copies("send", foreign, rowBytes),
+                RowStep.sums(forTokens(IntStream::count), weighted, rowBytes));
     }
 
     /** A row for each rank of a token, then one for each expert. This rank's own BF16 rows are read where they lie. */
     List<RowStep> lowLatencyDispatch(Wire wire) {
-        Copies expanded = new Copies("expand", expertsOfRows(), dispatchedBytes(wire));
         if (wire == Wire.BF16) {
-            return List.of(new Copies("send", otherRanksOfTokens(), rowBytes), expanded);
+            int[] others = forTokens(
+                    ranks -> ranks.filter(owner -> owner != rank).distinct().count());
+            return List.of(RowStep.copies("send", others, rowBytes), expand(wire));
         }
         // The cast writes the row of one rank, which is copied for the others.
         int[] copies = Arrays.stream(ranksOfTokens())
                 .filter(ranks -> ranks > 0)
                 .map(ranks -> ranks - 1)
                 .toArray();
-        return List.of(new Casts(copies.length, hidden), new Copies("send", copies, hidden), expanded);
-    }
-
-    /** Selections of other ranks' tokens are copied to those ranks, which add them up with their weights. */
-    List<RowStep> lowLatencyCombine() {
-        return List.of(Copies.of("send", foreignSelections(), rowBytes), new Sums(expertsOfTokens(), true, rowBytes));
+        return List.of(RowStep.casts(copies.length, hidden), RowStep.copies("send", copies, hidden), expand(wire));
     }
 }

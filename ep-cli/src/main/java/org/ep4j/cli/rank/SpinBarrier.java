@@ -13,18 +13,20 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.ep4j.EpFailure;
+import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 
 /**
  * Lets ranks of one machine leave a point within a fraction of a microsecond, so that a measurement begins on all of them
- * at once: one counter a rank in a mapped file, polled by the others. It is no part of what is measured. Ranks may be processes:
+ * at once: one counter for each rank in a mapped file, polled by the others. It is no part of what is measured. Ranks may be processes:
  * {@link System#nanoTime} counts from the same moment in all processes of a machine (CLOCK_MONOTONIC of Linux), unless they are in different
  * time namespaces.
  */
-public final class SpinBarrier implements Meeting {
+public final class SpinBarrier {
     /** Counters lie apart, so that no two share a cache line or a pair of them. */
     private static final int SPACING = 256;
 
@@ -36,8 +38,8 @@ public final class SpinBarrier implements Meeting {
 
     private static final int SPINS = 20_000;
 
-    /** Between two looks at who is lost, which cost more than a turn. */
-    private static final long LOOKS_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+    /** Time between two checks for lost ranks, which cost more than a spin. */
+    private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private static final VarHandle COUNTER =
             MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
@@ -61,10 +63,26 @@ public final class SpinBarrier implements Meeting {
     }
 
     /**
+     * Returns the barrier at which the ranks of a group wait for each other before a measurement. It gives the time at which the last
+     * rank arrived, by this process's {@link System#nanoTime}.
+     *
+     * @param file shared by all ranks; empty where they are not all on one machine, and then they exchange messages, which lets
+     *     them go less sharply, each with a time of its own
+     */
+    public static LongSupplier of(String file, EpGroup group, Duration deadline) {
+        return file.isEmpty()
+                ? () -> {
+                    group.barrier(deadline);
+                    return System.nanoTime();
+                }
+                : open(Path.of(file), group.rank(), group.size(), deadline, group::lostRanks)::await;
+    }
+
+    /**
      * Opens the file, which all ranks share; it may be empty.
      *
      * @param deadline for the wait for one rank
-     * @param lost tells the ranks that will not come any more; asked now and then while this one waits
+     * @param lost gives the ranks that no longer arrive; polled while this one waits
      */
     public static SpinBarrier open(Path file, int rank, int ranks, Duration deadline, Supplier<Set<Integer>> lost) {
         try (FileChannel channel =
@@ -76,7 +94,7 @@ public final class SpinBarrier implements Meeting {
         }
     }
 
-    @Override
+    /** Waits until all ranks have called this, and returns the time at which the last of them did. */
     @SuppressWarnings(
             "ThreadPriorityCheck") // nothing depends on the yield; without it fewer processors than ranks crawl
     public long await() {
@@ -86,7 +104,7 @@ public final class SpinBarrier implements Meeting {
         counters.putLong(rank * SPACING + time, start);
         COUNTER.setRelease(counters, rank * SPACING, epoch);
         long last = start;
-        long look = start + LOOKS_NANOS;
+        long check = start + CHECK_NANOS;
         for (int other = 0; other < ranks; other++) {
             int turns = 0;
             while ((long) COUNTER.getAcquire(counters, other * SPACING) < epoch) {
@@ -95,16 +113,16 @@ public final class SpinBarrier implements Meeting {
                 } else {
                     Thread.yield();
                     long now = System.nanoTime();
-                    if (now - look > 0) {
+                    if (now - check > 0) {
                         checkAlive(other);
-                        look = now + LOOKS_NANOS;
+                        check = now + CHECK_NANOS;
                     }
                     checkDeadline(now - start, other);
                 }
             }
-            long came = counters.getLong(other * SPACING + time);
-            if (came - last > 0) {
-                last = came;
+            long arrival = counters.getLong(other * SPACING + time);
+            if (arrival - last > 0) {
+                last = arrival;
             }
         }
         return last;

@@ -13,13 +13,13 @@ import org.ep4j.transport.memory.HostMemory;
  */
 final class WriteMeter {
     private static final int COUNTER = 0;
-    private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final Duration DEADLINE = Duration.ofMinutes(2);
 
     /** Bytes below which a write stands for low latency, which sends a row or a few at once. */
     private static final int LOW_LATENCY = 64 << 10;
 
-    /** Looks at a counter before others may have the processor: what is awaited may be made by them. */
-    private static final int LOOKS = 1 << 10;
+    /** Polls of a counter before other threads may have the CPU core: the write may depend on them. */
+    private static final int POLLS = 1 << 10;
 
     private final HostPosted posted;
     private final HostMemory memory;
@@ -28,11 +28,7 @@ final class WriteMeter {
     private long sent;
     private long awaited;
 
-    /**
-     * To one peer.
-     *
-     * @param memory of this rank, twice as large as the largest write
-     */
+    /** Writes to one peer from {@code memory} of this rank, which is twice as large as the largest write. */
     WriteMeter(HostPosted posted, HostMemory memory, int peer) {
         this.posted = posted;
         this.memory = memory;
@@ -40,14 +36,14 @@ final class WriteMeter {
         this.half = memory.size() / 2;
     }
 
-    /** Puts values that depend on {@code seed} where writes come from. */
+    /** Puts values that depend on {@code seed} into the memory that writes are sent from. */
     void fill(long seed, int bytes) {
         for (int i = 0; i < bytes; i += 8) {
             memory.putLong(i, value(seed, i));
         }
     }
 
-    /** Whether what {@link #fill} made on the peer has arrived; the first difference, else nothing. */
+    /** Returns the first difference between the values of {@link #fill} on the peer and the values that arrived; empty if there is none. */
     String difference(long seed, int bytes) {
         for (int i = 0; i < bytes; i += 8) {
             long found = memory.getLong(half + i);
@@ -82,7 +78,7 @@ final class WriteMeter {
         await();
     }
 
-    /** Round trips of one counted write each way; half their times, in nanoseconds, ascending. */
+    /** Makes round trips of one counted write each way, and returns half of their times, in nanoseconds, ascending. */
     long[] ping(int bytes, int count) {
         long[] nanos = new long[count];
         long before = System.nanoTime();
@@ -119,7 +115,7 @@ final class WriteMeter {
     }
 
     private void flush() {
-        posted.flush(peer, System.nanoTime() + PATIENCE.toNanos());
+        posted.flush(peer, System.nanoTime() + DEADLINE.toNanos());
     }
 
     private void send(int bytes) {
@@ -131,14 +127,14 @@ final class WriteMeter {
     @SuppressWarnings("ThreadPriorityCheck")
     private void await() {
         long end = 0;
-        for (int looks = 1; posted.counter(COUNTER, peer) < awaited; looks++) {
-            if (looks % LOOKS == 0) {
+        for (int polls = 1; posted.counter(COUNTER, peer) < awaited; polls++) {
+            if (polls % POLLS == 0) {
                 Thread.yield();
                 long now = System.nanoTime();
-                end = end == 0 ? now + PATIENCE.toNanos() : end;
+                end = end == 0 ? now + DEADLINE.toNanos() : end;
                 if (now - end > 0) {
                     throw new EpTimeoutException(
-                            "after " + PATIENCE.toSeconds() + " s of waiting, the counter of rank " + peer + " is "
+                            "after " + DEADLINE.toSeconds() + " s of waiting, the counter of rank " + peer + " is "
                                     + posted.counter(COUNTER, peer) + ", must be " + awaited
                                     + "; check whether rank " + peer + " still runs",
                             EpFailure.builder("counted writes", peer)

@@ -3,7 +3,7 @@ package org.ep4j.cli.rank;
 import java.util.List;
 
 /**
- * What the rank processes of a measurement of counted writes do; the same text for all of them.
+ * Work of the rank processes that measure counted writes; the same text for all of them.
  *
  * @param ranks number of ranks
  * @param backend backend that alone may be used; empty for any
@@ -14,7 +14,7 @@ import java.util.List;
  * @param pings round trips, where times are measured
  * @param repeats runs of each size
  * @param warmup writes of each size before any of it counts, of no more bytes than a run has; and a tenth as many round trips
- * @param receiverWaits whether the receiver looks for the counters while rates are measured, or only when all was sent
+ * @param receiverWaits whether the receiver polls its counters while rates are measured, or only when all was sent
  */
 public record WriteSpec(
         int ranks,

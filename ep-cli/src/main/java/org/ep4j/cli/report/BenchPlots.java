@@ -43,7 +43,7 @@ public final class BenchPlots {
     /** Names of operations end in these where they differ little from the operation without. */
     private static final List<String> VARIANTS = List.of(".cached", "-pow2", "-ue8m0");
 
-    /** Colours that the colour-blind tell apart too, by the end of an operation's name. */
+    /** Colours that the colour-blind can distinguish, too, by the end of an operation's name. */
     private static final Map<String, Color> COLOURS = Map.of(
             "dispatch.bf16", new Color(0x0072B2),
             "dispatch.fp8", new Color(0x009E73),

@@ -4,13 +4,13 @@ import com.fasterxml.jackson.annotation.JsonUnwrapped;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import org.ep4j.cli.rank.ExchangeSpec;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.cli.rank.Operations;
 import org.ep4j.cli.rank.RankMessage.Sent;
-import org.ep4j.cli.rank.WorkSpec;
-import org.ep4j.cli.rank.WorkSpec.Mode;
 
 /**
- * Everything that one bench found, as it stands in the JSON.
+ * Result of one bench on the host, as it stands in the JSON.
  *
  * @param format version of this file's form
  * @param environment where and how it was measured
@@ -52,7 +52,7 @@ public record BenchReport(
     private static final int FORMAT = 1;
 
     /**
-     * Where and how it was measured.
+     * Conditions of a measurement.
      *
      * @param date in UTC
      * @param ep4j version
@@ -71,7 +71,7 @@ public record BenchReport(
             @JsonUnwrapped HostFacts machine,
             List<String> rankJvmOptions) {}
 
-    public static BenchReport of(Environment environment, WorkSpec spec, List<Figures> figures, List<Sent> sent) {
+    public static BenchReport of(Environment environment, ExchangeSpec spec, List<Figures> figures, List<Sent> sent) {
         return new BenchReport(
                 FORMAT,
                 environment,
@@ -92,18 +92,17 @@ public record BenchReport(
                 advantage(figures));
     }
 
-    private static int tokens(WorkSpec spec, Mode mode) {
+    private static int tokens(ExchangeSpec spec, Mode mode) {
         return spec.parts().stream()
                 .filter(p -> p.mode() == mode)
-                .mapToInt(WorkSpec.Part::tokens)
+                .mapToInt(ExchangeSpec.Part::tokens)
                 .max()
                 .orElse(0);
     }
 
     private static Optional<Double> advantage(List<Figures> figures) {
-        Optional<Double> low = median(figures, Operations.LL_DISPATCH);
-        Optional<Double> high = median(figures, Operations.LL_BY_HT);
-        return low.flatMap(l -> high.map(h -> h / l));
+        return median(figures, Operations.LL_DISPATCH)
+                .flatMap(low -> median(figures, Operations.LL_BY_HT).map(high -> high / low));
     }
 
     private static Optional<Double> median(List<Figures> figures, String operation) {

@@ -2,6 +2,7 @@ package org.ep4j.cli.report;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -11,13 +12,11 @@ import org.ep4j.tck.ConformanceReport;
 import org.ep4j.tck.RuleResult;
 
 /**
- * The files of a conformance run. They have each result as soon as it is there, so that a run which is cut off, by a limit of
- * time for instance, leaves what it had.
+ * The files of a conformance run. They get each result as soon as it is there, so that a run which is cut off, for example by a
+ * time limit, leaves its results so far.
  */
 public final class ConformanceFiles {
-    private record Target(Path path, Function<ConformanceReport, String> text) {}
-
-    private final List<Target> targets = new ArrayList<>();
+    private final Map<Path, Function<ConformanceReport, String>> targets = new LinkedHashMap<>();
     private final Map<String, String> environment;
     private final int checks;
     private final List<RuleResult> results = new ArrayList<>();
@@ -32,13 +31,13 @@ public final class ConformanceFiles {
     public ConformanceFiles(Optional<Path> json, Optional<Path> markdown, Map<String, String> environment, int checks) {
         this.environment = environment;
         this.checks = checks;
-        json.ifPresent(path -> targets.add(new Target(path, ConformanceReport::toJson)));
-        markdown.ifPresent(path -> targets.add(new Target(path, ConformanceReport::toMarkdown)));
-        targets.forEach(target -> TextFile.checkFolder(target.path()));
+        json.ifPresent(path -> targets.put(path, ConformanceReport::toJson));
+        markdown.ifPresent(path -> targets.put(path, ConformanceReport::toMarkdown));
+        targets.keySet().forEach(TextFile::checkFolder);
         soFar();
     }
 
-    /** Adds a result. A file that cannot be written now is left as it is: the last write tells. */
+    /** Adds a result. A file that cannot be written now is left as it is: the last write decides. */
     public void add(RuleResult result) {
         results.add(result);
         try {
@@ -51,11 +50,11 @@ public final class ConformanceFiles {
 
     private void soFar() {
         ConformanceReport report = new ConformanceReport(environment, checks, results);
-        for (Target target : targets) {
-            if (TextFile.keepsText(target.path())) {
-                TextFile.replace(target.path(), target.text().apply(report));
+        targets.forEach((path, text) -> {
+            if (TextFile.keepsText(path)) {
+                TextFile.replace(path, text.apply(report));
             }
-        }
+        });
     }
 
     /**
@@ -64,6 +63,6 @@ public final class ConformanceFiles {
      * @throws EpUnavailableException when a file cannot be written
      */
     public void end(ConformanceReport report) {
-        targets.forEach(target -> TextFile.replace(target.path(), target.text().apply(report)));
+        targets.forEach((path, text) -> TextFile.replace(path, text.apply(report)));
     }
 }

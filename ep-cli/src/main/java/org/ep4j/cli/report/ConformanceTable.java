@@ -1,10 +1,11 @@
 package org.ep4j.cli.report;
 
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.ep4j.tck.ConformanceReport;
 import org.ep4j.tck.Outcome;
 import org.ep4j.tck.RuleBook;
@@ -12,7 +13,7 @@ import org.ep4j.tck.RuleResult;
 
 /** A conformance report for people: counts by chapter, and why something did not pass. */
 public final class ConformanceTable {
-    /** Enough for what one rank said, with the top of its stack. */
+    /** Enough for the message of one rank, with the top of its stack. */
     private static final int REASON_LINES = 8;
 
     private ConformanceTable() {}
@@ -20,35 +21,31 @@ public final class ConformanceTable {
     public static String of(ConformanceReport report) {
         StringBuilder text = new StringBuilder(chapters(report));
         for (Outcome outcome : List.of(Outcome.FAIL, Outcome.UNAVAILABLE, Outcome.UNTESTED)) {
-            reasons(text, report, outcome);
+            report.results().stream()
+                    .filter(result -> result.outcome() == outcome)
+                    .forEach(result -> text.append(System.lineSeparator()).append(reason(result)));
         }
         text.append(System.lineSeparator()).append(report.passed() ? "PASSED" : "NOT PASSED");
-        report.counts().forEach((outcome, count) -> {
-            if (count > 0) {
-                text.append(", ").append(count).append(' ').append(outcome);
-            }
-        });
+        report.counts().forEach((outcome, count) -> text.append(count > 0 ? ", " + count + " " + outcome : ""));
         return text.append(System.lineSeparator()).toString();
     }
 
     private static String chapters(ConformanceReport report) {
         List<String> header = new ArrayList<>(List.of("chapter"));
-        for (Outcome outcome : Outcome.values()) {
-            header.add(outcome.toString());
-        }
+        Stream.of(Outcome.values()).map(Outcome::toString).forEach(header::add);
         header.add("seconds");
         TextTable table = new TextTable(header);
-        Map<Integer, List<RuleResult>> byChapter = new TreeMap<>();
-        report.results()
-                .forEach(r -> byChapter
-                        .computeIfAbsent(chapter(r.id()), c -> new ArrayList<>())
-                        .add(r));
+        Map<Integer, List<RuleResult>> byChapter = report.results().stream()
+                .collect(Collectors.groupingBy(
+                        r -> Integer.parseInt(r.id().substring(0, r.id().indexOf('.'))),
+                        TreeMap::new,
+                        Collectors.toList()));
         byChapter.forEach((chapter, results) -> {
-            Map<Outcome, Integer> counts = new EnumMap<>(Outcome.class);
-            results.forEach(r -> counts.merge(r.outcome(), 1, Integer::sum));
             List<String> cells = new ArrayList<>(List.of(RuleBook.chapter(chapter)));
             for (Outcome outcome : Outcome.values()) {
-                cells.add(counts.containsKey(outcome) ? counts.get(outcome).toString() : "");
+                long count =
+                        results.stream().filter(r -> r.outcome() == outcome).count();
+                cells.add(count == 0 ? "" : Long.toString(count));
             }
             long millis =
                     results.stream().mapToLong(r -> r.elapsed().toMillis()).sum();
@@ -58,34 +55,13 @@ public final class ConformanceTable {
         return table.toString();
     }
 
-    private static void reasons(StringBuilder text, ConformanceReport report, Outcome outcome) {
-        for (RuleResult result : report.results()) {
-            if (result.outcome() == outcome) {
-                text.append(System.lineSeparator())
-                        .append(outcome)
-                        .append(' ')
-                        .append(result.id())
-                        .append(" (")
-                        .append(result.mode())
-                        .append(", ")
-                        .append(result.ranks())
-                        .append(" ranks) ")
-                        .append(result.text())
-                        .append(System.lineSeparator())
-                        .append(shortened(result.reason()).indent(4));
-            }
-        }
-    }
-
-    private static String shortened(String reason) {
-        List<String> lines = reason.lines().toList();
-        return lines.size() <= REASON_LINES
-                ? reason
+    private static String reason(RuleResult result) {
+        List<String> lines = result.reason().lines().toList();
+        String shortened = lines.size() <= REASON_LINES
+                ? result.reason()
                 : String.join("\n", lines.subList(0, REASON_LINES)) + "\n... " + (lines.size() - REASON_LINES)
                         + " more lines in the file that --json names";
-    }
-
-    private static int chapter(String id) {
-        return Integer.parseInt(id.substring(0, id.indexOf('.')));
+        return result.outcome() + " " + result.id() + " (" + result.mode() + ", " + result.ranks() + " ranks) "
+                + result.text() + System.lineSeparator() + shortened.indent(4);
     }
 }

@@ -13,7 +13,7 @@ import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Validated;
 
 /**
- * What one operation came to over all ranks and counted rounds. The time of a round is that of its slowest rank; times are
+ * Figures of one operation over all ranks and counted rounds. The time of a round is that of its slowest rank; times are
  * in microseconds, GB are 1e9 bytes, bytes and rates are those of one rank on average.
  *
  * @param operation its name
@@ -72,36 +72,26 @@ public record Figures(
      */
     public record Percentile(double percent, double micros) {}
 
-    /**
-     * Puts together what the ranks said.
-     *
-     * @param said messages of every rank, in rank order
-     * @return figures in the order in which the operations were measured
-     */
-    public static List<Figures> of(List<List<RankMessage>> said) {
-        Map<String, List<Samples>> samples = RankMessage.all(said, Samples.class).stream()
+    /** Returns figures in the order in which the operations were measured, from the messages of every rank in rank order. */
+    public static List<Figures> of(List<List<RankMessage>> messages) {
+        Map<String, List<Samples>> samples = RankMessage.all(messages, Samples.class).stream()
                 .collect(Collectors.groupingBy(Samples::operation, LinkedHashMap::new, Collectors.toList()));
-        Map<String, List<Validated>> validated =
-                RankMessage.all(said, Validated.class).stream().collect(Collectors.groupingBy(Validated::operation));
+        Map<String, List<Validated>> validated = RankMessage.all(messages, Validated.class).stream()
+                .collect(Collectors.groupingBy(Validated::operation));
         List<Figures> figures = new ArrayList<>();
         samples.forEach((operation, ranks) -> {
             if (!operation.contains(Operations.CEILING)) {
-                figures.add(of(ranks, ceilings(operation, samples), validated.getOrDefault(operation, List.of())));
+                String prefix = operation + Operations.CEILING;
+                Map<String, List<Samples>> ceilings = new LinkedHashMap<>();
+                samples.forEach((name, ways) -> {
+                    if (name.startsWith(prefix)) {
+                        ceilings.put(name.substring(prefix.length()), ways);
+                    }
+                });
+                figures.add(of(ranks, ceilings, validated.getOrDefault(operation, List.of())));
             }
         });
         return figures;
-    }
-
-    /** Measurements of an operation's ceiling by the way in which rows were stored. */
-    private static Map<String, List<Samples>> ceilings(String operation, Map<String, List<Samples>> samples) {
-        String prefix = operation + Operations.CEILING;
-        Map<String, List<Samples>> ways = new LinkedHashMap<>();
-        samples.forEach((name, ranks) -> {
-            if (name.startsWith(prefix)) {
-                ways.put(name.substring(prefix.length()), ranks);
-            }
-        });
-        return ways;
     }
 
     /**
@@ -154,7 +144,7 @@ public record Figures(
                         .toList());
     }
 
-    /** True when nothing differed from the reference. */
+    /** Returns whether nothing differed from the reference. */
     public boolean valid() {
         return problem.isEmpty();
     }

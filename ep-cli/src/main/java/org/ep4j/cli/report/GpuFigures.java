@@ -15,7 +15,7 @@ import org.ep4j.cli.rank.RankMessage.OnGpu;
 import org.ep4j.cli.rank.RankMessage.Validated;
 
 /**
- * What one operation came to on GPUs, over all ranks and counted rounds. Times are microseconds, GB are 1e9 bytes, bytes and
+ * Figures of one operation on GPUs, over all ranks and counted rounds. Times are microseconds, GB are 1e9 bytes, bytes and
  * rates are those of one rank on average.
  *
  * @param operation its name
@@ -63,14 +63,14 @@ public record GpuFigures(
         List<Double> gpuRoundMicros,
         List<Double> callRoundMicros,
         List<Double> ceilingRoundMicros) {
-    /** Puts together what the ranks of one run said, in rank order. */
-    public static GpuReport.Run run(GpuSpec spec, List<List<RankMessage>> said) {
-        OnGpu gpu = first(said, OnGpu.class);
-        Joined joined = first(said, Joined.class);
-        Map<String, List<GpuSamples>> samples = RankMessage.all(said, GpuSamples.class).stream()
+    /** Puts together the messages of the ranks of one run, in rank order. */
+    public static GpuReport.Run run(GpuSpec spec, List<List<RankMessage>> messages) {
+        OnGpu gpu = first(messages, OnGpu.class);
+        Joined joined = first(messages, Joined.class);
+        Map<String, List<GpuSamples>> samples = RankMessage.all(messages, GpuSamples.class).stream()
                 .collect(Collectors.groupingBy(
                         s -> s.operation() + " " + s.tokens(), LinkedHashMap::new, Collectors.toList()));
-        List<Validated> validated = RankMessage.all(said, Validated.class);
+        List<Validated> validated = RankMessage.all(messages, Validated.class);
         List<GpuFigures> figures = samples.values().stream()
                 .map(ranks -> of(
                         ranks,
@@ -90,8 +90,8 @@ public record GpuFigures(
                 figures);
     }
 
-    private static <T extends RankMessage> T first(List<List<RankMessage>> said, Class<T> type) {
-        return RankMessage.all(said.subList(0, 1), type).stream()
+    private static <T extends RankMessage> T first(List<List<RankMessage>> messages, Class<T> type) {
+        return RankMessage.all(messages.subList(0, 1), type).stream()
                 .findFirst()
                 .orElseThrow(() -> new EpException("rank 0 ended without a " + type.getSimpleName()));
     }

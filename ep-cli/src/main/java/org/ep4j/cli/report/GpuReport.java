@@ -9,7 +9,7 @@ import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Everything that one bench found on GPUs, as it stands in the JSON.
+ * Result of one bench on GPUs, as it stands in the JSON.
  *
  * @param format version of this file's form; 1 is that of {@link BenchReport}
  * @param environment where and how it was measured
@@ -41,7 +41,7 @@ public record GpuReport(
     public static final int FORMAT = 2;
 
     /**
-     * What one group of ranks measured.
+     * Measurements of one group of ranks.
      *
      * @param askedSms {@code ep.gpu.sms}; 0 for the default
      * @param gpu of rank 0
@@ -62,13 +62,13 @@ public record GpuReport(
             List<String> problems,
             List<GpuFigures> operations) {}
 
-    /** True when nothing differed from the reference. */
+    /** Returns whether nothing differed from the reference. */
     public boolean valid() {
         return runs.stream().allMatch(r -> r.problems().isEmpty());
     }
 
     /**
-     * What {@link TextFile#writeJson} wrote of one.
+     * Reads a report that {@link TextFile#writeJson} wrote.
      *
      * @throws EpArgumentException when the file holds something else
      */

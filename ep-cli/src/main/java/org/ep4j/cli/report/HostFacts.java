@@ -33,7 +33,7 @@ public record HostFacts(
                 ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage());
     }
 
-    /** True when others used so much of the machine that times are not its own. */
+    /** Returns whether other processes used so much of the machine that they may disturb the measurement. */
     public boolean busy() {
         return loadAverage > cores / 2.0;
     }

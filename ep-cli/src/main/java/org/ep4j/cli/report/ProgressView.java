@@ -3,35 +3,42 @@ package org.ep4j.cli.report;
 import java.io.Console;
 import java.io.PrintWriter;
 import java.lang.reflect.Method;
+import java.util.Optional;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
 import org.ep4j.cli.rank.RankMessage;
 
-/** Shows how far a job is: a bar on a terminal, a line now and then elsewhere. */
-public interface ProgressView extends AutoCloseable {
-    /** Step {@code done} of {@code total} is done. */
-    void step(int done, int total, String what);
+/** Shows the progress of a job: a bar on a terminal, a line for every fifth of the steps elsewhere. */
+public final class ProgressView implements AutoCloseable {
+    private static final int LINES = 5;
 
-    /** Shows the step that a rank reports; other messages are not for people. */
-    default void step(RankMessage message) {
-        if (message instanceof RankMessage.Progress p) {
-            step(p.done(), p.total(), p.what());
-        }
+    private final String task;
+    private final PrintWriter out;
+    private final Optional<ProgressBar> bar;
+    private int shown;
+
+    private ProgressView(String task, PrintWriter out, Optional<ProgressBar> bar) {
+        this.task = task;
+        this.out = out;
+        this.bar = bar;
     }
 
-    /** Something that should be known before the end. A bar leaves it to the report. */
-    void note(String what);
-
-    @Override
-    void close();
-
-    /** The view that fits where output goes. */
-    static ProgressView of(String task, PrintWriter lines) {
-        return onTerminal() ? new Bar(task) : new Lines(task, lines);
+    /** Returns the view that fits where output goes. */
+    public static ProgressView of(String task, PrintWriter out) {
+        Optional<ProgressBar> bar = onTerminal()
+                ? Optional.of(new ProgressBarBuilder()
+                        .setTaskName(task)
+                        .setInitialMax(1)
+                        .setStyle(ProgressBarStyle.ASCII)
+                        .setUpdateIntervalMillis(100)
+                        .clearDisplayOnFinish()
+                        .build())
+                : Optional.empty();
+        return new ProgressView(task, out, bar);
     }
 
-    /** True when input and output are a terminal. */
+    /** Returns whether input and output are a terminal. */
     @SuppressWarnings("SystemConsoleNull") // null before JDK 22, isTerminal() since then: both are asked
     private static boolean onTerminal() {
         Console console = System.console();
@@ -48,68 +55,37 @@ public interface ProgressView extends AutoCloseable {
         }
     }
 
-    /** A bar on the terminal. */
-    final class Bar implements ProgressView {
-        private final ProgressBar bar;
-
-        Bar(String task) {
-            bar = new ProgressBarBuilder()
-                    .setTaskName(task)
-                    .setInitialMax(1)
-                    .setStyle(ProgressBarStyle.ASCII)
-                    .setUpdateIntervalMillis(100)
-                    .clearDisplayOnFinish()
-                    .build();
-        }
-
-        @Override
-        public void step(int done, int total, String what) {
-            bar.maxHint(total);
-            bar.stepTo(done);
-            bar.setExtraMessage(what);
-        }
-
-        @Override
-        public void note(String what) {}
-
-        @Override
-        public void close() {
-            bar.close();
+    /** Shows that step {@code done} of {@code total} is done. */
+    public void step(int done, int total, String what) {
+        bar.ifPresent(shownBar -> {
+            shownBar.maxHint(total);
+            shownBar.stepTo(done);
+            shownBar.setExtraMessage(what);
+        });
+        int part = done * LINES / Math.max(1, total);
+        if (bar.isEmpty() && part > shown) {
+            shown = part;
+            note(done + " of " + total + " (" + what + ")");
         }
     }
 
-    /** A line for every fifth of the way. */
-    final class Lines implements ProgressView {
-        private static final int LINES = 5;
-
-        private final String task;
-        private final PrintWriter out;
-        private int shown;
-
-        Lines(String task, PrintWriter out) {
-            this.task = task;
-            this.out = out;
+    /** Shows the step that a rank reports; other messages are not for people. */
+    public void step(RankMessage message) {
+        if (message instanceof RankMessage.Progress p) {
+            step(p.done(), p.total(), p.what());
         }
+    }
 
-        @Override
-        public void step(int done, int total, String what) {
-            int part = done * LINES / Math.max(1, total);
-            if (part > shown) {
-                shown = part;
-                out.println(task + ": " + done + " of " + total + " (" + what + ")");
-                out.flush();
-            }
-        }
-
-        @Override
-        public void note(String what) {
+    /** Prints what should be known before the end. A bar leaves it to the report. */
+    public void note(String what) {
+        if (bar.isEmpty()) {
             out.println(task + ": " + what);
             out.flush();
         }
+    }
 
-        @Override
-        public void close() {
-            out.flush();
-        }
+    @Override
+    public void close() {
+        bar.ifPresentOrElse(ProgressBar::close, out::flush);
     }
 }

@@ -1,7 +1,7 @@
 package org.ep4j.cli.report;
 
-import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** Quantiles of measured times. */
 final class Quantiles {
@@ -39,14 +39,9 @@ final class Quantiles {
 
     /** The longest time of any rank in each round. */
     static List<Long> slowest(List<List<Long>> ranks) {
-        List<Long> rounds = new ArrayList<>();
-        for (int round = 0; round < ranks.get(0).size(); round++) {
-            long most = 0;
-            for (List<Long> rank : ranks) {
-                most = Math.max(most, rank.get(round));
-            }
-            rounds.add(most);
-        }
-        return rounds;
+        return IntStream.range(0, ranks.get(0).size())
+                .mapToObj(round ->
+                        ranks.stream().mapToLong(rank -> rank.get(round)).max().orElse(0))
+                .toList();
     }
 }

@@ -19,7 +19,7 @@ public final class TextFile {
     }
 
     /**
-     * Looks before a long run whether its results could be written in the end.
+     * Checks before a long run that its results can be written in the end.
      *
      * @throws EpUnavailableException when there is no such folder, or the file is one
      */
@@ -35,14 +35,14 @@ public final class TextFile {
         }
     }
 
-    /** False of pipes, terminals and such, where one text follows the other. */
+    /** Returns whether a file keeps text: not a pipe or terminal, where one text follows the other. */
     public static boolean keepsText(Path file) {
         return !Files.exists(file) || Files.isRegularFile(file);
     }
 
     /**
-     * As {@link #write}, but whoever reads it meanwhile, or after this program was killed, has the old text or the new one, where
-     * its folder takes another file.
+     * Writes as {@link #write} does, but a reader in the meantime, or after this program was killed, has the old text or the new one,
+     * where the folder takes another file.
      *
      * @throws EpUnavailableException when it cannot be written
      */

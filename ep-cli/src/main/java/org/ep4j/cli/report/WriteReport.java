@@ -1,18 +1,19 @@
 package org.ep4j.cli.report;
 
+import static org.ep4j.cli.report.TextTable.column;
 import static org.ep4j.cli.report.TextTable.number;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
+import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankMessage.Sent;
+import org.ep4j.cli.rank.RankMessage.Validated;
 import org.ep4j.cli.rank.RankMessage.Writes;
 import org.ep4j.cli.rank.WriteSpec;
 import org.ep4j.tck.Json;
 
 /**
- * What a measurement of counted writes found.
+ * Result of a measurement of counted writes, as it stands in the JSON.
  *
  * @param path between which ranks, over which ports
  * @param writesPerCounter writes after which a counter advanced, where rates were measured
@@ -21,11 +22,7 @@ import org.ep4j.tck.Json;
  * @param problems first bytes that arrived wrong
  */
 public record WriteReport(
-        org.ep4j.cli.rank.RankMessage.Path path,
-        int writesPerCounter,
-        List<Size> sizes,
-        List<Sent> sent,
-        List<String> problems) {
+        RankMessage.Path path, int writesPerCounter, List<Size> sizes, List<Sent> sent, List<String> problems) {
     private static final int FORMAT = 1;
 
     /**
@@ -57,33 +54,33 @@ public record WriteReport(
         }
 
         private static long median(List<Long> values) {
-            List<Long> sorted = new ArrayList<>(values);
-            Collections.sort(sorted);
-            return sorted.get(sorted.size() / 2);
+            return values.stream().sorted().toList().get(values.size() / 2);
         }
     }
 
-    public static WriteReport of(
-            org.ep4j.cli.rank.RankMessage.Path path,
-            WriteSpec spec,
-            List<Writes> runs,
-            List<Sent> sent,
-            List<String> problems) {
+    /** Puts together the messages of all ranks. */
+    public static WriteReport of(WriteSpec spec, List<List<RankMessage>> messages) {
         return new WriteReport(
-                path, spec.writesPerCounter(), runs.stream().map(Size::of).toList(), sent, problems);
+                RankMessage.all(messages, RankMessage.Path.class).get(0),
+                spec.writesPerCounter(),
+                RankMessage.all(messages, Writes.class).stream().map(Size::of).toList(),
+                RankMessage.all(messages, Sent.class),
+                RankMessage.all(messages, Validated.class).stream()
+                        .map(Validated::problem)
+                        .filter(problem -> !problem.isEmpty())
+                        .toList());
     }
 
     public String table() {
-        TextTable table = new TextTable(List.of("bytes", "MB/s", "writes/s", "p50 us", "p99 us"));
-        for (Size size : sizes) {
-            table.row(List.of(
-                    Integer.toString(size.bytes()),
-                    number("%.2f", size.gigabytesPerSecond() * 1e3),
-                    number("%.0f", size.writesPerSecond()),
-                    number("%.2f", size.p50Micros()),
-                    number("%.2f", size.p99Micros())));
-        }
-        return table.toString();
+        return TextTable.of(
+                        sizes,
+                        List.of(
+                                column("bytes", size -> Integer.toString(size.bytes())),
+                                column("MB/s", size -> number("%.2f", size.gigabytesPerSecond() * 1e3)),
+                                column("writes/s", size -> number("%.0f", size.writesPerSecond())),
+                                column("p50 us", size -> number("%.2f", size.p50Micros())),
+                                column("p99 us", size -> number("%.2f", size.p99Micros()))))
+                .toString();
     }
 
     /** Writes it as JSON, with where and how it was measured. */

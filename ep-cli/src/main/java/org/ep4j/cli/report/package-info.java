@@ -1,4 +1,7 @@
-/** Figures from samples, and how they are shown: tables, JSON, plots, progress. */
+/**
+ * Figures from samples and their output as tables, JSON, plots and progress, for readers who change what a command prints or writes.
+ * Nothing here measures.
+ */
 @NullMarked
 package org.ep4j.cli.report;
 

@@ -24,7 +24,7 @@ import org.ep4j.topology.read.Limits;
 final class ArchiveReader {
     private static final int BUFFER = 64 << 10;
 
-    /** What a name costs besides its characters. */
+    /** Bytes of memory of a name besides its characters. */
     private static final int NODE = 64;
 
     /** Characters of messages of the library. */
@@ -53,7 +53,7 @@ final class ArchiveReader {
         }
     }
 
-    /** As {@link #read(Path)}, from bytes that are read to their end or to a fault. */
+    /** Reads an archive as {@link #read(Path)} does, from bytes that are read to their end or to a fault. */
     static FileTree read(String archive, InputStream file) {
         ArchiveReader reader = new ArchiveReader(archive);
         try (BoundedStream unpacked = new BoundedStream(reader.archive, new GZIPInputStream(file, BUFFER));
@@ -147,7 +147,7 @@ final class ArchiveReader {
                     entry.getName(),
                     "which is a sparse file of " + entry.getRealSize()
                             + " bytes; pack the files again without --sparse (-S)");
-        } else if (entry.isFile() && !special(entry)) {
+        } else if (entry.isFile() && !entry.isFIFO() && !entry.isCharacterDevice() && !entry.isBlockDevice()) {
             byte[] content = tar.readNBytes((int) Math.min(entry.getSize(), Limits.FILE));
             if (!names.get(names.size() - 1).equals("config")) {
                 content = withoutPadding(content);
@@ -156,17 +156,13 @@ final class ArchiveReader {
         }
     }
 
-    /** Files of {@code /sys} say that they have 4,096 bytes, and tar fills what is missing with zeros. */
+    /** Removes the zeros that tar appends: files of {@code /sys} claim to have 4,096 bytes. */
     private static byte[] withoutPadding(byte[] content) {
         int length = content.length;
         while (length > 0 && content[length - 1] == 0) {
             length--;
         }
         return length == content.length ? content : Arrays.copyOf(content, length);
-    }
-
-    private static boolean special(TarArchiveEntry entry) {
-        return entry.isFIFO() || entry.isCharacterDevice() || entry.isBlockDevice();
     }
 
     private void put(TarArchiveEntry entry, List<String> names, ArchiveTree.Node node, int size) {

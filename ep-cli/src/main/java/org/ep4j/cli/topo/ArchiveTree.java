@@ -18,7 +18,7 @@ import org.ep4j.topology.read.Limits;
 final class ArchiveTree implements FileTree {
     private final Folder root = new Folder();
 
-    /** What a name stands for. */
+    /** File, folder or link of a name. */
     sealed interface Node {}
 
     private static final class Folder implements Node {
@@ -26,21 +26,15 @@ final class ArchiveTree implements FileTree {
     }
 
     /** A file; hard links share one. */
-    static final class Content implements Node {
-        private final byte[] bytes;
-
-        /** Takes over the bytes. */
-        Content(byte[] bytes) {
-            this.bytes = bytes;
-        }
-    }
+    @SuppressWarnings("ArrayRecordComponent") // equality is not asked of it
+    record Content(byte[] bytes) implements Node {}
 
     record Link(String target) implements Node {}
 
-    /** Where a path leads: names of the folders above, and what is there. */
+    /** The end of a path: names of the folders above, and the node. */
     private record Place(List<String> names, Node node) {}
 
-    /** Components of a path, without what changes nothing. */
+    /** Returns the components of a path, without those that change nothing. */
     static List<String> components(String path) {
         List<String> names = new ArrayList<>(List.of(path.split("/", -1)));
         names.removeIf(name -> name.isEmpty() || name.equals("."));
@@ -102,18 +96,13 @@ final class ArchiveTree implements FileTree {
 
     @Override
     public Optional<byte[]> bytes(String path) {
-        return walk(path)
-                .map(Place::node)
-                .filter(Content.class::isInstance)
-                .map(node -> ((Content) node).bytes.clone());
+        return node(path, Content.class).map(file -> file.bytes.clone());
     }
 
     @Override
     public List<String> list(String path) {
-        return walk(path)
-                .map(Place::node)
-                .filter(Folder.class::isInstance)
-                .map(node -> List.copyOf(((Folder) node).entries.keySet()))
+        return node(path, Folder.class)
+                .map(folder -> List.copyOf(folder.entries.keySet()))
                 .orElse(List.of());
     }
 
@@ -125,12 +114,14 @@ final class ArchiveTree implements FileTree {
     @Override
     public Optional<String> link(String path) {
         int name = path.lastIndexOf('/');
-        return walk(path.substring(0, Math.max(0, name)))
-                .map(Place::node)
-                .filter(Folder.class::isInstance)
-                .map(node -> ((Folder) node).entries.get(path.substring(name + 1)))
+        return node(path.substring(0, Math.max(0, name)), Folder.class)
+                .map(folder -> folder.entries.get(path.substring(name + 1)))
                 .filter(Link.class::isInstance)
                 .map(node -> ((Link) node).target());
+    }
+
+    private <T extends Node> Optional<T> node(String path, Class<T> kind) {
+        return walk(path).map(Place::node).filter(kind::isInstance).map(kind::cast);
     }
 
     /** Follows a path and the links on it; empty when that leads nowhere. */

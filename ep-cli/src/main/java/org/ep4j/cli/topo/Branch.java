@@ -2,14 +2,15 @@ package org.ep4j.cli.topo;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PathType;
@@ -22,27 +23,28 @@ import org.ep4j.topology.model.Part;
 import org.ep4j.topology.model.Topology;
 
 /**
- * A part with what hangs below it on the way to its processor.
+ * A part of a host with the parts below it on their way to their processor.
  *
  * @param part the part
- * @param up the link to what it hangs on; empty at the top and where the source gives no links
- * @param children what hangs on it, in the order of the source
+ * @param up the link to the part above; empty at the top and where the source gives no links
+ * @param children the parts below, in the order of the source
  */
 record Branch(Part part, Optional<Link> up, List<Branch> children) {
     /**
-     * The trees of one host: its NUMA nodes, then what no link joins with any of them. Every part of the host is in
-     * exactly one place, but for the switches between GPUs, which hang on nothing.
+     * Returns the trees of one host: its NUMA nodes, then what no link joins with any of them. Every part of the host is in exactly
+     * one place, but for the switches between GPUs, which are below nothing.
      */
     static List<Branch> ofHost(Topology topology, int host) {
-        Growth growth = new Growth(topology, host);
-        growth.growFrom(growth.all(NumaNode.class));
-        growth.adoptByNuma();
-        growth.plant(part -> !(part instanceof Gpu) && !(part instanceof Nic));
-        growth.plant(part -> true);
-        return growth.trees();
+        Builder builder = new Builder(topology, host);
+        builder.addTrees(
+                builder.parts.stream().filter(NumaNode.class::isInstance).toList());
+        builder.addByNuma();
+        builder.addOthers(part -> !(part instanceof Gpu) && !(part instanceof Nic));
+        builder.addOthers(part -> true);
+        return builder.roots;
     }
 
-    /** This part and all below it. */
+    /** Returns this part and all below it. */
     List<Branch> flat() {
         List<Branch> all = new ArrayList<>();
         Deque<Branch> open = new ArrayDeque<>(List.of(this));
@@ -56,86 +58,68 @@ record Branch(Part part, Optional<Link> up, List<Branch> children) {
         return all;
     }
 
-    /** Trees while they grow. */
-    private static final class Growth {
-        private record Stem(Optional<Link> up, List<Part> below) {}
-
-        private static final Stem BARE = new Stem(Optional.empty(), List.of());
-
+    private static final class Builder {
         private final Topology topology;
         private final List<Part> parts;
-        private final Map<Part, Integer> order = new LinkedHashMap<>();
-        private final Map<Part, Stem> stems = new LinkedHashMap<>();
-        private final List<Part> tops = new ArrayList<>();
+        private final Map<Part, Integer> order = new HashMap<>();
+        private final Set<Part> placed = new HashSet<>();
+        private final List<Branch> roots = new ArrayList<>();
 
-        /** Searched once for each GPU: there may be as many NICs without a place. */
+        /** Distances are searched once for each GPU: there may be as many NICs without a place. */
         private final Map<Part, Map<Part, Distance>> reach = new HashMap<>();
 
-        Growth(Topology topology, int host) {
+        Builder(Topology topology, int host) {
             this.topology = topology;
             parts = topology.parts().stream()
                     .filter(part -> part.host() == host && !(part instanceof GpuSwitch))
                     .toList();
-            for (Part part : parts) {
-                order.put(part, order.size());
-            }
+            parts.forEach(part -> order.put(part, order.size()));
         }
 
-        List<Part> all(Class<? extends Part> kind) {
-            return parts.stream().filter(kind::isInstance).toList();
-        }
-
-        void growFrom(Collection<? extends Part> roots) {
-            Deque<Part> frontier = new ArrayDeque<>();
-            for (Part root : roots) {
-                if (stems.putIfAbsent(root, new Stem(Optional.empty(), new ArrayList<>())) == null) {
-                    tops.add(root);
-                    frontier.add(root);
-                }
-            }
-            while (!frontier.isEmpty()) {
-                Part part = frontier.poll();
-                for (Part neighbour : topology.neighbours(part).stream()
+        /** Adds trees with what PCI links join to their roots, the nearest first. */
+        void addTrees(List<Part> tops) {
+            Deque<Branch> open = new ArrayDeque<>();
+            tops.forEach(top -> add(top, Optional.empty(), roots).ifPresent(open::add));
+            while (!open.isEmpty()) {
+                Branch branch = open.poll();
+                topology.neighbours(branch.part).stream()
                         .filter(order::containsKey)
                         .sorted(Comparator.comparing(order::get))
-                        .toList()) {
-                    tree(part, neighbour).ifPresent(link -> {
-                        if (hang(neighbour, part, Optional.of(link))) {
-                            frontier.add(neighbour);
-                        }
-                    });
-                }
+                        .forEach(next -> pciLink(branch.part, next)
+                                .flatMap(link -> add(next, Optional.of(link), branch.children))
+                                .ifPresent(open::add));
             }
         }
 
-        private Optional<Link> tree(Part a, Part b) {
+        private Optional<Branch> add(Part part, Optional<Link> up, List<Branch> siblings) {
+            if (!placed.add(part)) {
+                return Optional.empty();
+            }
+            Branch branch = new Branch(part, up, new ArrayList<>());
+            siblings.add(branch);
+            return Optional.of(branch);
+        }
+
+        private Optional<Link> pciLink(Part a, Part b) {
             return topology.links(a, b).stream()
                     .filter(link -> link.type() == LinkType.PCI || link.type() == LinkType.ROOT)
                     .findFirst();
         }
 
-        private boolean hang(Part part, Part on, Optional<Link> link) {
-            if (stems.putIfAbsent(part, new Stem(link, new ArrayList<>())) != null) {
-                return false;
-            }
-            stem(on).below().add(part);
-            return true;
-        }
-
-        /** Devices without a PCI link go where their NUMA node is, as in matrices as text. */
-        void adoptByNuma() {
+        /** Adds devices without a PCI link to their NUMA node, as in matrices as text. */
+        void addByNuma() {
             for (Part part : parts) {
                 int numa = part instanceof Gpu gpu ? gpu.numa() : part instanceof Nic nic ? numa(nic) : -1;
-                if (!stems.containsKey(part) && numa >= 0) {
-                    tops.stream()
-                            .filter(top -> top instanceof NumaNode node && node.number() == numa)
+                if (numa >= 0) {
+                    roots.stream()
+                            .filter(root -> root.part instanceof NumaNode node && node.number() == numa)
                             .findFirst()
-                            .ifPresent(node -> hang(part, node, Optional.empty()));
+                            .ifPresent(node -> add(part, Optional.empty(), node.children));
                 }
             }
         }
 
-        /** What is nearer to a GPU than another NUMA node is on the same. */
+        /** A NIC that is nearer to a GPU than another NUMA node is on the GPU's node. */
         private int numa(Nic nic) {
             if (nic.numa() >= 0) {
                 return nic.numa();
@@ -151,35 +135,12 @@ record Branch(Part part, Optional<Link> up, List<Branch> children) {
                     .orElse(-1);
         }
 
-        void plant(java.util.function.Predicate<Part> which) {
+        void addOthers(Predicate<Part> which) {
             for (Part part : parts) {
-                if (!stems.containsKey(part) && which.test(part)) {
-                    growFrom(List.of(part));
+                if (which.test(part)) {
+                    addTrees(List.of(part));
                 }
             }
-        }
-
-        private Stem stem(Part part) {
-            return stems.getOrDefault(part, BARE);
-        }
-
-        List<Branch> trees() {
-            Map<Part, Branch> done = new LinkedHashMap<>();
-            List<Part> deepestLast = new ArrayList<>(tops);
-            for (int i = 0; i < deepestLast.size(); i++) {
-                deepestLast.addAll(stem(deepestLast.get(i)).below());
-            }
-            for (int i = deepestLast.size() - 1; i >= 0; i--) {
-                Part part = deepestLast.get(i);
-                Stem stem = stem(part);
-                done.put(
-                        part,
-                        new Branch(
-                                part,
-                                stem.up(),
-                                stem.below().stream().map(done::get).toList()));
-            }
-            return tops.stream().map(done::get).toList();
         }
     }
 }

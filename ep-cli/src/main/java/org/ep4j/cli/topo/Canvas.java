@@ -31,8 +31,8 @@ final class Canvas {
     /**
      * A box with text.
      *
-     * @param kind what it stands for
-     * @param place where it is
+     * @param kind of what it stands for
+     * @param place of the box
      * @param lines text inside, cut where it is too long
      * @param tip all that is known, shown under the pointer and read aloud
      */
@@ -49,26 +49,14 @@ final class Canvas {
         GPU("GPU", "#dcedc8", "#689f38"),
         GPU_LINKS("GPU links", "#c8e6c9", "#2e7d32");
 
-        private final String meaning;
-        private final String fill;
-        private final String stroke;
+        final String meaning;
+        final String fill;
+        final String stroke;
 
         BoxKind(String meaning, String fill, String stroke) {
             this.meaning = meaning;
             this.fill = fill;
             this.stroke = stroke;
-        }
-
-        String meaning() {
-            return meaning;
-        }
-
-        String fill() {
-            return fill;
-        }
-
-        String stroke() {
-            return stroke;
         }
     }
 
@@ -78,15 +66,10 @@ final class Canvas {
      * @param segments the lines
      * @param colour their colour
      * @param width their width
-     * @param tip what they stand for; empty for mere connections
+     * @param tip their meaning; empty for plain connections
      */
     record Wire(List<Segment> segments, String colour, double width, String tip) {
         record Segment(double x1, double y1, double x2, double y2) {}
-
-        /** A thin grey connection. */
-        static Wire plain(Segment segment) {
-            return new Wire(List.of(segment), "#90a4ae", 1.5, "");
-        }
     }
 
     /** Parallel lanes for horizontal wires: two wires share one only when they do not touch. */
@@ -124,7 +107,7 @@ final class Canvas {
     private final Map<Part, Rect> places = new HashMap<>();
     private final Map<Part, Rect> packages = new HashMap<>();
 
-    /** Colour of a path type. People who do not see red and green can tell these colours apart, too. */
+    /** Returns the colour of a path type. People who do not see red and green can distinguish these colours, too. */
     static String colour(PathType type) {
         return switch (type) {
             case LOC, NVL, NVB, C2C, PIX -> "#00796b";
@@ -170,7 +153,7 @@ final class Canvas {
         return places.getOrDefault(part, new Rect(0, 0, 0, 0));
     }
 
-    /** Where wires of a GPU end: its frame where it has one. */
+    /** Returns the rectangle at which wires of a GPU end: its frame where it has one. */
     Rect outer(Part part) {
         return packages.getOrDefault(part, place(part));
     }

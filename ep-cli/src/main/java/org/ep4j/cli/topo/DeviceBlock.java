@@ -24,11 +24,16 @@ final class DeviceBlock {
     private static final int GPUS_IN_ROW = 4;
 
     private final PartText words;
+    final double x;
+    final double barBottom;
     private final List<Nic> nics = new ArrayList<>();
     private final List<List<Gpu>> packages;
 
-    DeviceBlock(PartText words, List<Part> devices) {
+    /** Devices from column {@code x} to the right, on the switch whose bar ends at {@code barBottom}. */
+    DeviceBlock(PartText words, List<Part> devices, double x, double barBottom) {
         this.words = words;
+        this.x = x;
+        this.barBottom = barBottom;
         Map<Object, List<Gpu>> byCard = new LinkedHashMap<>();
         for (Part device : devices) {
             if (device instanceof Nic nic) {
@@ -66,7 +71,7 @@ final class DeviceBlock {
         return gpus.size() == 1 ? GPU_HEIGHT : rows * (SMALL_HEIGHT + GAP) + GAP;
     }
 
-    void drawNics(Canvas canvas, double x, double y) {
+    void drawNics(Canvas canvas, double y) {
         for (int i = 0; i < nics.size(); i++) {
             Nic nic = nics.get(i);
             int column = i / STACK;
@@ -91,7 +96,7 @@ final class DeviceBlock {
                 + (nic.ports().size() > 1 ? ", " + nic.ports().size() + " ports" : "");
     }
 
-    void drawGpus(Canvas canvas, double x, double y) {
+    void drawGpus(Canvas canvas, double y) {
         double top = y;
         for (int i = 0; i < packages.size(); i++) {
             int row = i / GPUS_IN_ROW;
@@ -102,15 +107,15 @@ final class DeviceBlock {
         }
     }
 
-    private void drawPackage(Canvas canvas, List<Gpu> gpus, double x, double y) {
+    private void drawPackage(Canvas canvas, List<Gpu> gpus, double left, double y) {
         if (gpus.size() == 1) {
             Gpu gpu = gpus.get(0);
             List<String> lines =
                     List.of(gpu.name(), PartText.joined(gpu.model(), gpu.architecture()), words.gpuLinks(gpu));
-            canvas.add(gpu, new Box(BoxKind.GPU, new Rect(x, y, CELL, GPU_HEIGHT), lines, tip(gpu)));
+            canvas.add(gpu, new Box(BoxKind.GPU, new Rect(left, y, CELL, GPU_HEIGHT), lines, tip(gpu)));
             return;
         }
-        Rect frame = new Rect(x, y, CELL, packageHeight(gpus));
+        Rect frame = new Rect(left, y, CELL, packageHeight(gpus));
         canvas.add(new Box(BoxKind.PACKAGE, frame, List.of(), gpus.size() + " partitions of one GPU"));
         double width = (CELL - 3 * GAP) / 2;
         for (int i = 0; i < gpus.size(); i++) {
@@ -118,7 +123,7 @@ final class DeviceBlock {
             int column = i % 2;
             int row = i / 2;
             Rect place = new Rect(
-                    x + GAP + column * (width + GAP), y + GAP + row * (SMALL_HEIGHT + GAP), width, SMALL_HEIGHT);
+                    left + GAP + column * (width + GAP), y + GAP + row * (SMALL_HEIGHT + GAP), width, SMALL_HEIGHT);
             canvas.add(gpu, new Box(BoxKind.GPU, place, List.of(gpu.name()), tip(gpu)));
             canvas.frame(gpu, frame);
         }

@@ -19,25 +19,17 @@ import org.ep4j.topology.model.Part;
 import org.ep4j.topology.model.Topology;
 
 /** Links between GPUs, below them: a bar for their switches or for a full mesh, else a wire for every pair. */
-final class GpuLinkWires {
+record GpuLinkWires(Topology topology, Canvas canvas) {
     private static final double BAR = 26;
     private static final double GAP = 22;
     private static final double LANE = 7;
 
-    /** Wires that a person can tell apart, and more. */
+    /** Most wires that are drawn; more than a person can distinguish. */
     private static final int MOST_ARCS = 2000;
 
     private static final String COLOUR = "#2e7d32";
 
-    private final Topology topology;
-    private final Canvas canvas;
-
     private record Pair(Gpu a, Gpu b, String name, int count) {}
-
-    GpuLinkWires(Topology topology, Canvas canvas) {
-        this.topology = topology;
-        this.canvas = canvas;
-    }
 
     void draw() {
         double y = canvas.bottom() + GAP;

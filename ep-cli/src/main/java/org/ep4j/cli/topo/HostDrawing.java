@@ -29,9 +29,7 @@ final class HostDrawing {
     private final Host host;
     private final double left;
     private final double top;
-    private final List<Placed> blocks = new ArrayList<>();
-
-    private record Placed(DeviceBlock block, double x, double barBottom) {}
+    private final List<DeviceBlock> blocks = new ArrayList<>();
 
     HostDrawing(Topology topology, Map<Gpu, Nearest> nearest, Canvas canvas, Host host, double left, double top) {
         this.topology = topology;
@@ -43,7 +41,7 @@ final class HostDrawing {
         this.top = top;
     }
 
-    /** Draws it and gives its width. */
+    /** Draws the host, and returns its width. */
     double draw() {
         List<Branch> trees = Branch.ofHost(topology, host.index());
         List<Part> loose = trees.stream()
@@ -93,10 +91,10 @@ final class HostDrawing {
         branch.children().stream()
                 .filter(child -> device(child.part()))
                 .forEach(child -> child.flat().forEach(below -> own.add(below.part())));
-        DeviceBlock block = new DeviceBlock(words, own);
+        DeviceBlock block = new DeviceBlock(words, own, x, barTop + BAR);
         double at = x;
         if (!block.empty()) {
-            blocks.add(new Placed(block, at, barTop + BAR));
+            blocks.add(block);
             at += block.width() + GAP;
         }
         for (Branch child : branch.children()) {
@@ -109,15 +107,15 @@ final class HostDrawing {
         canvas.add(new Box(
                 kind,
                 new Rect(x, barTop, width, BAR),
-                List.of(branch.part().label(), words.details(branch.part())),
+                List.of(branch.part().name(), words.details(branch.part())),
                 words.line(branch)));
         return width;
     }
 
     private double loose(List<Part> devices, double x) {
-        DeviceBlock block = new DeviceBlock(words, devices);
         double barTop = top + BAR + GAP;
-        blocks.add(new Placed(block, x, barTop + BAR));
+        DeviceBlock block = new DeviceBlock(words, devices, x, barTop + BAR);
+        blocks.add(block);
         String name = "place not known";
         canvas.add(new Box(BoxKind.NUMA, new Rect(x, barTop, block.width(), BAR), List.of(name), name));
         return block.width();
@@ -125,27 +123,25 @@ final class HostDrawing {
 
     private void devices(double nicTop) {
         double nicBottom = nicTop;
-        for (Placed placed : blocks) {
-            placed.block().drawNics(canvas, placed.x(), nicTop);
-            nicBottom = Math.max(nicBottom, nicTop + placed.block().nicHeight());
-            if (nicTop - placed.barBottom() > GAP) {
-                double x = placed.x() + DeviceBlock.CELL / 2;
-                canvas.add(Wire.plain(new Wire.Segment(x, placed.barBottom(), x, nicTop)));
+        for (DeviceBlock block : blocks) {
+            block.drawNics(canvas, nicTop);
+            nicBottom = Math.max(nicBottom, nicTop + block.nicHeight());
+            if (nicTop - block.barBottom > GAP) {
+                double x = block.x + DeviceBlock.CELL / 2;
+                canvas.add(new Wire(List.of(new Wire.Segment(x, block.barBottom, x, nicTop)), "#90a4ae", 1.5, ""));
             }
         }
         double gpuTop = nicBottom + wires().height();
-        for (Placed placed : blocks) {
-            placed.block().drawGpus(canvas, placed.x(), gpuTop);
-        }
+        blocks.forEach(block -> block.drawGpus(canvas, gpuTop));
         wires().draw(canvas, nicBottom);
     }
 
     /** Lanes depend on columns alone, so they are known before the rows are. */
     private NearestWires wires() {
         Canvas columns = new Canvas();
-        for (Placed placed : blocks) {
-            placed.block().drawNics(columns, placed.x(), 0);
-            placed.block().drawGpus(columns, placed.x(), 0);
+        for (DeviceBlock block : blocks) {
+            block.drawNics(columns, 0);
+            block.drawGpus(columns, 0);
         }
         return new NearestWires(nearest, columns, host.index());
     }

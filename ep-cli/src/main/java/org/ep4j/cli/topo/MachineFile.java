@@ -9,7 +9,7 @@ import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.model.TopologyException;
 import org.ep4j.topology.read.Topologies;
 
-/** Where a machine is read from: this one, a file, or a packed recording. */
+/** Reads the machine that a command is to show or plan for: this one, a file, or a packed recording. */
 public final class MachineFile {
     private MachineFile() {}
 
@@ -21,12 +21,11 @@ public final class MachineFile {
      * @throws TopologyException when something cannot be read
      */
     public static Topology read(Optional<Path> file, Optional<Path> ibvDevinfo) {
-        Topology machine = file.map(MachineFile::one).orElseGet(Topologies::live);
+        Topology machine = file.map(path -> packed(path)
+                        ? Topologies.read(path.toString(), ArchiveReader.read(path))
+                        : Topologies.read(path))
+                .orElseGet(Topologies::live);
         return ibvDevinfo.map(text -> Topologies.merge(machine, text)).orElse(machine);
-    }
-
-    private static Topology one(Path file) {
-        return packed(file) ? Topologies.read(file.toString(), ArchiveReader.read(file)) : Topologies.read(file);
     }
 
     private static boolean packed(Path file) {

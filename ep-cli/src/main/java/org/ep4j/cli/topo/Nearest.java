@@ -16,7 +16,7 @@ import org.ep4j.topology.model.Topology;
  * @param nics the NICs in the order of the source
  */
 record Nearest(PathType type, List<Nic> nics) {
-    /** For every GPU that reaches a NIC, as {@link Topology#nearestNics} has it. */
+    /** Returns the nearest NICs of every GPU that reaches one, as {@link Topology#nearestNics} gives them. */
     static Map<Gpu, Nearest> of(Topology topology) {
         Map<Gpu, Nearest> all = new LinkedHashMap<>();
         for (Gpu gpu : topology.gpus()) {

@@ -1,11 +1,11 @@
 package org.ep4j.cli.topo;
 
 import java.util.ArrayList;
+import java.util.DoubleSummaryStatistics;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
 import org.ep4j.cli.topo.Canvas.Lanes;
 import org.ep4j.cli.topo.Canvas.Rect;
@@ -14,7 +14,7 @@ import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.Nic;
 
 /**
- * From GPUs to their nearest NICs. GPUs with the same nearest NICs share one wire in the corridor between NICs and GPUs;
+ * Wires from GPUs to their nearest NICs. GPUs with the same nearest NICs share one wire in the corridor between NICs and GPUs;
  * wires that would touch get lanes of their own.
  */
 final class NearestWires {
@@ -27,7 +27,7 @@ final class NearestWires {
     private final Map<Nearest, Integer> chosen = new LinkedHashMap<>();
     private final Lanes lanes = new Lanes();
 
-    /** For the devices of a host, whose columns are known from {@code columns}. */
+    /** Assigns lanes to the wires of a host, whose devices have the columns of {@code columns}. */
     NearestWires(Map<Gpu, Nearest> all, Canvas columns, int host) {
         all.forEach((gpu, nearest) -> {
             if (gpu.host() == host) {
@@ -70,14 +70,10 @@ final class NearestWires {
             double x = place.centreX() + 6 * (shift - 2);
             segments.add(new Wire.Segment(x, y, x, place.y()));
         });
-        double from = ends(segments).min().orElse(0);
-        double to = ends(segments).max().orElse(0);
-        segments.add(new Wire.Segment(from, y, to, y));
+        DoubleSummaryStatistics ends =
+                segments.stream().mapToDouble(Wire.Segment::x2).summaryStatistics();
+        segments.add(new Wire.Segment(ends.getMin(), y, ends.getMax(), y));
         canvas.add(new Wire(segments, Canvas.colour(nearest.type()), 2.5, tip(nearest, gpus)));
-    }
-
-    private static DoubleStream ends(List<Wire.Segment> segments) {
-        return segments.stream().mapToDouble(Wire.Segment::x2);
     }
 
     private static String tip(Nearest nearest, List<Gpu> gpus) {

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.NicReach.PortObstacle;
@@ -22,31 +23,25 @@ import org.ep4j.topology.model.PciSwitch;
 import org.ep4j.topology.model.Processor;
 import org.ep4j.topology.model.Topology;
 
-/** Parts in words. */
-final class PartText {
+/** Descriptions of parts for people. */
+record PartText(Topology topology) {
     private static final double UNLIMITED = 5000;
 
-    private final Topology topology;
-
-    PartText(Topology topology) {
-        this.topology = topology;
-    }
-
-    /** One line with all that is known of a part. */
+    /** Returns one line with all that is known of a part. */
     String line(Branch branch) {
         Part part = branch.part();
-        return joined(part.label().equals("") ? "?" : name(part), details(part), up(branch.up()));
+        return joined(part.name().equals("") ? "?" : name(part), details(part), up(branch.up()));
     }
 
-    /** Name with the kind where the name alone does not tell it. */
+    /** Returns the name, with the kind where the name alone does not show it. */
     static String name(Part part) {
         if (part instanceof PciSwitch pci) {
-            return "PCI switch " + pci.label();
+            return "PCI switch " + pci.name();
         }
-        return part instanceof HostBridge bridge ? "PCI root " + bridge.label() : part.label();
+        return part instanceof HostBridge bridge ? "PCI root " + bridge.name() : part.name();
     }
 
-    /** What is known of a part besides its name and links. */
+    /** Returns the properties of a part besides its name and links. */
     String details(Part part) {
         if (part instanceof Gpu gpu) {
             return gpu(gpu);
@@ -70,7 +65,7 @@ final class PartText {
                 gpu.clique().isEmpty() ? "" : "clique " + gpu.clique());
     }
 
-    /** Links to other GPUs, their switches and processors: {@code NVLink x18}. */
+    /** Returns the links to other GPUs, their switches and processors: {@code NVLink x18}. */
     String gpuLinks(Gpu gpu) {
         List<String> found = new ArrayList<>();
         for (LinkType type : List.of(LinkType.NVLINK, LinkType.XGMI, LinkType.C2C)) {
@@ -89,7 +84,7 @@ final class PartText {
         return String.join(", ", found);
     }
 
-    /** NCCL counts what it does not know, and what never limits, as 5000 GB/s (graph/topo.h). */
+    /** Leaves out 5000 GB/s, which NCCL has for rates that are not known or never limit (graph/topo.h). */
     private static String rate(double gigabytesPerSecond) {
         return gigabytesPerSecond > 0 && gigabytesPerSecond < UNLIMITED
                 ? " " + number(gigabytesPerSecond) + " GB/s"
@@ -107,7 +102,7 @@ final class PartText {
                 nic.compute() ? "" : "not for application traffic");
     }
 
-    /** A port: {@code port 1 ACTIVE InfiniBand 400 Gb/s}. */
+    /** Returns a text such as {@code port 1 ACTIVE InfiniBand 400 Gb/s}. */
     private String port(Nic nic, NicPort port) {
         return "port " + port.number()
                 + (port.state() == NicPort.State.UNKNOWN ? "" : " " + port.state())
@@ -120,7 +115,7 @@ final class PartText {
                         .orElse("");
     }
 
-    /** InfiniBand's prefixes say nothing to people. */
+    /** Leaves out InfiniBand's prefixes, which mean nothing to people. */
     private static String network(NicPort port) {
         return port.linkLayer() == NicReach.LinkLayer.ETHERNET ? port.network() : "";
     }
@@ -145,7 +140,7 @@ final class PartText {
                 .filter(NumaNode.class::isInstance)
                 .flatMap(other -> topology.links(node, other).stream()
                         .filter(link -> link.type() == LinkType.CPU)
-                        .map(link -> "to " + other.label() + rate(link.gigabytesPerSecond())))
+                        .map(link -> "to " + other.name() + rate(link.gigabytesPerSecond())))
                 .sorted()
                 .collect(Collectors.joining(", "));
     }
@@ -158,7 +153,7 @@ final class PartText {
                 .orElse("");
     }
 
-    /** The switches between GPUs, with what is connected. */
+    /** Returns the switches between GPUs, with the links to them. */
     String gpuSwitch(GpuSwitch bar) {
         List<Part> gpus =
                 topology.neighbours(bar).stream().filter(Gpu.class::isInstance).toList();
@@ -169,7 +164,7 @@ final class PartText {
                 .sorted()
                 .collect(Collectors.joining(" or "));
         return joined(
-                bar.label(),
+                bar.name(),
                 gpus.size() + " GPUs",
                 links.isEmpty() ? "" : links + " each",
                 packageLinks(bar, gpus)
@@ -177,7 +172,7 @@ final class PartText {
                         .orElse(""));
     }
 
-    /** What the partitions of a package share towards other GPUs. */
+    /** Returns the links to other GPUs that the partitions of a package share. */
     private Optional<Link> packageLinks(GpuSwitch bar, List<Part> inside) {
         return topology.neighbours(bar).stream()
                 .filter(part -> part instanceof GpuSwitch || !inside.contains(part))
@@ -206,6 +201,6 @@ final class PartText {
     }
 
     static String joined(String... texts) {
-        return java.util.Arrays.stream(texts).filter(text -> !text.isEmpty()).collect(Collectors.joining(", "));
+        return Stream.of(texts).filter(text -> !text.isEmpty()).collect(Collectors.joining(", "));
     }
 }

@@ -1,7 +1,6 @@
 package org.ep4j.cli.topo;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -22,15 +21,35 @@ import org.ep4j.topology.model.Topology;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Path types between GPUs, and between GPUs and NICs, in the manner of {@code nvidia-smi topo -m}; of many GPUs, how many pairs have
- * which.
+ * Path types between GPUs, and between GPUs and NICs, in the manner of {@code nvidia-smi topo -m}; for many GPUs, the number of pairs
+ * with each path type.
  */
 public final class PathMatrix {
-    /** Above this many GPUs, pairs that are all alike are said in one line. */
+    /** Above this many GPUs, pairs that are all alike are one line. */
     private static final int MOST_SHOWN = 16;
 
     /** GPUs whose pairs are shown each; beyond, pairs are counted. */
     static final int MOST_PAIRED = 128;
+
+    /** Columns of a name in the legend. */
+    private static final int NAME = 6;
+
+    /** Every name with its meaning, nearest first. */
+    private static final String LEGEND = """
+            X     itself
+            NVn   n NVLinks, directly or through NVSwitch
+            XGMI  AMD's GPU links
+            NVB   two NVLinks or xGMI links, through another GPU
+            C2C   a coherent chip link between GPU and processor
+            PIX   at most one PCIe switch
+            PXB   several PCIe switches
+            P2C   the GPU's chip link to its processor, then PCIe
+            PHB   a PCIe host bridge
+            NODE  host bridges of one NUMA node
+            SYS   the link between NUMA nodes
+            -     no path, or not known
+            *     nearest NICs of the GPU
+            """;
 
     private final Topology topology;
     private final List<Gpu> gpus;
@@ -149,22 +168,20 @@ public final class PathMatrix {
     }
 
     private String name(Part part) {
-        return topology.hosts().size() == 1 ? part.label() : part.host() + "/" + part.label();
+        return topology.hosts().size() == 1 ? part.name() : part.host() + "/" + part.name();
     }
 
     private static String legend(Set<String> used) {
-        StringBuilder text = new StringBuilder();
-        meanings().forEach((name, meaning) -> {
-            if (used.stream().anyMatch(cell -> stands(name, cell))) {
-                text.append(String.format("%-5s %s%n", name, meaning));
-            }
-        });
-        return text.toString();
+        return LEGEND.lines()
+                .filter(line -> used.stream()
+                        .anyMatch(cell -> explains(line.substring(0, NAME).strip(), cell)))
+                .map(line -> line + System.lineSeparator())
+                .collect(Collectors.joining());
     }
 
     /**
-     * The way between two GPUs, as {@code nvidia-smi topo -m} and {@code rocm-smi --showtopo} print it: a path type, or the
-     * kind and number of their links; {@code -} where no way is known.
+     * Returns the path between two GPUs, as {@code nvidia-smi topo -m} and {@code rocm-smi --showtopo} print it: a path type, or the
+     * kind and number of their links; {@code -} where no path is known.
      */
     private String label(Gpu from, Gpu to, @Nullable Distance distance) {
         if (distance == null) {
@@ -182,46 +199,24 @@ public final class PathMatrix {
     }
 
     private int throughSwitch(Gpu from, Gpu to) {
-        int most = 0;
-        for (Part bar : topology.neighbours(from)) {
-            if (bar instanceof GpuSwitch) {
-                most = Math.max(most, Math.min(links(from, bar, LinkType.NVLINK), links(to, bar, LinkType.NVLINK)));
-            }
-        }
-        return most;
+        return topology.neighbours(from).stream()
+                .filter(GpuSwitch.class::isInstance)
+                .mapToInt(bar -> Math.min(links(from, bar, LinkType.NVLINK), links(to, bar, LinkType.NVLINK)))
+                .max()
+                .orElse(0);
     }
 
     private int links(Part a, Part b, LinkType type) {
-        List<Link> links = topology.links(a, b);
-        return links.stream()
+        return topology.links(a, b).stream()
                 .filter(link -> link.type() == type)
                 .mapToInt(Link::count)
                 .sum();
     }
 
-    /** True when {@code cell} is explained by the legend's {@code name}. */
-    private static boolean stands(String name, String cell) {
+    /** Returns whether {@code name} in the legend explains a cell. */
+    private static boolean explains(String name, String cell) {
         return name.equals("X")
                 || cell.equals(name)
                 || (name.equals("NVn") && cell.startsWith("NV") && !cell.equals("NVB"));
-    }
-
-    /** Every name with its meaning, nearest first. */
-    private static Map<String, String> meanings() {
-        Map<String, String> all = new LinkedHashMap<>();
-        all.put("X", "itself");
-        all.put("NVn", "n NVLinks, directly or through NVSwitch");
-        all.put("XGMI", "AMD's GPU links");
-        all.put("NVB", "two NVLinks or xGMI links, through another GPU");
-        all.put("C2C", "a coherent chip link between GPU and processor");
-        all.put("PIX", "at most one PCIe switch");
-        all.put("PXB", "several PCIe switches");
-        all.put("P2C", "the GPU's chip link to its processor, then PCIe");
-        all.put("PHB", "a PCIe host bridge");
-        all.put("NODE", "host bridges of one NUMA node");
-        all.put("SYS", "the link between NUMA nodes");
-        all.put("-", "no path, or not known");
-        all.put("*", "nearest NICs of the GPU");
-        return all;
     }
 }

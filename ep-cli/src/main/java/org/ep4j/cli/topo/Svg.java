@@ -87,7 +87,7 @@ final class Svg {
             label(line.meaning(), x + 30, y + 11, 150, FONT, false);
         } else if (entry instanceof LegendEntry.Area area) {
             rect(area.kind(), new Rect(x, y, 22, 14));
-            label(area.kind().meaning(), x + 30, y + 11, 150, FONT, false);
+            label(area.kind().meaning, x + 30, y + 11, 150, FONT, false);
         }
     }
 
@@ -105,8 +105,8 @@ final class Svg {
                         "width", number(place.width()),
                         "height", number(place.height()),
                         "rx", "4",
-                        "fill", kind.fill(),
-                        "stroke", kind.stroke()));
+                        "fill", kind.fill,
+                        "stroke", kind.stroke));
     }
 
     private void label(String line, double x, double y, double width, double size, boolean bold) {
@@ -157,7 +157,7 @@ final class Svg {
         return printable(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;");
     }
 
-    /** Names come from files: characters that XML cannot hold become a question mark. */
+    /** Replaces characters that XML cannot hold, since names are from files. */
     private static String printable(String value) {
         return value.codePoints()
                 .map(c -> c == '\n'

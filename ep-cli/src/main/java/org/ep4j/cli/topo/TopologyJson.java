@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
@@ -33,6 +34,13 @@ import org.ep4j.topology.model.Topology;
 public final class TopologyJson {
     private static final int FORMAT = 1;
 
+    private static final Map<Class<? extends Part>, String> KINDS = Map.of(
+            Gpu.class, "gpu",
+            Nic.class, "nic",
+            PciSwitch.class, "switch",
+            HostBridge.class, "bridge",
+            NumaNode.class, "numa");
+
     private TopologyJson() {}
 
     public static String of(Topology topology) {
@@ -42,9 +50,9 @@ public final class TopologyJson {
                 "source", topology.source(),
                 "hosts", topology.hosts(),
                 "numaNodes", each(topology.numaNodes(), TopologyJson::numa),
-                "hostBridges", each(topology.only(HostBridge.class), bridge -> named(bridge, bridge.name())),
+                "hostBridges", each(topology.only(HostBridge.class), TopologyJson::named),
                 "pciSwitches", each(topology.only(PciSwitch.class), TopologyJson::pciSwitch),
-                "gpuSwitches", each(topology.only(GpuSwitch.class), bar -> named(bar, bar.name())),
+                "gpuSwitches", each(topology.only(GpuSwitch.class), TopologyJson::named),
                 "gpus", each(topology.gpus(), gpu -> gpu(gpu, Optional.ofNullable(nearest.get(gpu)))),
                 "nics", each(topology.nics(), TopologyJson::nic),
                 "links", links(topology),
@@ -62,8 +70,8 @@ public final class TopologyJson {
         return fields("id", id(node), "host", node.host(), "number", node.number(), "processor", node.processor());
     }
 
-    private static Map<String, Object> named(Part part, String name) {
-        return fields("id", id(part), "host", part.host(), "name", name);
+    private static Map<String, Object> named(Part part) {
+        return fields("id", id(part), "host", part.host(), "name", part.name());
     }
 
     private static Map<String, Object> pciSwitch(PciSwitch part) {
@@ -187,21 +195,13 @@ public final class TopologyJson {
     }
 
     private static String hex(int id, int digits) {
-        return id < 0 ? "" : "0x" + String.format(java.util.Locale.ROOT, "%0" + digits + "x", id);
+        return id < 0 ? "" : "0x" + String.format(Locale.ROOT, "%0" + digits + "x", id);
     }
 
     /** Unique in the machine: {@code host0/gpu/GPU3}. */
     static String id(Part part) {
-        String kind = part instanceof Gpu
-                ? "gpu"
-                : part instanceof Nic
-                        ? "nic"
-                        : part instanceof PciSwitch
-                                ? "switch"
-                                : part instanceof HostBridge
-                                        ? "bridge"
-                                        : part instanceof NumaNode ? "numa" : "gpu-switch";
+        String kind = KINDS.getOrDefault(part.getClass(), "gpu-switch");
         return "host" + part.host() + "/" + kind + "/"
-                + (part instanceof NumaNode node ? String.valueOf(node.number()) : part.label());
+                + (part instanceof NumaNode node ? String.valueOf(node.number()) : part.name());
     }
 }

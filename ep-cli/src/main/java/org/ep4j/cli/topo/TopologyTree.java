@@ -33,7 +33,6 @@ public final class TopologyTree {
         return text.toString();
     }
 
-    /** How many there are of each. */
     static String counts(Topology topology) {
         return Stream.of(
                         count(topology.hosts().size(), "host"),

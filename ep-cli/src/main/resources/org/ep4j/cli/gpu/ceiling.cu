@@ -1,14 +1,14 @@
 // Ceiling of dispatch and combine: the same rows over the same paths, with nothing to find out. Where every row goes or lies is known
 // before, no counter is waited for, nothing is announced. Measured beside the operations, never part of them.
 //
-// Given by the compiler as macros, from org.ep4j.cli.gpu.Ceiling: EP_RANKS, EP_ROW_BYTES, EP_TARGETS (places of a token, at most
+// Given by the compiler as macros, from org.ep4j.cli.gpu.Ceiling: EP_RANKS, EP_ROW_BYTES, EP_TARGETS (targets of a token, at most
 // EP_LANES), EP_PUSH_WARPS, EP_PUSH_PIECE, EP_PULL_WARPS, EP_PULL_PIECE (bytes that a warp holds at once, multiples of 16).
 struct Op {
   char* const* peers;  // memory of every rank
   i64 rows;            // where rows begin in it
   i64 flags;           // where the words of the gate are: one of each rank
   char* x;             // [T] rows: read by push, written by pull
-  const int* rank;     // [T, EP_TARGETS]: rank of each place, -1 for none
+  const int* rank;     // [T, EP_TARGETS]: rank of each target, -1 for none
   const int* row;      // [T, EP_TARGETS]: row there
   i64 tokens;
   const u64* go;       // host memory
@@ -51,10 +51,10 @@ EP_DEVICE Vec rounded(const float* a) {
   return v;
 }
 
-// What starting and ending a kernel takes.
+// Measures the time of starting and ending a kernel.
 EP_KERNEL(ceiling_empty, EP_LANES) {}
 
-// Every token's row to all of its places.
+// Copies every token's row to all of its targets.
 EP_KERNEL(ceiling_push, EP_PUSH_WARPS * EP_LANES) {
   i64 first = (i64)blockIdx.x * EP_PUSH_WARPS + threadIdx.x / EP_LANES;
   i64 step = (i64)gridDim.x * EP_PUSH_WARPS;

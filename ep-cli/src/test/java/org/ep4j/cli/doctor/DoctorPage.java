@@ -94,7 +94,7 @@ final class DoctorPage {
         for (DoctorCode code : DoctorCode.values()) {
             text.append("\n## ").append(code.code()).append("\n\n");
             text.append("**").append(code.title()).append(".**\n\n");
-            text.append("- Checks: ").append(code.looksAt()).append(".\n");
+            text.append("- Checks: ").append(code.examines()).append(".\n");
             text.append("- If it fails: ").append(code.why()).append(".\n");
             text.append("- Remedy: ").append(code.remedy()).append(".\n");
             text.append("- Source: ").append(code.source()).append(".\n");

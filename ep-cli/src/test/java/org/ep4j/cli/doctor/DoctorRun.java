@@ -9,6 +9,6 @@ public final class DoctorRun {
 
     /** What doctor prints of a recorded machine. */
     public static String text(Path root, Map<String, String> environment) {
-        return DoctorText.of(Examined.recorded(root, environment), false);
+        return DoctorText.of(Examination.recorded(root, environment), false);
     }
 }

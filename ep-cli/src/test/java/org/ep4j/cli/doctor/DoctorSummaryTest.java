@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import org.ep4j.cli.doctor.Examined.Verdict;
+import org.ep4j.cli.doctor.Examination.Verdict;
 import org.ep4j.cli.doctor.Probe.Outcome;
 import org.ep4j.cli.doctor.Probe.Outcome.NotApplicable;
 import org.ep4j.cli.doctor.Probe.Outcome.Unusable;
@@ -31,7 +31,7 @@ final class DoctorSummaryTest {
     }
 
     private static List<String> lines(List<Probe> probes, Check... checks) {
-        Examined examined = new Examined("this machine", true, LAPTOP, probes, List.of(checks), List.of());
+        Examination examined = new Examination("this machine", true, LAPTOP, probes, List.of(checks), List.of());
         return DoctorSummary.of(examined, "1.0").lines().toList();
     }
 
@@ -109,7 +109,7 @@ final class DoctorSummaryTest {
     @Test
     void ofARecordingWithHardwareAndNoFindingThePartIsFine() {
         Hardware nics = new Hardware("", 0, 0, List.of(), List.of("mlx5_0", "mlx5_1"));
-        Examined examined = new Examined("tree", false, nics, List.of(), List.of(FINE), List.of());
+        Examination examined = new Examination("tree", false, nics, List.of(), List.of(FINE), List.of());
         assertThat(DoctorSummary.of(examined, "1.0").lines())
                 .containsExactly(
                         "ep4j 1.0, recording tree: no GPU, 2 RDMA NICs",
@@ -150,7 +150,7 @@ final class DoctorSummaryTest {
                     ? List.of(Check.warn("EP-NIC-004", "down", "up"))
                     : List.of(Check.pass("EP-NIC-004", "fine"));
             boolean live = random.nextInt(4) > 0;
-            Examined examined = new Examined(
+            Examination examined = new Examination(
                     "made up",
                     live,
                     LAPTOP,

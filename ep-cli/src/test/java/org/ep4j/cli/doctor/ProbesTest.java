@@ -11,7 +11,7 @@ import java.util.ServiceLoader;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpDevice;
-import org.ep4j.cli.doctor.Examined.Verdict;
+import org.ep4j.cli.doctor.Examination.Verdict;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackend;
@@ -66,7 +66,7 @@ final class ProbesTest {
     }
 
     @Test
-    void hardwareThatNobodyAskedForIsNotApplicable() {
+    void hardwareThatTheSettingsDoNotNameIsNotApplicable() {
         List<Probe> probes = probes();
         assertThat(probe(probes, "host").usable()).isTrue();
         for (String name : List.of("cuda", "hip", "ipc-nvlink", "rocm", "nvshmem-ibgda", "ibrc-multiqp")) {
@@ -234,7 +234,7 @@ final class ProbesTest {
                 .extracting(Probe::devices)
                 .isEqualTo(List.of("cuda:0", "cuda:1"));
 
-        Examined examined = new Examined(
+        Examination examined = new Examination(
                 "made up", true, Hardware.of(nvidia(), FileTree.of(files), true), probes, List.of(), List.of());
         assertThat(DoctorSummary.of(examined, "1.0").lines())
                 .anyMatch(line -> line.startsWith("[ok]  NVIDIA   2 x "))
@@ -258,7 +258,7 @@ final class ProbesTest {
                 EpConfig.builder(Map.of(), Map.of())
                         .set("ep.backend.prefer", "rocm")
                         .build());
-        assertThat(new Examined(
+        assertThat(new Examination(
                                 "made up",
                                 true,
                                 new Hardware("", 2, 0, List.of(), List.of()),

@@ -72,8 +72,8 @@ public final class FifoBench {
         throw new EpArgumentException("--device", device, "host, or cuda with a GPU that works", "see ./ep doctor");
     }
 
-    private List<Takers> takers() {
-        return spec.library().equals("none") ? List.of(Takers.JAVA) : List.of(Takers.JAVA, Takers.CPP);
+    private List<Consumers> consumers() {
+        return spec.library().equals("none") ? List.of(Consumers.JAVA) : List.of(Consumers.JAVA, Consumers.CPP);
     }
 
     private FifoReport measure(Producers producers) {
@@ -103,7 +103,7 @@ public final class FifoBench {
     }
 
     private void next(String what) {
-        int total = takers().size() * (spec.threads().size() * (spec.repeats() + 1) + TURNS + 1);
+        int total = consumers().size() * (spec.threads().size() * (spec.repeats() + 1) + TURNS + 1);
         progress.step(done, total, what);
         done++;
     }
@@ -113,10 +113,10 @@ public final class FifoBench {
         long each = Math.max(1, spec.commands() / ((long) rings * producers.each()));
         long all = each * rings * producers.each();
         long sum = Pattern.sum(all);
-        Map<Takers, List<Double>> perSecond = new LinkedHashMap<>();
+        Map<Consumers, List<Double>> perSecond = new LinkedHashMap<>();
         // The first run of each counts for nothing: code is compiled, memory touched.
         for (int run = -1; run < spec.repeats(); run++) {
-            for (Takers by : takers()) {
+            for (Consumers by : consumers()) {
                 next(rings + " rings read by " + threads + " threads in " + by.text());
                 double rate = rate(producers, by, threads, rings, each, all, sum);
                 if (run >= 0) {
@@ -129,15 +129,15 @@ public final class FifoBench {
         return rates;
     }
 
-    private double rate(Producers producers, Takers by, int threads, int rings, long each, long all, long sum) {
+    private double rate(Producers producers, Consumers by, int threads, int rings, long each, long all, long sum) {
         producers.clear();
-        Takers.Running running = by.start(producers.room(), threads, rings);
+        Consumers.Running running = by.start(producers.ringMemory(), threads, rings);
         long start;
         long end;
         long added;
         try {
             start = producers.fill(rings, each);
-            end = awaitTaken(producers.room(), rings, all);
+            end = awaitConsumed(producers.ringMemory(), rings, all);
         } finally {
             added = running.close();
         }
@@ -148,21 +148,21 @@ public final class FifoBench {
         return all * 1e9 / (end - start);
     }
 
-    private static long awaitTaken(Room room, int rings, long all) {
+    private static long awaitConsumed(RingMemory ringMemory, int rings, long all) {
         long start = System.nanoTime();
         while (true) {
-            long taken = room.taken(rings);
+            long consumed = ringMemory.consumed(rings);
             long now = System.nanoTime();
-            if (taken == all) {
+            if (consumed == all) {
                 return now;
             }
             if (now - start > LONGEST_NANOS) {
                 throw new EpTimeoutException(
-                        "the proxy threads consumed only " + taken + " of " + all
+                        "the proxy threads consumed only " + consumed + " of " + all
                                 + " commands within 20 s after the last command was queued",
                         EpFailure.builder("commands", -1)
                                 .expected(all)
-                                .seen(taken)
+                                .seen(consumed)
                                 .build());
             }
             Thread.onSpinWait();
@@ -172,12 +172,12 @@ public final class FifoBench {
     /** In ten turns each, of which the first counts for nothing. */
     private List<RoundTrips> roundTrips(Producers producers) {
         int count = Math.max(1, spec.pings() / TURNS);
-        Map<Takers, LongStream.Builder> times = new LinkedHashMap<>();
+        Map<Consumers, LongStream.Builder> times = new LinkedHashMap<>();
         for (int turn = -1; turn < TURNS; turn++) {
-            for (Takers by : takers()) {
+            for (Consumers by : consumers()) {
                 next("round trips to a thread in " + by.text());
                 producers.clear();
-                Takers.Running running = by.start(producers.room(), 1, 1);
+                Consumers.Running running = by.start(producers.ringMemory(), 1, 1);
                 long[] nanos;
                 try {
                     nanos = producers.ping(count);

@@ -21,7 +21,7 @@ import org.ep4j.cli.report.TextFile;
  * @param collections during the measurement
  * @param collectionMillis that they took
  * @param garbage MB/s that were allocated beside it
- * @param problems where what was taken is not what was put
+ * @param problems where what was consumed is not what was put
  */
 public record FifoReport(
         String producers,
@@ -82,7 +82,7 @@ public record FifoReport(
         }
     }
 
-    private Optional<Rate> rate(int threads, Takers by) {
+    private Optional<Rate> rate(int threads, Consumers by) {
         return rates.stream()
                 .filter(r -> r.threads() == threads && r.by().equals(by.text()))
                 .findFirst();
@@ -101,13 +101,13 @@ public record FifoReport(
         lines.add("threads  rings    Java     C++  Java/C++");
         for (int threads :
                 rates.stream().mapToInt(Rate::threads).distinct().sorted().toArray()) {
-            double java = rate(threads, Takers.JAVA).map(Rate::median).orElse(Double.NaN) / 1e6;
-            double cpp = rate(threads, Takers.CPP).map(Rate::median).orElse(Double.NaN) / 1e6;
+            double java = rate(threads, Consumers.JAVA).map(Rate::median).orElse(Double.NaN) / 1e6;
+            double cpp = rate(threads, Consumers.CPP).map(Rate::median).orElse(Double.NaN) / 1e6;
             lines.add(String.format(
                     Locale.ROOT,
                     "%7d  %5d  %6s  %6s  %8s",
                     threads,
-                    rate(threads, Takers.JAVA).map(Rate::rings).orElse(0),
+                    rate(threads, Consumers.JAVA).map(Rate::rings).orElse(0),
                     number(java),
                     number(cpp),
                     number(java / cpp)));

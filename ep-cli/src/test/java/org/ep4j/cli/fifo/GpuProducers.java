@@ -23,7 +23,7 @@ final class GpuProducers implements Producers {
     private static final int CALIBRATION = 4;
 
     private final EngineGpu device;
-    private final Room room;
+    private final RingMemory ringMemory;
     private final int each;
     private final PinnedMemory pinned;
     private final DeviceAllocation fifos;
@@ -39,9 +39,9 @@ final class GpuProducers implements Producers {
     GpuProducers(EngineGpu device, int rings, int commands, int each) {
         this.device = device;
         this.each = each;
-        this.pinned = device.allocatePinned(Room.bytes(rings, commands));
+        this.pinned = device.allocatePinned(RingMemory.bytes(rings, commands));
         // Driver and process use one address for such memory: the process is 64 bits wide.
-        this.room = new Room(pinned.memory(), pinned.deviceAddress(), rings, commands);
+        this.ringMemory = new RingMemory(pinned.memory(), pinned.deviceAddress(), rings, commands);
         this.fifos = device.allocate((long) FIFO_BYTES * rings);
         this.heads = device.allocate((long) HEAD_STRIDE * rings);
         this.kernels = device.compile("fifo_bench.cu", source());
@@ -50,7 +50,7 @@ final class GpuProducers implements Producers {
         this.stream = device.createStream();
         ByteBuffer table = ByteBuffer.allocateDirect(FIFO_BYTES * rings).order(ByteOrder.nativeOrder());
         for (int i = 0; i < rings; i++) {
-            table.putLong(pinned.deviceAddress() + room.offset(i));
+            table.putLong(pinned.deviceAddress() + ringMemory.offset(i));
             table.putLong(heads.memory().address() + (long) HEAD_STRIDE * i);
             table.putLong(commands);
         }
@@ -62,7 +62,7 @@ final class GpuProducers implements Producers {
             if (in == null) {
                 throw new IllegalStateException("fifo_bench.cu is missing on the class path");
             }
-            return KernelSource.fifo() + "#line 1 \"fifo_bench.cu\"\n"
+            return KernelSource.parts("fifo.cu") + "#line 1 \"fifo_bench.cu\"\n"
                     + new String(in.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -70,8 +70,8 @@ final class GpuProducers implements Producers {
     }
 
     @Override
-    public Room room() {
-        return room;
+    public RingMemory ringMemory() {
+        return ringMemory;
     }
 
     @Override
@@ -86,7 +86,7 @@ final class GpuProducers implements Producers {
 
     @Override
     public void clear() {
-        room.clear();
+        ringMemory.clear();
         device.zero(heads.memory().address(), heads.memory().byteSize(), stream.handle());
         device.synchronize(stream.handle());
     }
@@ -94,7 +94,7 @@ final class GpuProducers implements Producers {
     @Override
     public long fill(int rings, long commands) {
         launch(fill, rings, rings, commands, 0, 0);
-        long start = letGo();
+        long start = openGate();
         device.synchronize(stream.handle());
         check();
         return start;
@@ -104,7 +104,7 @@ final class GpuProducers implements Producers {
     public long[] ping(int count) {
         try (DeviceAllocation samples = device.allocate(8L * (count + CALIBRATION))) {
             launch(ping, 1, 1, 0, samples.memory().address(), count);
-            letGo();
+            openGate();
             device.synchronize(stream.handle());
             check();
             pings += count;
@@ -131,25 +131,26 @@ final class GpuProducers implements Producers {
                 fifos.memory().address(),
                 rings,
                 commands,
-                at + Room.GO,
+                at + RingMemory.GO,
                 epoch,
-                at + Room.ANSWER,
+                at + RingMemory.ANSWER,
                 samples,
                 count,
                 pings,
-                at + Room.GAVE_UP);
+                at + RingMemory.GAVE_UP);
     }
 
-    private long letGo() {
+    private long openGate() {
         long now = System.nanoTime();
-        room.memory().putLongRelease(Room.GO, epoch);
+        ringMemory.memory().putLongRelease(RingMemory.GO, epoch);
         return now;
     }
 
     private void check() {
-        if (room.memory().getLongAcquire(Room.GAVE_UP) != 0) {
+        if (ringMemory.memory().getLongAcquire(RingMemory.GAVE_UP) != 0) {
             throw new EpTimeoutException(
-                    "a kernel has waited 20 s for the proxy threads, which have consumed " + room.taken(room.rings())
+                    "a kernel has waited 20 s for the proxy threads, which have consumed "
+                            + ringMemory.consumed(ringMemory.rings())
                             + " commands; check that each proxy thread has a CPU core",
                     EpFailure.builder("commands", -1).expected(1).build());
         }

@@ -41,20 +41,20 @@ final class HostProducers implements Producers {
         }
     }
 
-    private final Room room;
+    private final RingMemory ringMemory;
     private final int each;
     private List<Producer> rings = List.of();
     private long pings;
 
     HostProducers(int rings, int commands, int each) {
-        WordMemory memory = WordMemory.allocate(Room.bytes(rings, commands));
-        this.room = new Room(memory.words(), memory.address(), rings, commands);
+        WordMemory memory = WordMemory.allocate(RingMemory.bytes(rings, commands));
+        this.ringMemory = new RingMemory(memory.words(), memory.address(), rings, commands);
         this.each = each;
     }
 
     @Override
-    public Room room() {
-        return room;
+    public RingMemory ringMemory() {
+        return ringMemory;
     }
 
     @Override
@@ -69,10 +69,10 @@ final class HostProducers implements Producers {
 
     @Override
     public void clear() {
-        room.clear();
+        ringMemory.clear();
         List<Producer> all = new ArrayList<>();
-        for (int i = 0; i < room.rings(); i++) {
-            all.add(new Producer(room.ring(i)));
+        for (int i = 0; i < ringMemory.rings(); i++) {
+            all.add(new Producer(ringMemory.ring(i)));
         }
         rings = all;
     }
@@ -119,7 +119,7 @@ final class HostProducers implements Producers {
     private static void check(long start) {
         if (System.nanoTime() - start > LONGEST_NANOS) {
             throw new EpTimeoutException(
-                    "no proxy thread has taken a command within 20 s",
+                    "no proxy thread has consumed a command within 20 s",
                     EpFailure.builder("commands", -1).expected(1).build());
         }
     }
@@ -148,7 +148,7 @@ final class HostProducers implements Producers {
             long start = System.nanoTime();
             put(rings.get(0), pings, word1);
             int tries = 0;
-            while (room.memory().getLongAcquire(Room.ANSWER) < pings) {
+            while (ringMemory.memory().getLongAcquire(RingMemory.ANSWER) < pings) {
                 Thread.onSpinWait();
                 if (++tries % 1024 == 0) {
                     check(start);

@@ -8,12 +8,12 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.ep4j.EpException;
 import org.ep4j.engine.proxy.CommandRing;
-import org.ep4j.engine.proxy.CommandSink;
+import org.ep4j.engine.proxy.CommandRing.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
 import org.ep4j.transport.memory.HostMemory;
 
 /** The threads of production with a sink that adds up. */
-final class JavaProxies implements Takers.Running, CommandSink {
+final class JavaProxies implements Consumers.Running, CommandSink {
     /** Between the sums of two rings, which may belong to two threads. */
     private static final int STRIDE = 16;
 
@@ -24,17 +24,18 @@ final class JavaProxies implements Takers.Running, CommandSink {
     private final ProxyThreads threads;
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
 
-    JavaProxies(Room room, int count, int rings) {
-        this.memory = room.memory();
+    JavaProxies(RingMemory ringMemory, int count, int rings) {
+        this.memory = ringMemory.memory();
         this.sums = new long[STRIDE * (rings + 1)];
-        List<CommandRing> all = IntStream.range(0, rings).mapToObj(room::ring).toList();
+        List<CommandRing> all =
+                IntStream.range(0, rings).mapToObj(ringMemory::ring).toList();
         this.threads = new ProxyThreads(
                 "ep-fifo-proxy",
                 count,
                 all,
                 this,
                 thread -> false,
-                (ring, peer, thrown) -> failure.compareAndSet(null, thrown),
+                (thrown, peer) -> failure.compareAndSet(null, thrown),
                 Duration.ofNanos(50_000));
         threads.wake();
     }
@@ -47,7 +48,7 @@ final class JavaProxies implements Takers.Running, CommandSink {
     @Override
     public void advance(int ring, int peer, int counter, long value) {
         if (counter == Pattern.PING_COUNTER) {
-            memory.putLongRelease(Room.ANSWER, value);
+            memory.putLongRelease(RingMemory.ANSWER, value);
         } else {
             sums[ring * STRIDE] += Pattern.ofAdvance(peer, counter, value);
         }

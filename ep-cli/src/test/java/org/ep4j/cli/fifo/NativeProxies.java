@@ -3,7 +3,7 @@ package org.ep4j.cli.fifo;
 import org.ep4j.transport.memory.WordMemory;
 
 /** The threads of {@code proxy.cpp}. */
-final class NativeProxies implements Takers.Running {
+final class NativeProxies implements Consumers.Running {
     private static final int STRIDE = 128;
 
     private final WordMemory sums;
@@ -11,15 +11,20 @@ final class NativeProxies implements Takers.Running {
     private final int rings;
     private final long handle;
 
-    NativeProxies(Room room, int threads, int rings) {
+    NativeProxies(RingMemory ringMemory, int threads, int rings) {
         this.rings = rings;
         this.sums = WordMemory.allocate((long) STRIDE * rings);
         this.table = WordMemory.allocate(8L * rings);
         for (int i = 0; i < rings; i++) {
-            table.words().putLong(8L * i, room.address() + room.offset(i));
+            table.words().putLong(8L * i, ringMemory.address() + ringMemory.offset(i));
         }
         handle = NativeCalls.start(
-                table.address(), rings, room.commands(), threads, sums.address(), room.address() + Room.ANSWER);
+                table.address(),
+                rings,
+                ringMemory.commands(),
+                threads,
+                sums.address(),
+                ringMemory.address() + RingMemory.ANSWER);
     }
 
     @Override

@@ -3,7 +3,7 @@ package org.ep4j.cli.fifo;
 /** Who puts commands into rings. One thread at a time. */
 interface Producers extends AutoCloseable {
     /** Where they do. */
-    Room room();
+    RingMemory ringMemory();
 
     /** How many put into each ring at once. */
     int each();

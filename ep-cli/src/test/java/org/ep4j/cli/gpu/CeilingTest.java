@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -23,8 +22,8 @@ import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.cli.EmulatedGpus;
+import org.ep4j.cli.rank.ExchangeSpec;
 import org.ep4j.cli.rank.SpinBarrier;
-import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBufferFacts;
 import org.ep4j.gpu.GpuStream;
@@ -50,7 +49,7 @@ final class CeilingTest {
     @CsvSource({"2, 64, 3, 16384", "3, 272, 4, 128", "4, 1024, 8, 512"})
     void everyRowArrivesAndEverySumIsRight(int ranks, int hidden, int topK, int piece) throws Exception {
         EmulatedGpus.require();
-        WorkSpec work = new WorkSpec(
+        ExchangeSpec work = new ExchangeSpec(
                 ranks,
                 "cuda",
                 "",
@@ -86,7 +85,7 @@ final class CeilingTest {
         EpConfig config = EpConfig.builder()
                 .set(EpKeys.DEVICE.name(), "cuda:" + bootstrap.rank())
                 .build();
-        WorkSpec work = spec.work();
+        ExchangeSpec work = spec.work();
         EpShape shape = EpShape.builder(work.hidden(), work.experts(), work.topK())
                 .maxTokens(TOKENS * work.topK())
                 .build();
@@ -96,17 +95,14 @@ final class CeilingTest {
                 GpuInputs inputs = new GpuInputs(group.device(), spec, group.rank(), TOKENS, ceiling.capacity());
                 GpuStream stream = ((EngineGpu) group.device()).createStream();
                 GpuMeter meter = new GpuMeter(
-                        (EngineGpu) group.device(),
-                        SpinBarrier.open(Path.of(work.barrierFile()), group.rank(), group.size(), LONG, Set::of),
-                        ceiling,
-                        stream);
+                        (EngineGpu) group.device(), SpinBarrier.of(work.barrierFile(), group, LONG), ceiling, stream);
                 Arena arena = new Arena(group.device())) {
             group.barrier(LONG);
             GpuInputs.Set set = inputs.get(1);
             int rowBytes = 2 * work.hidden();
             Tensor out = inputs.result();
-            for (GpuInputs.Places places : List.of(set.toRanks(), set.selections())) {
-                assertThat(meter.onGpu(() -> ceiling.push(set.x().address(), rowBytes, places, piece, 3, stream)))
+            for (GpuInputs.RowTargets targets : List.of(set.toRanks(), set.selections())) {
+                assertThat(meter.onGpu(() -> ceiling.push(set.x().address(), rowBytes, targets, piece, 3, stream)))
                         .isPositive();
                 group.barrier(LONG);
                 checkPushed(
@@ -114,11 +110,11 @@ final class CeilingTest {
                         GpuBufferFacts.of(buffer).orElseThrow(),
                         buffer.combineInput(),
                         set.x(),
-                        places,
+                        targets,
                         arena,
                         rowBytes);
-                meter.onGpu(() -> ceiling.pull(out.address(), rowBytes, places, piece, 2, stream));
-                checkSums(group, set.x(), places, out, arena, work.hidden());
+                meter.onGpu(() -> ceiling.pull(out.address(), rowBytes, targets, piece, 2, stream));
+                checkSums(group, set.x(), targets, out, arena, work.hidden());
                 group.barrier(LONG);
             }
         }
@@ -129,12 +125,12 @@ final class CeilingTest {
             GpuBufferFacts facts,
             Tensor input,
             Tensor x,
-            GpuInputs.Places places,
+            GpuInputs.RowTargets targets,
             Arena arena,
             int rowBytes) {
         long rows = input.address() - facts.symmetricMemory().get(group.rank()).address();
-        int[] rank = arena.device().ints(places.rank());
-        int[] row = arena.device().ints(places.row());
+        int[] rank = arena.device().ints(targets.rank());
+        int[] row = arena.device().ints(targets.row());
         byte[] sent = arena.readRaw(x);
         int checked = 0;
         for (int i = 0; i < rank.length; i++) {
@@ -148,9 +144,9 @@ final class CeilingTest {
                                         rowBytes,
                                         group.device().id()),
                                 got);
-                int token = i / places.width();
+                int token = i / targets.width();
                 assertThat(got.flip())
-                        .as("token %d, place %d", token, i % places.width())
+                        .as("token %d, target %d", token, i % targets.width())
                         .isEqualTo(ByteBuffer.wrap(sent, token * rowBytes, rowBytes));
                 checked++;
             }
@@ -160,14 +156,14 @@ final class CeilingTest {
 
     /** All rows of a token are the same, so the sum is that of so many equal numbers. */
     private static void checkSums(
-            EpGroup group, Tensor x, GpuInputs.Places places, Tensor out, Arena arena, int hidden) {
-        int[] rank = arena.device().ints(places.rank());
+            EpGroup group, Tensor x, GpuInputs.RowTargets targets, Tensor out, Arena arena, int hidden) {
+        int[] rank = arena.device().ints(targets.rank());
         ByteBuffer sent = ByteBuffer.wrap(arena.readRaw(x)).order(ByteOrder.nativeOrder());
         ByteBuffer sums = ByteBuffer.wrap(arena.readRaw(out)).order(ByteOrder.nativeOrder());
         for (int token = 0; token < TOKENS; token++) {
             int rows = 0;
-            for (int j = 0; j < places.width(); j++) {
-                rows += rank[token * places.width() + j] >= 0 ? 1 : 0;
+            for (int j = 0; j < targets.width(); j++) {
+                rows += rank[token * targets.width() + j] >= 0 ? 1 : 0;
             }
             for (int h = 0; h < hidden; h++) {
                 float value = DataType.fromBf16(sent.getShort(2 * (token * hidden + h)));

@@ -7,7 +7,7 @@ import org.ep4j.cli.plan.Published.Hardware;
 import org.ep4j.cli.plan.Published.Row;
 import org.ep4j.cli.plan.Published.Series;
 import org.ep4j.cli.plan.Published.Unit;
-import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.cli.plan.SimulatedRanks.GpuLinks;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
@@ -57,8 +57,8 @@ record Comparison(
 
     private static GroupPlan plan(Hardware hardware, Series series, int ranks, List<PlannedBackend> backends) {
         int gpus = Math.min(ranks, hardware.gpus());
-        SimulationOptions options =
-                new SimulationOptions(ranks / gpus, gpus, hardware.domainHosts(), GpuLinks.FILE, "");
+        SimulatedRanks.Options options =
+                new SimulatedRanks.Options(ranks / gpus, gpus, hardware.domainHosts(), GpuLinks.FILE, "");
         SimulatedRanks simulated = Machines.ranks(MachineSketch.of(hardware), backends, options);
         List<String> require = series.require().isEmpty()
                 ? List.of()

@@ -8,7 +8,7 @@ import java.util.function.BiFunction;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
-import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.cli.plan.SimulatedRanks.GpuLinks;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PlanOptions;
@@ -18,7 +18,7 @@ import org.ep4j.plan.forecast.Exchange.Messages;
 import org.ep4j.plan.forecast.Exchange.Mode;
 import org.ep4j.plan.forecast.Forecast;
 import org.ep4j.plan.forecast.Forecast.Operation;
-import org.ep4j.plan.forecast.ResourceLoad;
+import org.ep4j.plan.forecast.Forecast.ResourceLoad;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
@@ -45,7 +45,7 @@ final class ForecastTest {
 
     private static GroupPlan plan(Topology machine, int hosts) {
         return Planner.plan(
-                Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts))
+                Machines.ranks(machine, BACKENDS, SimulatedRanks.Options.AS_DESCRIBED.withHosts(hosts))
                         .profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
                 PlanOptions.AUTO);
@@ -174,7 +174,7 @@ final class ForecastTest {
 
     private static GroupPlan plan(Topology machine, GpuLinks links, BackendChoice choice) {
         return Planner.plan(
-                Machines.ranks(machine, BACKENDS, new SimulationOptions(1, 0, 0, links, ""))
+                Machines.ranks(machine, BACKENDS, new SimulatedRanks.Options(1, 0, 0, links, ""))
                         .profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
                 choice);

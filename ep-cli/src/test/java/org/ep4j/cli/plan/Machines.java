@@ -36,7 +36,7 @@ final class Machines {
     }
 
     /** The ranks of a machine, with no settings. */
-    static SimulatedRanks ranks(Topology machine, List<PlannedBackend> backends, SimulationOptions options) {
+    static SimulatedRanks ranks(Topology machine, List<PlannedBackend> backends, SimulatedRanks.Options options) {
         return SimulatedRanks.of(
                 machine, backends, options, EpConfig.builder(Map.of(), Map.of()).build());
     }

@@ -108,7 +108,7 @@ final class OneSimulationTest {
         EpConfig config = EpConfig.builder(Map.of(), environment).build();
         var backends = PlannedBackend.all();
         return Planner.plan(
-                SimulatedRanks.of(machine, backends, SimulationOptions.AS_DESCRIBED.withHosts(2), config)
+                SimulatedRanks.of(machine, backends, SimulatedRanks.Options.AS_DESCRIBED.withHosts(2), config)
                         .profiles(),
                 backends.stream().map(PlannedBackend::candidate).toList(),
                 PlanOptions.from(config));

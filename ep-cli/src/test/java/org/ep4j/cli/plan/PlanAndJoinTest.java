@@ -94,8 +94,8 @@ final class PlanAndJoinTest {
     private static GroupPlan planned(EpConfig config) {
         boolean apart = EpKeys.HOST_RANKS.get(config) > 0;
         List<PlannedBackend> backends = PlannedBackend.all();
-        SimulationOptions options =
-                new SimulationOptions(apart ? RANKS : 1, apart ? 1 : RANKS, 0, SimulationOptions.GpuLinks.AUTO, "host");
+        SimulatedRanks.Options options = new SimulatedRanks.Options(
+                apart ? RANKS : 1, apart ? 1 : RANKS, 0, SimulatedRanks.GpuLinks.AUTO, "host");
         return Planner.plan(
                 SimulatedRanks.of(Topologies.live(), backends, options, config).profiles(),
                 backends.stream().map(PlannedBackend::candidate).toList(),
@@ -149,7 +149,7 @@ final class PlanAndJoinTest {
         assertThat(joined).allSatisfy(rank -> assertThat(rank).isEqualTo(planned));
     }
 
-    /** Whether a check of a probe stands in the way, of a backend that need not be here. */
+    /** Returns whether a failed check of a probe is the reason, of a backend that need not be here. */
     private static boolean lacksSoftware(Map<String, String> environment, EpUnavailableException refused) {
         String backend = environment.getOrDefault("EP_BACKEND_REQUIRE", "");
         boolean required = backend.equals(VERBS)

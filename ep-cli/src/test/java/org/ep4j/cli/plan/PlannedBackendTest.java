@@ -8,7 +8,7 @@ import java.util.stream.IntStream;
 import org.ep4j.EpPath;
 import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
-import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.cli.plan.SimulatedRanks.GpuLinks;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 final class PlannedBackendTest {
     private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
 
-    private static GroupPlan plan(Topology machine, SimulationOptions options) {
+    private static GroupPlan plan(Topology machine, SimulatedRanks.Options options) {
         SimulatedRanks ranks = Machines.ranks(machine, BACKENDS, options);
         return Planner.plan(
                 ranks.profiles(),
@@ -40,7 +40,7 @@ final class PlannedBackendTest {
     }
 
     private static GroupPlan plan(Topology machine, int hosts) {
-        return plan(machine, SimulationOptions.AS_DESCRIBED.withHosts(hosts));
+        return plan(machine, SimulatedRanks.Options.AS_DESCRIBED.withHosts(hosts));
     }
 
     /** Ranks are on two hosts of two: 0 and 1, 2 and 3. */
@@ -115,7 +115,7 @@ final class PlannedBackendTest {
         Topology machine = Machines.inClique(4, "uuid/1", List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
         GroupPlan two = plan(machine, 2);
         assertThat(two.backends()).containsExactly("ipc-nvlink");
-        GroupPlan split = plan(machine, new SimulationOptions(2, 0, 1, GpuLinks.AUTO, ""));
+        GroupPlan split = plan(machine, new SimulatedRanks.Options(2, 0, 1, GpuLinks.AUTO, ""));
         assertThat(inside(split).backend()).isEqualTo("ipc-nvlink");
         assertThat(across(split).backend()).isEqualTo("nvshmem-ibgda");
     }
@@ -186,7 +186,7 @@ final class PlannedBackendTest {
     void anExpertCanKeepEverythingOnTheNicsOfOneHost() {
         Topology machine =
                 Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
-        SimulatedRanks ranks = Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
+        SimulatedRanks ranks = Machines.ranks(machine, BACKENDS, SimulatedRanks.Options.AS_DESCRIBED);
         GroupPlan plan = Planner.plan(
                 ranks.profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
@@ -207,7 +207,7 @@ final class PlannedBackendTest {
     void linksBetweenGpusAreTakenForEveryObjectiveAlsoWhereOneNicIsFasterThanOneLink(Objective objective) {
         Topology machine = Machines.gpus(8, GpuVendor.AMD, Joined.XGMI, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
         GroupPlan plan = Planner.plan(
-                Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(2))
+                Machines.ranks(machine, BACKENDS, SimulatedRanks.Options.AS_DESCRIBED.withHosts(2))
                         .profiles(),
                 BACKENDS.stream().map(PlannedBackend::candidate).toList(),
                 new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, objective));
@@ -239,7 +239,7 @@ final class PlannedBackendTest {
     }
 
     private static SimulatedRanks one(Topology machine) {
-        return Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
+        return Machines.ranks(machine, BACKENDS, SimulatedRanks.Options.AS_DESCRIBED);
     }
 
     /** H200, GB200 and GB300. */
@@ -252,7 +252,7 @@ final class PlannedBackendTest {
         assertThat(ranks.profiles())
                 .allSatisfy(rank -> assertThat(rank.locality().architecture()).isEqualTo(architecture));
         assertThat(inside(plan(machine, 1)).backend()).isEqualTo("ipc-nvlink");
-        GroupPlan asWritten = plan(machine, new SimulationOptions(1, 0, 0, GpuLinks.FILE, ""));
+        GroupPlan asWritten = plan(machine, new SimulatedRanks.Options(1, 0, 0, GpuLinks.FILE, ""));
         assertThat(inside(asWritten).backend()).isEqualTo("efa");
     }
 
@@ -280,13 +280,13 @@ final class PlannedBackendTest {
         assertThat(plan.path(0, 1).backend()).isEqualTo("ipc-nvlink");
         assertThat(plan.path(0, 2).backend()).isNotEqualTo("ipc-nvlink");
 
-        GroupPlan joined = plan(machine, new SimulationOptions(1, 0, 0, GpuLinks.ALL, ""));
+        GroupPlan joined = plan(machine, new SimulatedRanks.Options(1, 0, 0, GpuLinks.ALL, ""));
         assertThat(joined.path(0, 2).backend()).isEqualTo("ipc-nvlink");
     }
 
     @Test
     void hostsWithoutAcceleratorsShareMemoryInsideAndSocketsAcross() {
-        GroupPlan plan = plan(Machines.hostOnly(List.of()), new SimulationOptions(2, 2, 0, GpuLinks.AUTO, ""));
+        GroupPlan plan = plan(Machines.hostOnly(List.of()), new SimulatedRanks.Options(2, 2, 0, GpuLinks.AUTO, ""));
         assertThat(inside(plan).backend()).isEqualTo("host-shm");
         assertThat(inside(plan).staged()).isFalse();
         assertThat(across(plan).backend()).isEqualTo("efa");

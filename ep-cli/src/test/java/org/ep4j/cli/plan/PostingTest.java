@@ -6,9 +6,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.EpShape;
 import org.ep4j.cli.RealMachineFiles;
 import org.ep4j.cli.plan.PlanReport.Posting;
-import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.cli.plan.SimulatedRanks.GpuLinks;
 import org.ep4j.plan.Objective;
 import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.read.Topologies;
@@ -38,18 +39,17 @@ final class PostingTest {
     private static PlanReport plan(Topology machine, Map<String, String> settings, GpuLinks links) {
         PlanSettings checked = PlanSettings.of(settings);
         checked.check();
-        return PlanStudy.of(
+        return PlanAnalysis.of(
                 machine,
                 new PlanRequest(
-                        new SimulationOptions(2, 0, 0, links, ""),
+                        new SimulatedRanks.Options(2, 0, 0, links, ""),
                         checked,
                         List.of(),
                         Objective.BALANCED,
-                        7168,
-                        256,
-                        8,
-                        4096,
-                        128,
+                        EpShape.builder(7168, 256, 8)
+                                .maxTokens(4096)
+                                .maxLowLatencyTokens(128)
+                                .build(),
                         false,
                         1,
                         1,
@@ -129,7 +129,7 @@ final class PostingTest {
     }
 
     @Test
-    void aNicOfUnknownKindIsToldWithWhatThatMeans() throws Exception {
+    void aNicOfUnknownFamilyIsReportedWithTheConsequence() throws Exception {
         Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0xabcd\" device=\"0x0001\"", 1, "ffffffff");
         PlanReport report = plan(machine, Map.of());
         assertThat(report.posting()).extracting(Posting::flow).containsExactly("no limit");

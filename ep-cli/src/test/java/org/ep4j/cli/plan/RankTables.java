@@ -10,10 +10,10 @@ import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
-import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.cli.plan.SimulatedRanks.GpuLinks;
 import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.Rails;
+import org.ep4j.engine.sync.Relays;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.NicChoice;
@@ -88,8 +88,8 @@ record RankTables(
 
         /** What so many ranks report, each of them a process. */
         List<RankProfile> profiles(int ranks) {
-            SimulationOptions options =
-                    new SimulationOptions(ranks / perHost, perHost, 0, GpuLinks.AUTO, onHost ? "host" : "");
+            SimulatedRanks.Options options =
+                    new SimulatedRanks.Options(ranks / perHost, perHost, 0, GpuLinks.AUTO, onHost ? "host" : "");
             return Machines.ranks(machine, BACKENDS, options).profiles().stream()
                     .map(Mix::asProcess)
                     .toList();
@@ -134,12 +134,12 @@ record RankTables(
         BufferSize size = EpEngine.installed().bufferSize(shape, plan, rank);
         Map<String, List<Integer>> users = new TreeMap<>();
         plan.backends().forEach(backend -> users.put(backend, plan.ranksUsing(backend)));
-        Rails rails = Rails.of(plan);
+        Relays relays = Relays.of(plan);
         List<Integer> remotes = GpuWindow.remotes(plan, rank);
         List<Integer> places = new ArrayList<>();
         List<Integer> via = new ArrayList<>();
         for (int peer = 0; peer < plan.ranks(); peer++) {
-            via.add(rails.via(rank, peer, Mask.NONE));
+            via.add(relays.relay(rank, peer, Mask.NONE));
         }
         long ports = 0;
         for (int peer : remotes) {

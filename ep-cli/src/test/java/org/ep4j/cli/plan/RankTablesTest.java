@@ -76,18 +76,18 @@ final class RankTablesTest {
         }
     }
 
-    /** The rank of the peer's island that has the sender's place in its own; nobody inside an island, or where it has one rank. */
+    /** The rank of the peer's domain that has the sender's place in its own; nobody inside a domain, or where it has one rank. */
     private static int via(GroupPlan plan, int rank, int peer) {
-        List<Integer> own = island(plan, rank);
-        List<Integer> there = island(plan, peer);
+        List<Integer> own = domain(plan, rank);
+        List<Integer> there = domain(plan, peer);
         return own.contains(peer) || there.size() == 1 ? -1 : there.get(own.indexOf(rank) % there.size());
     }
 
-    private static List<Integer> island(GroupPlan plan, int rank) {
-        List<Integer> island = new ArrayList<>(peers(plan, rank, true));
-        island.add(rank);
-        island.sort(null);
-        return island;
+    private static List<Integer> domain(GroupPlan plan, int rank) {
+        List<Integer> domain = new ArrayList<>(peers(plan, rank, true));
+        domain.add(rank);
+        domain.sort(null);
+        return domain;
     }
 
     private static List<Integer> peers(GroupPlan plan, int rank, boolean mapped) {

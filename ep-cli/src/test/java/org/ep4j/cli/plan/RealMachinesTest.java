@@ -39,7 +39,8 @@ final class RealMachinesTest {
         var machine = Topologies.read(RealMachineFiles.required().resolve(name));
         for (int hosts : new int[] {8, 32}) {
             Objective objective = hosts == 8 ? Objective.LOW_LATENCY : Objective.HIGH_THROUGHPUT;
-            SimulatedRanks ranks = Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts));
+            SimulatedRanks ranks =
+                    Machines.ranks(machine, BACKENDS, SimulatedRanks.Options.AS_DESCRIBED.withHosts(hosts));
             GroupPlan plan = Planner.plan(
                     ranks.profiles(),
                     BACKENDS.stream().map(PlannedBackend::candidate).toList(),

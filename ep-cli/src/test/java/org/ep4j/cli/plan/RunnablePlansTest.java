@@ -29,7 +29,6 @@ import org.ep4j.testing.Tier;
 import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.Nic;
 import org.ep4j.topology.model.Topology;
-import org.ep4j.topology.model.TopologyCopy;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -59,8 +58,7 @@ final class RunnablePlansTest {
 
     /** With each GPU and NIC hidden as likely as not; with all of them in the first try. */
     private static Topology some(Topology machine, int attempt, Random random) {
-        return TopologyCopy.some(
-                        machine,
+        return machine.copy(
                         machine.source(),
                         part -> Optional.of(part)
                                 .filter(one -> attempt == 0
@@ -128,7 +126,7 @@ final class RunnablePlansTest {
 
     private static GroupPlan check(Topology machine, int hosts, Objective objective, String name) {
         String where = name + ", " + hosts + " hosts, " + objective;
-        SimulatedRanks ranks = Machines.ranks(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts));
+        SimulatedRanks ranks = Machines.ranks(machine, BACKENDS, SimulatedRanks.Options.AS_DESCRIBED.withHosts(hosts));
         GroupPlan plan;
         try {
             plan = Planner.plan(

@@ -14,9 +14,6 @@ import org.ep4j.DataType;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.cli.rank.RankMessage.Samples;
-import org.ep4j.cli.rank.RowStep.Casts;
-import org.ep4j.cli.rank.RowStep.Copies;
-import org.ep4j.cli.rank.RowStep.Sums;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.tck.oracle.Arena;
 import org.ep4j.transport.memory.HostMemory;
@@ -73,7 +70,7 @@ class HostCeilingTest {
     @Test
     void copiesWriteRowsOfTheSourceOneByOneAndInOneCopy() {
         clear();
-        Set<String> ways = ways(new Copies("send", new int[] {2, 0, 1}, ROW));
+        Set<String> ways = ways(RowStep.copies("send", new int[] {2, 0, 1}, ROW));
         assertThat(ways).contains("op/ceiling: send plain", "op/ceiling: send in one copy");
         assertThat(ways.contains("op/ceiling: send non-temporal")).isEqualTo(inNativeCode);
         assertThat(channels(1, 2)).isEqualTo(ways.size() * 3L * HIDDEN);
@@ -82,7 +79,7 @@ class HostCeilingTest {
     @Test
     void sumsAddNeighbouringRows() {
         clear();
-        Set<String> ways = ways(new Sums(new int[] {3, 3}, false, ROW));
+        Set<String> ways = ways(RowStep.sums(new int[] {3, 3}, false, ROW));
         assertThat(ways).hasSize(inNativeCode ? 2 : 1);
         assertThat(channels(3, 6)).isEqualTo(ways.size() * 2L * HIDDEN);
     }
@@ -91,14 +88,14 @@ class HostCeilingTest {
     @Test
     void stepsReadWhatWasWrittenBeforeAsFarAsItGoes() {
         clear();
-        Set<String> ways = ways(Copies.of("send", 2, ROW), new Sums(new int[] {8}, true, ROW));
+        Set<String> ways = ways(RowStep.copies("send", 2, ROW), RowStep.sums(new int[] {8}, true, ROW));
         assertThat(ways).hasSize(inNativeCode ? 4 : 1).contains("op/ceiling: send plain, sum plain");
         assertThat(channels(1, 2)).isEqualTo(ways.size() * 3L * HIDDEN);
     }
 
     @Test
     void castsHaveOneWay() {
-        assertThat(ways(new Casts(3, HIDDEN), Copies.of("send", 2, HIDDEN)))
+        assertThat(ways(RowStep.casts(3, HIDDEN), RowStep.copies("send", 2, HIDDEN)))
                 .hasSize(inNativeCode ? 2 : 1)
                 .contains("op/ceiling: cast plain, send plain");
     }
@@ -106,7 +103,7 @@ class HostCeilingTest {
     @Test
     void rowsThatDoNotFitIntoTheMemoryGetMore() {
         int rows = (int) (2 * AREA / ROW);
-        assertThat(ways(Copies.of("send", rows, ROW))).contains("op/ceiling: send plain");
+        assertThat(ways(RowStep.copies("send", rows, ROW))).contains("op/ceiling: send plain");
         assertThat(ceiling.target().size()).isGreaterThan(2 * AREA);
     }
 }

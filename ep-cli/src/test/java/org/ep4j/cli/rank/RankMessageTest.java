@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import org.ep4j.RowLayout;
-import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Part;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.json.JsonMapper;
@@ -16,7 +16,7 @@ final class RankMessageTest {
     private static final JsonMapper JSON = JsonMapper.shared();
 
     @Test
-    void everyMessageComesBackFromItsLine() {
+    void everyMessageRoundTrips() {
         List<RankMessage> messages = List.of(
                 new RankMessage.Joined("all pairs:\nhost-shm \"x\"", List.of("host-shm"), 5, 6),
                 new RankMessage.Progress(3, 9, "HT round 3"),
@@ -40,8 +40,8 @@ final class RankMessageTest {
     }
 
     @Test
-    void theSpecComesBackFromItsText() {
-        WorkSpec spec = new WorkSpec(
+    void theSpecRoundTrips() {
+        ExchangeSpec spec = new ExchangeSpec(
                 4,
                 "host",
                 "host-shm",
@@ -58,12 +58,12 @@ final class RankMessageTest {
                 false,
                 Long.MIN_VALUE,
                 "/tmp/with blank \"quote\"");
-        assertThat(JSON.readValue(JSON.writeValueAsString(spec), WorkSpec.class))
+        assertThat(JSON.readValue(JSON.writeValueAsString(spec), ExchangeSpec.class))
                 .isEqualTo(spec);
     }
 
     @Test
-    void theSpecOfWritesComesBackFromItsText() {
+    void theSpecOfWritesRoundTrips() {
         WriteSpec spec =
                 new WriteSpec(2, "ibrc-multiqp", List.of(8, 1 << 20), 5000, 64_000_000, 32, 1000, 3, 20_000, true);
         assertThat(JSON.readValue(JSON.writeValueAsString(spec), WriteSpec.class))
@@ -75,7 +75,7 @@ final class RankMessageTest {
 
     @Test
     void aBufferAlsoHoldsTheLowLatencyTokensThatGoThroughTheOtherMode() {
-        WorkSpec spec = new WorkSpec(
+        ExchangeSpec spec = new ExchangeSpec(
                 2,
                 "host",
                 "",

@@ -6,13 +6,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.ep4j.RowLayout;
-import org.ep4j.cli.rank.RowStep.Casts;
-import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Part;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 import org.ep4j.tck.oracle.RowTable;
 import org.ep4j.tck.oracle.Workload;
-import org.ep4j.tck.oracle.Workloads;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -69,8 +67,8 @@ class RowStepsTest {
         }
     }
 
-    private static WorkSpec spec(int ranks, int topK, int tokens) {
-        return new WorkSpec(
+    private static ExchangeSpec spec(int ranks, int topK, int tokens) {
+        return new ExchangeSpec(
                 ranks,
                 "host",
                 "",
@@ -103,7 +101,7 @@ class RowStepsTest {
             @ForAll @IntRange(min = 1, max = 4) int ranks,
             @ForAll @IntRange(min = 1, max = 5) int topK,
             @ForAll @IntRange(min = 0, max = 20) int tokens) {
-        Workload workload = Workloads.of(ranks, HIDDEN, EXPERTS, topK)
+        Workload workload = Workload.builder(ranks, HIDDEN, EXPERTS, topK)
                 .tokens(tokens)
                 .seed(seed)
                 .dropped(0.2)
@@ -124,13 +122,17 @@ class RowStepsTest {
         assertThat(read(steps.combine())).containsExactly(counts.sent);
         assertThat(written(steps.combine())).containsExactly(counts.tokens);
         assertThat(read(steps.stagedCombine())).containsExactly(counts.foreign, counts.sent);
-        assertThat(read(steps.combineOfSelections())).containsExactly(counts.foreignExpanded, counts.selections);
+        assertThat(read(steps.combineOfSelections(false))).containsExactly(counts.foreignExpanded, counts.selections);
         assertThat(written(steps.lowLatencyDispatch(Wire.BF16)))
                 .containsExactly(counts.sent - counts.sentToItself, counts.expanded);
         List<RowStep> cast = steps.lowLatencyDispatch(Wire.FP8);
-        assertThat(cast.get(0)).isEqualTo(new Casts(counts.routed, HIDDEN));
+        assertThat(cast.get(0).kind()).isEqualTo(RowStep.Kind.CAST);
+        assertThat(cast).allMatch(step -> step.rowBytes() == HIDDEN);
+        assertThat(read(cast)).startsWith(counts.routed);
         assertThat(written(cast)).containsExactly(counts.routed, counts.sent - counts.routed, counts.expanded);
-        assertThat(read(steps.lowLatencyCombine())).containsExactly(counts.foreignExpanded, counts.selections);
-        assertThat(written(steps.lowLatencyCombine())).containsExactly(counts.foreignExpanded, counts.tokens);
+        List<RowStep> weighted = steps.combineOfSelections(true);
+        assertThat(weighted.get(1).kind()).isEqualTo(RowStep.Kind.WEIGHTED_SUM);
+        assertThat(read(weighted)).containsExactly(counts.foreignExpanded, counts.selections);
+        assertThat(written(weighted)).containsExactly(counts.foreignExpanded, counts.tokens);
     }
 }

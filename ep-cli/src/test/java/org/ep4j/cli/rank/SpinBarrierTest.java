@@ -31,7 +31,7 @@ final class SpinBarrierTest {
     private Path folder;
 
     @Test
-    void nobodyLeavesARoundBeforeAllHaveCome() throws Exception {
+    void noRankLeavesARoundBeforeAllHaveArrived() throws Exception {
         AtomicIntegerArray arrived = new AtomicIntegerArray(ROUNDS);
         ExecutorService threads = Executors.newFixedThreadPool(RANKS);
         List<Future<?>> ranks = new ArrayList<>();
@@ -52,7 +52,7 @@ final class SpinBarrierTest {
     }
 
     @Test
-    void allRanksLearnTheSameTimeAtWhichTheLastOneCame() throws Exception {
+    void allRanksGetTheSameArrivalTimeOfTheLastOne() throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(RANKS);
         List<Future<List<Long>>> ranks = new ArrayList<>();
         AtomicLongArray latest = new AtomicLongArray(ROUNDS);
@@ -80,7 +80,7 @@ final class SpinBarrierTest {
     }
 
     @Test
-    void aRankThatDoesNotComeIsNamed() {
+    void aRankThatDoesNotArriveIsNamed() {
         SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), 0, 2, Duration.ofMillis(50), Set::of);
         assertThatThrownBy(barrier::await).isInstanceOfSatisfying(EpTimeoutException.class, e -> {
             assertThat(e.failure().peer()).isEqualTo(1);

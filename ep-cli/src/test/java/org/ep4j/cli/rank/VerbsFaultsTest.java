@@ -29,11 +29,11 @@ import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTraffic;
 import org.ep4j.RowLayout;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Part;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 import org.ep4j.cli.rank.RankMessage.Progress;
 import org.ep4j.cli.rank.RankMessage.Validated;
-import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.cli.rank.WorkSpec.Wire;
 import org.ep4j.config.EpKeys;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.DynamicTest;
@@ -56,7 +56,7 @@ final class VerbsFaultsTest {
     private static final List<String> ONE_WIRE = List.of("rxe0", "rxe1");
     private static final List<String> TWO_WIRES = List.of("rxe0,rxe2", "rxe1,rxe3");
 
-    /** What one rank met. */
+    /** Results of one rank. */
     private record Ended(List<Validated> validated, List<EpTraffic> sent, Optional<EpPeerLostException> lost) {
         int failovers() {
             return sent.stream().mapToInt(EpTraffic::failovers).sum();
@@ -88,7 +88,7 @@ final class VerbsFaultsTest {
                 dynamicTest("duplicates", () -> isRight("duplicate", "10%")));
     }
 
-    /** Commands that break something, and those that mend it. */
+    /** Commands that break a wire, and those that mend it. */
     private record Fault(List<List<String>> breaking, List<List<String>> mending) {}
 
     private static Fault netem(String rail, String... disturbance) {
@@ -135,14 +135,14 @@ final class VerbsFaultsTest {
         });
     }
 
-    /** The only port fails: every rank is told within the timeout; who finds it names ports and status. */
+    /** The only port fails: every rank fails within the timeout, and the one that detects it names ports and status. */
     private void onlyCable() throws InterruptedException {
         List<Ended> ended = exchange(ONE_WIRE, netem("rail0", "loss", "100%"));
         assertThat(ended).allSatisfy(rank -> assertThat(rank.lost()).isPresent());
         for (int rank = 0; rank < 2; rank++) {
             EpPeerLostException lost = ended.get(rank).lost().orElseThrow();
             assertThat(lost.failure().peer()).isEqualTo(1 - rank);
-            System.out.println("rank " + rank + " was told: " + lost.getMessage());
+            System.out.println("rank " + rank + " failed: " + lost.getMessage());
         }
         assertThat(ended.stream().map(rank -> rank.lost().orElseThrow().getMessage()))
                 .anySatisfy(message -> assertThat(message).contains("rxe0:1", "rxe1:1", "status 12 ("));
@@ -150,7 +150,7 @@ final class VerbsFaultsTest {
 
     /** Runs two ranks; after a few rounds there is the fault. */
     private List<Ended> exchange(List<String> nics, Fault fault) throws InterruptedException {
-        WorkSpec spec = new WorkSpec(
+        ExchangeSpec spec = new ExchangeSpec(
                 2,
                 Device.HOST.toString(),
                 BACKEND,
@@ -204,16 +204,16 @@ final class VerbsFaultsTest {
         return builder.build();
     }
 
-    private static Ended rank(WorkSpec spec, Bootstrap member, EpConfig config, Fault fault) {
+    private static Ended rank(ExchangeSpec spec, Bootstrap member, EpConfig config, Fault fault) {
         List<Validated> validated = new ArrayList<>();
         try (EpGroup group = EpGroup.join(member, config)) {
             Optional<EpPeerLostException> lost = Optional.empty();
             try {
-                new RankWork(spec, message -> {
+                new ExchangeRank(spec, message -> {
                             if (message instanceof Validated result) {
                                 validated.add(result);
                             } else if (message instanceof Progress progress && progress.done() == ROUNDS / 2) {
-                                // Told by rank 0 in the middle of the first part; rank 1 may be within an operation.
+                                // Sent by rank 0 in the middle of the first part; rank 1 may be within an operation.
                                 fault.breaking().forEach(VerbsFaultsTest::run);
                             }
                         })

@@ -13,16 +13,16 @@ import javax.imageio.ImageIO;
 import org.ep4j.EpTraffic;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.RowLayout;
+import org.ep4j.cli.rank.ExchangeSpec;
+import org.ep4j.cli.rank.ExchangeSpec.Mode;
+import org.ep4j.cli.rank.ExchangeSpec.Part;
+import org.ep4j.cli.rank.ExchangeSpec.Wire;
 import org.ep4j.cli.rank.Operations;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankMessage.Lane;
 import org.ep4j.cli.rank.RankMessage.Link;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Sent;
-import org.ep4j.cli.rank.WorkSpec;
-import org.ep4j.cli.rank.WorkSpec.Mode;
-import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.cli.rank.WorkSpec.Wire;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -31,7 +31,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 @Tag("verify")
 final class BenchReportTest {
-    private static final WorkSpec SPEC = new WorkSpec(
+    private static final ExchangeSpec SPEC = new ExchangeSpec(
             2,
             "host",
             "",
@@ -109,7 +109,7 @@ final class BenchReportTest {
 
     @Test
     void whatWasSentIsALineForEachBackend() {
-        assertThat(SentLines.of(report().sent()))
+        assertThat(FigureTable.sent(report().sent()))
                 .containsExactly(
                         "Backend net sent 8.0 MB in 160 writes, and advanced counters of peers 16 times, over 4 queue pairs, including rounds"
                                 + " that are not measured; 2 failovers, 14 requests repeated. a:1 to b:1 2.0 MB, a:2"
@@ -117,13 +117,13 @@ final class BenchReportTest {
     }
 
     @Test
-    void ranksTellWhatTheySent() {
+    void trafficMessagesRoundTrip() {
         Sent sent = new Sent(3, "net", List.of(LINK));
         assertThat(RankMessage.decode(sent.encode())).contains(sent);
     }
 
     @Test
-    void trafficIsToldForEachBackend() {
+    void trafficIsGroupedByBackend() {
         EpTraffic.Lane first = EpTraffic.Lane.builder(0, "a:1 to b:1")
                 .alive(false)
                 .bytes(1_000_000)

@@ -44,7 +44,7 @@ final class BranchTest {
         assertThat(second.children()).hasSize(4);
         Branch pci = second.children().get(0).children().get(0);
         assertThat(pci.children())
-                .extracting(child -> child.part().label())
+                .extracting(child -> child.part().name())
                 .containsExactly("GPU4", "rdma16", "rdma17", "rdma18", "rdma19");
     }
 }

@@ -19,11 +19,12 @@ import java.util.TreeMap;
 import java.util.zip.Deflater;
 import java.util.zip.GZIPOutputStream;
 import org.ep4j.EpException;
+import org.ep4j.EpShape;
+import org.ep4j.cli.plan.PlanAnalysis;
 import org.ep4j.cli.plan.PlanRequest;
 import org.ep4j.cli.plan.PlanSettings;
-import org.ep4j.cli.plan.PlanStudy;
-import org.ep4j.cli.plan.SimulationOptions;
-import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.cli.plan.SimulatedRanks;
+import org.ep4j.cli.plan.SimulatedRanks.GpuLinks;
 import org.ep4j.plan.Objective;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Mutations;
@@ -247,18 +248,17 @@ final class MachineFilesFuzzTest {
     /** A machine may lack what a plan needs, which a failure of ep4j's own says. */
     private static void plan(Topology machine) {
         try {
-            assertThat(PlanStudy.of(
+            assertThat(PlanAnalysis.of(
                                     machine,
                                     new PlanRequest(
-                                            new SimulationOptions(1, 0, 0, GpuLinks.FILE, ""),
+                                            new SimulatedRanks.Options(1, 0, 0, GpuLinks.FILE, ""),
                                             PlanSettings.of(Map.of()),
                                             List.of(),
                                             Objective.BALANCED,
-                                            7168,
-                                            256,
-                                            8,
-                                            4096,
-                                            128,
+                                            EpShape.builder(7168, 256, 8)
+                                                    .maxTokens(4096)
+                                                    .maxLowLatencyTokens(128)
+                                                    .build(),
                                             false,
                                             1,
                                             1,

@@ -6,12 +6,12 @@ import org.ep4j.cli.topo.Canvas.Rect;
 final class Rects {
     private Rects() {}
 
-    /** Whether they share an area. */
+    /** Returns whether they share an area. */
     static boolean overlap(Rect a, Rect b) {
         return a.x() < b.right() && b.x() < a.right() && a.y() < b.bottom() && b.y() < a.bottom();
     }
 
-    /** Whether nothing of {@code inner} lies outside of {@code outer}. */
+    /** Returns whether nothing of {@code inner} lies outside of {@code outer}. */
     static boolean contains(Rect outer, Rect inner) {
         return outer.x() <= inner.x()
                 && outer.y() <= inner.y()

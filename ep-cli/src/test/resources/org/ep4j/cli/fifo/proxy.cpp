@@ -133,7 +133,7 @@ void* run(void* argument) {
       rest.work();
     }
   }
-  // A sum that is wrong is told as one.
+  // A wrong sum is reported as one.
   for (int i = 0; i < thread.count; i++) group.sums[thread.rings[i].index * SUM_STRIDE] = thread.rings[i].wrong == 0 ? thread.rings[i].sum : ~thread.rings[i].sum;
   delete summing;
   return nullptr;

@@ -12,6 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.EpConfig;
@@ -21,13 +22,13 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.config.InterfacePattern;
 
 /**
- * Network interfaces that the rendezvous uses: {@link EpKeys#BOOTSTRAP_INTERFACE}. The setting itself is an order: what it rules out is
- * refused. A variable of other software, which a job may have for that software alone, is a preference: nothing that works
- * without it fails because of it.
+ * Network interfaces that the rendezvous uses: {@link EpKeys#BOOTSTRAP_INTERFACE}. The setting itself is required: other interfaces are
+ * refused. A variable of other software, which a job may have for that software alone, is a preference: a join that works without it
+ * does not fail because of it.
  *
- * @param setting where the choice came from and what it says, for messages
+ * @param setting name and value of the setting, for messages
  * @param required whether only these may be used
- * @param chosen interfaces to use; empty when there is no choice
+ * @param chosen interfaces to use; empty for any
  * @param all interfaces of this machine
  */
 record ChosenInterfaces(String setting, boolean required, List<LocalInterface> chosen, List<LocalInterface> all) {
@@ -39,27 +40,17 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
             + EpKeys.BOOTSTRAP_ADDRESS.environmentName() + " to an address that these interfaces reach, or unset "
             + EpKeys.BOOTSTRAP_INTERFACE.name();
 
-    ChosenInterfaces {
-        chosen = List.copyOf(chosen);
-        all = List.copyOf(all);
-    }
-
-    static ChosenInterfaces of(EpConfig config) {
-        return InterfacePattern.parse(EpKeys.BOOTSTRAP_INTERFACE.get(config)).isEmpty()
-                ? NONE
-                : of(config, LocalInterface.ofThisMachine());
-    }
-
     /**
-     * Reads the setting for a machine.
+     * Applies the setting to the interfaces of a machine, which are listed only if it is set.
      *
-     * @throws EpConfigException when the setting itself, rather than a variable of other software, means no interface
+     * @throws EpConfigException when the setting itself, and not a variable of other software, matches no interface
      */
-    static ChosenInterfaces of(EpConfig config, List<LocalInterface> machine) {
+    static ChosenInterfaces of(EpConfig config, Supplier<List<LocalInterface>> ofMachine) {
         InterfacePattern pattern = InterfacePattern.parse(EpKeys.BOOTSTRAP_INTERFACE.get(config));
         if (pattern.isEmpty()) {
             return NONE;
         }
+        List<LocalInterface> machine = ofMachine.get();
         Setting given = EpKeys.BOOTSTRAP_INTERFACE.setting(config);
         boolean required = !EpKeys.BOOTSTRAP_INTERFACE.variables().contains(given.source());
         String setting = (given.source().isEmpty() ? given.name() : given.source()) + " = \"" + given.text() + "\"";
@@ -97,11 +88,11 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
         return address.isLoopbackAddress() || all.stream().anyMatch(one -> one.has(address));
     }
 
-    /** Address to listen on where nothing else says which: IPv4 before IPv6, those of one link last. */
+    /** Default address to listen on: IPv4 before IPv6, link-local ones last. */
     InetAddress first() {
         return addresses()
                 .map(LocalInterface.Address::address)
-                .min(Comparator.<InetAddress, Boolean>comparing(ChosenInterfaces::isOfLink)
+                .min(Comparator.<InetAddress, Boolean>comparing(ChosenInterfaces::isLinkLocal)
                         .thenComparing(address -> !(address instanceof Inet4Address)))
                 .orElseThrow(() -> new IllegalStateException("no interface is chosen"));
     }
@@ -110,18 +101,17 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
         return chosen.stream().flatMap(one -> one.addresses().stream());
     }
 
-    /** IPv4 has addresses of one link too, but they need no scope. */
-    private static boolean isOfLink(InetAddress address) {
+    /** Returns whether an address needs a scope, as link-local ones of IPv4 do not. */
+    private static boolean isLinkLocal(InetAddress address) {
         return address instanceof Inet6Address && address.isLinkLocalAddress();
     }
 
     /**
-     * Addresses of rank 0 that may be used out of those that are known.
+     * Selects the addresses of rank 0 that these interfaces reach.
      *
-     * @param known what the host of rank 0 resolves to
-     * @param exact false when a loopback address only says that rank 0 is on this machine, as {@code /etc/hosts} of many
-     *     machines says of their own names
-     * @throws EpConfigException when only these interfaces may be used and none of the addresses can be reached by them
+     * @param known addresses of the host of rank 0
+     * @param exact false if a loopback address only means that rank 0 is on this machine, as in {@code /etc/hosts} of many machines
+     * @throws EpConfigException when these interfaces are required and reach none of the addresses
      */
     List<InetAddress> reachable(List<InetAddress> known, boolean exact) {
         if (!required || known.isEmpty()) {
@@ -158,13 +148,13 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
             return new EpConfigException(where + ", an address of interface " + other + " of this machine, but " + here
                     + "; " + CHANGE_ADDRESS);
         }
-        String family = isOfLink(address) ? "IPv6 link-local" : address instanceof Inet4Address ? "IPv4" : "IPv6";
+        String family = isLinkLocal(address) ? "IPv6 link-local" : address instanceof Inet4Address ? "IPv4" : "IPv6";
         return new EpConfigException(
                 where + ", but " + here + ", and no " + family + " address there can reach rank 0; " + CHANGE_ADDRESS
                         + ", or give one of these interfaces such an address");
     }
 
-    /** The interface's own form of the address, which has the scope that a link-local one needs. */
+    /** Returns the interface's form of an address, which has the scope that a link-local one needs. */
     private InetAddress own(InetAddress address) {
         return addresses()
                 .map(LocalInterface.Address::address)
@@ -174,7 +164,7 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
     }
 
     private static InetAddress scoped(InetAddress address, InetAddress end) {
-        if (!isOfLink(address) || ((Inet6Address) address).getScopeId() != 0) {
+        if (!isLinkLocal(address) || ((Inet6Address) address).getScopeId() != 0) {
             return address;
         }
         try {
@@ -185,8 +175,8 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
     }
 
     /**
-     * Local addresses to connect from, to be tried in this order; an empty one lets the system choose. What is on this machine
-     * is not reached by an interface.
+     * Local addresses to connect from, in the order in which to try them; an empty one lets the system choose, as for addresses of
+     * this machine.
      */
     List<Optional<InetAddress>> localEnds(InetAddress target) {
         Optional<InetAddress> end = isOwn(target) ? Optional.empty() : localEnd(target);
@@ -212,10 +202,10 @@ record ChosenInterfaces(String setting, boolean required, List<LocalInterface> c
     }
 
     private static boolean fits(InetAddress end, InetAddress target) {
-        if (!end.getClass().equals(target.getClass()) || isOfLink(end) != isOfLink(target)) {
+        if (!end.getClass().equals(target.getClass()) || isLinkLocal(end) != isLinkLocal(target)) {
             return false;
         }
-        int scope = isOfLink(target) ? ((Inet6Address) target).getScopeId() : 0;
+        int scope = isLinkLocal(target) ? ((Inet6Address) target).getScopeId() : 0;
         return scope == 0 || scope == ((Inet6Address) end).getScopeId();
     }
 }

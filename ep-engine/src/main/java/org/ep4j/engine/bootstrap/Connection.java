@@ -17,35 +17,35 @@ import org.ep4j.transport.NanoClock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection after its handshake: frames in both directions, in {@link Records}. It sends a heartbeat if there is nothing else to send. The
- * other side counts as lost if the stream ends, if it carries anything that the other side has not sent, if nothing arrives for a while, if it
- * takes nothing of what is queued for a while, or if it does not end its direction a while after this side has ended its own.
+ * A connection after its handshake: frames in both directions, in {@link Records}. It sends a heartbeat if there is nothing else to
+ * send. The other side counts as lost if the stream ends, if a record is not authentic, or if for the time of silence nothing arrives,
+ * nothing of what is queued is accepted, or the other side does not end its direction after this side has ended its own.
  */
 final class Connection implements IoLoop.ChannelHandler {
-    /** What happens on a connection. Called by the thread of its loop. */
+    /** Receiver of frames. Called by the thread of the loop. */
     interface Handler {
-        /** Takes a frame; an exception ends the connection. */
+        /** Handles a frame; an exception ends the connection. */
         void received(Frame frame) throws IOException;
 
-        /** Takes note that nothing more will arrive. Called once, and again a heartbeat later if it throws. */
+        /** Handles the end of the input. Called once, and again a heartbeat later if it throws. */
         void ended(String reason);
     }
 
     /**
-     * What the handshake has agreed on.
+     * Result of the handshake.
      *
-     * @param sent key of what this side sends
-     * @param received key of what the other side sends
-     * @param heartbeat pause after which an idle connection carries a heartbeat
-     * @param silence time without a record, or without progress of what is sent, after which the other side counts as lost
+     * @param sent key of the records that this side sends
+     * @param received key of the records that the other side sends
+     * @param heartbeat pause after which an idle connection sends a heartbeat
+     * @param silence time without a record, or without progress of output, after which the other side counts as lost
      */
     @SuppressWarnings("ArrayRecordComponent") // compared by nobody
     record Session(byte[] sent, byte[] received, Duration heartbeat, Duration silence) {}
 
-    /** Two records at once, in both directions: rank 0 has buffers for each member. */
+    /** Two records: rank 0 has buffers for each member and direction. */
     private static final int BUFFER = 2 * Records.MAX_BYTES;
 
-    /** Reads or writes of a buffer in a row before other connections have their turn. */
+    /** Reads or writes of a buffer in a row before other connections are served. */
     private static final int TURNS = 16;
 
     private static final long NEVER = Long.MAX_VALUE / 4;
@@ -59,15 +59,15 @@ final class Connection implements IoLoop.ChannelHandler {
     private final CountDownLatch inputEnded = new CountDownLatch(1);
     private final CountDownLatch outputEnded = new CountDownLatch(1);
     private final AtomicLong received = new AtomicLong();
-    /** Made beforehand, since there may be no memory for it when it is needed. */
+    /** Created beforehand, since there may be no memory for it when it is needed. */
     private final Runnable closing = this::closeIfAsked;
 
     private volatile boolean finishing;
 
-    /** Reason for which this side cuts the connection; empty while it does not. */
+    /** Reason for which this side closes the connection; empty before that. */
     private volatile String closeReason = "";
 
-    // From here on: used by the thread of the loop alone.
+    // The fields below are used by the thread of the loop alone.
     private final Records sealed;
     private final Records opened;
     private final ByteBuffer in = ByteBuffer.allocate(BUFFER);
@@ -77,11 +77,11 @@ final class Connection implements IoLoop.ChannelHandler {
     private @Nullable Handler handler;
     private @Nullable SelectionKey key;
     private int unsealedFrom;
-    private long heardAt;
+    private long receivedAt;
     private long sentAt;
 
-    /** Time at which the other side last took some of what is queued, or nothing was queued, or this side ended its direction. */
-    private long takenAt;
+    /** Time at which the other side last accepted data, or nothing was queued, or this side ended its direction. */
+    private long progressAt;
 
     private boolean inputIsOver;
     private boolean closed;
@@ -102,7 +102,7 @@ final class Connection implements IoLoop.ChannelHandler {
         loop.register(channel, SelectionKey.OP_READ, this);
     }
 
-    /** Queues a frame; never waits. What comes after {@link #finish} is dropped. */
+    /** Queues a frame; never waits. After {@link #finish} it is dropped. */
     void send(Frame frame) {
         if (!finishing) {
             queue.add(frame);
@@ -116,25 +116,25 @@ final class Connection implements IoLoop.ChannelHandler {
         flushSoon();
     }
 
-    /** Number of records that arrived, heartbeats too. */
+    /** Number of records that arrived, heartbeats included. */
     long received() {
         return received.get();
     }
 
-    /** Waits until the other side has ended its direction; false when it did not in time. Not in the thread of the loop. */
+    /** Waits until the other side has ended its direction; returns false at the deadline. Not called by the thread of the loop. */
     boolean awaitEnd(Deadline deadline) {
         return deadline.awaitThroughInterrupts(inputEnded);
     }
 
-    /** Waits until {@link #finish} is done; false when it is not in time. Not in the thread of the loop. */
+    /** Waits until {@link #finish} is done; returns false at the deadline. Not called by the thread of the loop. */
     boolean awaitFinished(Deadline deadline) {
         return deadline.awaitThroughInterrupts(outputEnded);
     }
 
     /**
-     * Cuts the connection soon, without a wait. Needs no memory: if there is none, the timer of the loop does it.
+     * Closes the connection soon, without a wait. Needs no memory: if there is none, the timer of the loop does it.
      *
-     * @param reason that the handler gets; a constant where memory may be short
+     * @param reason for the handler; a constant where memory may be short
      */
     void close(String reason) {
         if (closeReason.isEmpty()) {
@@ -149,7 +149,7 @@ final class Connection implements IoLoop.ChannelHandler {
         }
     }
 
-    /** Ends the connection if {@link #close} was called or an end has failed; true if so. */
+    /** Ends the connection if {@link #close} was called or an end has failed; returns whether it did. */
     private boolean closeIfAsked() {
         if (closeReason.isEmpty()) {
             return false;
@@ -160,22 +160,19 @@ final class Connection implements IoLoop.ChannelHandler {
 
     private void flushSoon() {
         if (flushIsPlanned.compareAndSet(false, true)) {
-            boolean planned = false;
             try {
                 loop.execute(() -> {
                     flushIsPlanned.set(false);
                     try {
                         flush();
                     } catch (Throwable e) {
-                        // Half a record may have been made.
+                        // A record may be incomplete.
                         failed(e);
                     }
                 });
-                planned = true;
-            } finally {
-                if (!planned) {
-                    flushIsPlanned.set(false);
-                }
+            } catch (RuntimeException | Error e) {
+                flushIsPlanned.set(false);
+                throw e;
             }
         }
     }
@@ -183,9 +180,9 @@ final class Connection implements IoLoop.ChannelHandler {
     @Override
     public void registered(SelectionKey itsKey) throws IOException {
         key = itsKey;
-        heardAt = clock.nanoTime();
-        sentAt = heardAt;
-        takenAt = heardAt;
+        receivedAt = clock.nanoTime();
+        sentAt = receivedAt;
+        progressAt = receivedAt;
         flush();
     }
 
@@ -218,29 +215,25 @@ final class Connection implements IoLoop.ChannelHandler {
     }
 
     private void takeRecords() throws IOException {
-        Handler to = handler;
         for (Optional<byte[]> record = opened.open(in); record.isPresent(); record = opened.open(in)) {
             received.incrementAndGet();
-            heardAt = clock.nanoTime();
+            receivedAt = clock.nanoTime();
             for (Frame frame : decoder.add(record.get())) {
-                if (to != null) {
-                    to.received(frame);
+                if (handler != null) {
+                    handler.received(frame);
                 }
             }
         }
     }
 
-    /** Nothing more arrives, and what is queued may yet reach the other side. */
+    /** Handles the end of the stream: queued output may still reach the other side. */
     private void inputEnds(String reason) throws IOException {
         endInput(reason);
         finishing = true;
         if (closed) {
             return;
         }
-        SelectionKey mine = key;
-        if (mine != null && mine.isValid()) {
-            mine.interestOps(mine.interestOps() & ~SelectionKey.OP_READ);
-        }
+        setInterest(false);
         flush();
         closeIfDone();
     }
@@ -249,56 +242,53 @@ final class Connection implements IoLoop.ChannelHandler {
         if (inputIsOver) {
             return;
         }
-        Handler to = handler;
-        if (to != null) {
-            to.ended(reason);
+        if (handler != null) {
+            handler.ended(reason);
         }
         inputIsOver = true;
         inputEnded.countDown();
     }
 
-    /** Writes what is queued, as far as there is room. */
+    /** Writes queued output, as far as there is room. */
     private void flush() throws IOException {
-        SelectionKey mine = key;
-        if (mine == null || !mine.isValid() || outputEnded.getCount() == 0) {
+        if (key == null || !key.isValid() || outputEnded.getCount() == 0) {
             return;
         }
         for (int i = 0; out.hasRemaining() || fill(); i++) {
             if (i == TURNS || !write()) {
-                if (outputEnded.getCount() > 0) {
-                    mine.interestOps(mine.interestOps() | SelectionKey.OP_WRITE);
-                }
+                setInterest(outputEnded.getCount() > 0);
                 return;
             }
         }
-        mine.interestOps(mine.interestOps() & ~SelectionKey.OP_WRITE);
+        setInterest(false);
         if (finishing && queue.isEmpty()) {
             channel.shutdownOutput();
-            takenAt = clock.nanoTime();
+            progressAt = clock.nanoTime();
             outputEnded.countDown();
             closeIfDone();
         }
     }
 
-    /** Writes what is in the buffer; false if something is left, or nothing can be written any more. */
+    /** Has this served when there is input, until that is over, and if {@code output} is left, when there is room for it. */
+    private void setInterest(boolean output) {
+        IoLoop.setInterest(key, (inputIsOver ? 0 : SelectionKey.OP_READ) | (output ? SelectionKey.OP_WRITE : 0));
+    }
+
+    /** Writes the buffer; returns false if a part is left, or nothing can be written any more. */
     private boolean write() {
         long now = clock.nanoTime();
         try {
             if (channel.write(out) > 0) {
-                takenAt = now;
+                progressAt = now;
             }
         } catch (IOException e) {
-            // What the other side sent before may still be there to read; the connection ends when that does.
+            // Input may still be there; the connection ends with it.
             finishing = true;
             queue.clear();
             unsealed.clear();
             out.limit(out.position());
-            takenAt = now;
+            progressAt = now;
             outputEnded.countDown();
-            SelectionKey mine = key;
-            if (mine != null && mine.isValid()) {
-                mine.interestOps(mine.interestOps() & ~SelectionKey.OP_WRITE);
-            }
             closeIfDone();
             return false;
         }
@@ -308,7 +298,7 @@ final class Connection implements IoLoop.ChannelHandler {
         return !out.hasRemaining();
     }
 
-    /** Makes records of what is queued; false if there is nothing. */
+    /** Fills the buffer with records of queued frames; returns false if there are none. */
     private boolean fill() {
         out.clear();
         while (out.remaining() >= Records.MAX_BYTES) {
@@ -353,11 +343,11 @@ final class Connection implements IoLoop.ChannelHandler {
             return NEVER;
         }
         long silence = session.silence().toNanos();
-        if (!inputIsOver && now - heardAt >= silence) {
-            // It may have come while this thread was kept from reading.
+        if (!inputIsOver && now - receivedAt >= silence) {
+            // A record may have arrived while this thread could not read.
             read();
         }
-        if (now - takenAt >= silence) {
+        if (now - progressAt >= silence) {
             // The same holds for room to write.
             flush();
         }
@@ -366,12 +356,11 @@ final class Connection implements IoLoop.ChannelHandler {
         }
         boolean outputIsOver = outputEnded.getCount() == 0;
         if (!outputIsOver && !out.hasRemaining()) {
-            takenAt = now;
+            progressAt = now;
         }
-        long quiet = inputIsOver ? NEVER : silence - (now - heardAt);
-        // After shutdownOutput this side waits for the end of stream of the other one; heartbeats do not extend the
-        // wait.
-        long untaken = silence - (now - takenAt);
+        long quiet = inputIsOver ? NEVER : silence - (now - receivedAt);
+        // After shutdownOutput this side waits for the other one's end of stream; heartbeats do not extend the wait.
+        long untaken = silence - (now - progressAt);
         if (quiet <= 0 || untaken <= 0) {
             String time = session.silence().toMillis() + " ms";
             end(
@@ -398,17 +387,14 @@ final class Connection implements IoLoop.ChannelHandler {
 
     @Override
     public void failed(Throwable failure) {
-        end(reason(failure));
+        // Text can be concatenated only while there is memory for it.
+        end(
+                failure instanceof OutOfMemoryError
+                        ? "memory ran out while its messages were handled"
+                        : "its connection broke: " + Sockets.describe(failure));
     }
 
-    private static String reason(Throwable failure) {
-        // Text can be joined only while there is memory for it.
-        return failure instanceof OutOfMemoryError
-                ? "memory ran out while its messages were handled"
-                : "its connection broke: " + Sockets.describe(failure);
-    }
-
-    /** Ends both directions. Where a step fails, the timer does this again: the hub must learn of it, and the loop forget the channel. */
+    /** Ends both directions. If a step fails, the timer repeats this: the hub must be notified, and the loop drop the channel. */
     private void end(String reason) {
         if (closed) {
             return;
@@ -417,10 +403,7 @@ final class Connection implements IoLoop.ChannelHandler {
             closeReason = reason;
         }
         finishing = true;
-        SelectionKey mine = key;
-        if (mine != null && mine.isValid()) {
-            mine.interestOps(0);
-        }
+        IoLoop.setInterest(key, 0);
         queue.clear();
         unsealed.clear();
         outputEnded.countDown();

@@ -30,7 +30,7 @@ public abstract class EngineBootstraps implements EpEngine {
         thread.fail(reason);
     }
 
-    /** {@inheritDoc} The host is taken as it is written. */
+    /** {@inheritDoc} The host is passed on as it is written, not resolved. */
     @Override
     public Bootstrap tcp(int rank, int size, InetSocketAddress rankZero, EpConfig config) {
         if (rankZero.getPort() == 0) {
@@ -63,7 +63,7 @@ public abstract class EngineBootstraps implements EpEngine {
                 + " and start with mpirun or srun --mpi=pmix, which set PMIX_RANK and PMIX_NAMESPACE");
     }
 
-    /** A launcher that is half there is the likeliest mistake. */
+    /** Describes a launcher's environment that is incomplete, the likeliest mistake. */
     private static String missing(Map<String, String> environment) {
         List<String> unset = TcpSettings.VARIABLES.stream()
                 .filter(name -> !environment.containsKey(name))

@@ -12,18 +12,17 @@ import java.util.Optional;
 /**
  * One message on an accepted connection: 4 bytes length of the body, 1 byte type, body.
  *
- * @param type what it says
  * @param body its bytes, in pieces so that large ones are shared, not copied, among receivers
  */
 record Frame(Type type, List<byte[]> body) {
     /** Room for what a frame carries beside 16 MiB of payload: names, lengths. */
-    static final int MAX_BODY = Membership.MAX_BYTES + (1 << 17);
+    static final int MAX_BODY = HubClient.MAX_BYTES + (1 << 17);
 
     private static final int HEAD_BYTES = 5;
 
     /** Types, with their numbers on the wire. */
     enum Type {
-        /** Sign of life, empty. */
+        /** Empty. */
         HEARTBEAT(0),
         /** Member: {@link Hub.Link#declare}. */
         DECLARE(1),
@@ -37,8 +36,8 @@ record Frame(Type type, List<byte[]> body) {
         RESULT(5),
         /** Hub: {@link Hub.Inbox#failed}. */
         FAILED(6),
-        /** Hub: {@link Hub.Inbox#news}. */
-        NEWS(7);
+        /** Hub: {@link Hub.Inbox#memberGone}. */
+        MEMBER_GONE(7);
 
         private final int number;
 
@@ -57,7 +56,7 @@ record Frame(Type type, List<byte[]> body) {
         return body.stream().mapToInt(piece -> piece.length).sum();
     }
 
-    /** The bytes of the frame, one after the other; those of the body are not copied. */
+    /** Returns the bytes of the frame in order, those of the body without a copy. */
     List<byte[]> pieces() {
         List<byte[]> pieces = new ArrayList<>();
         pieces.add(ByteBuffer.allocate(HEAD_BYTES)
@@ -68,7 +67,7 @@ record Frame(Type type, List<byte[]> body) {
         return pieces;
     }
 
-    /** Finds frames in the bytes of a stream. */
+    /** Splits a stream of bytes into frames. */
     static final class Decoder {
         private final ByteBuffer head = ByteBuffer.allocate(HEAD_BYTES);
         private Type type = Type.HEARTBEAT;
@@ -114,7 +113,7 @@ record Frame(Type type, List<byte[]> body) {
             have = 0;
         }
 
-        /** False if the next byte belongs to a frame that has begun. */
+        /** Returns whether the next byte begins a frame. */
         boolean isBetweenFrames() {
             return head.position() == 0;
         }

@@ -22,35 +22,35 @@ import org.ep4j.transport.Deadline;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The handshake of a member with the server on rank 0: four messages, all before one deadline. The member sends a {@link Hello}, the server a
- * challenge with its proof, the member its proof, the server the times that both keep from then on ({@link Reply}). The server proves first that
- * it knows the secret, so that a member shows nothing to one that does not.
+ * The handshake of a member with the server on rank 0: four messages, all before one deadline. The member sends a {@link Hello}, the
+ * server a challenge with its proof, the member its proof, the server the heartbeat times of the connection ({@link Reply}). The server
+ * proves first that it knows the secret, so that a member reveals nothing to one that does not.
  *
- * <p>{@link #join} is the member's side: it blocks the calling thread and shares nothing. An object is the server's side of one connection and has
- * no lock: the thread of its {@link IoLoop} alone calls it. Only {@link #rank}, which no longer changes once the member is identified, is also read
- * by the loop that serves the member afterwards.
+ * <p>{@link #join} is the member's side, which blocks the calling thread. An object is the server's side of one connection and has no
+ * lock: the thread of its {@link IoLoop} alone calls it. Only {@link #rank}, which no longer changes once the member is identified, is
+ * also read by the loop that serves the member afterwards.
  */
 final class Handshake implements IoLoop.ChannelHandler {
     /** Decides about a member and takes its channel over. Called by the thread of the loop. */
     interface Owner {
         /**
-         * Decides whether a member that has proved who it is may come in. {@link #accept} follows, at once or later.
+         * Decides whether an authenticated member may join. {@link #accept} follows, at once or later.
          *
-         * @throws RefusedException if it must not come in
+         * @throws RefusedException if it must not join
          */
         void identified(Handshake handshake) throws RefusedException;
 
-        /** Takes over the channel of a member that knows that it is in: another handler has to serve it from now on. */
+        /** Takes over the channel of an accepted member: another handler has to serve it from now on. */
         void accepted(Handshake handshake);
 
-        /** Takes note that there will be no member. Called once. */
+        /** Handles the end of a handshake without a member. Called once. */
         void ended(Handshake handshake, String why);
 
-        /** Takes note that the channel is closed. */
+        /** Handles the end of the channel. */
         void closed(Handshake handshake);
     }
 
-    /** Refusal of a member, which is sent the message. */
+    /** Refusal of a member; the message is sent to it. */
     static final class RefusedException extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -68,11 +68,11 @@ final class Handshake implements IoLoop.ChannelHandler {
         PREFIX,
         REST,
         PROOF,
-        /** Proved; the rank may have to become free. */
+        /** Authenticated; the rank may have to become free. */
         IDENTIFIED,
         /** The last message is being written. */
         ACCEPTED,
-        /** The reason is being written; what still comes is dropped, so that the reason is not lost. */
+        /** The reason is being written; input is discarded meanwhile, so that the reason is not lost. */
         REFUSED,
         OVER
     }
@@ -98,7 +98,7 @@ final class Handshake implements IoLoop.ChannelHandler {
     private byte[] connectionKey = new byte[0];
 
     /**
-     * The handshake of a connection that has just come.
+     * Begins the handshake of a new connection.
      *
      * @param secretKey derived from the secret: {@link Secret#key}
      * @param salt with which it was derived
@@ -122,22 +122,22 @@ final class Handshake implements IoLoop.ChannelHandler {
         return remote;
     }
 
-    /** Rank that the member has. Known once it is identified. */
+    /** Rank of the member, once it is identified. */
     int rank() {
         return hello().rank();
     }
 
-    /** True if the other handshake is another attempt of the same join. */
+    /** Returns whether the other handshake is another attempt of the same join. */
     boolean isOfSameProcess(Handshake other) {
         return MessageDigest.isEqual(hello().process(), other.hello().process());
     }
 
-    /** True if the other handshake, of the same process, began before this one. */
+    /** Returns whether the other handshake, of the same process, began before this one. */
     boolean isLaterThan(Handshake other) {
         return hello().attempt() > other.hello().attempt();
     }
 
-    /** Keys and times of what follows the handshake. */
+    /** Keys and heartbeat times of the connection. */
     Connection.Session session() {
         byte[] first = hello().bytes();
         return new Connection.Session(
@@ -164,14 +164,14 @@ final class Handshake implements IoLoop.ChannelHandler {
     public void ready() throws IOException {
         try {
             while (advance()) {
-                // Until more has to come, or to be written.
+                // Until it has to wait for the other side.
             }
         } catch (RefusedException e) {
             refuse(e);
         }
     }
 
-    /** Does one step; false if it has to wait for the other side. */
+    /** Does one step; returns false if it has to wait for the other side. */
     private boolean advance() throws IOException, RefusedException {
         switch (step) {
             case PREFIX -> {
@@ -233,7 +233,7 @@ final class Handshake implements IoLoop.ChannelHandler {
         return true;
     }
 
-    /** Asks the owner once more, for whom the rank has become free. Called by the thread of the loop. */
+    /** Asks the owner again, since the rank has become free. Called by the thread of the loop. */
     void identifyAgain() {
         if (step != Step.IDENTIFIED) {
             return;
@@ -247,7 +247,7 @@ final class Handshake implements IoLoop.ChannelHandler {
         }
     }
 
-    /** As {@link #ready}, with a failure as its end. Called by the thread of the loop. */
+    /** As {@link #ready}, but a failure ends the handshake. Called by the thread of the loop. */
     void tryReady() {
         try {
             ready();
@@ -256,7 +256,7 @@ final class Handshake implements IoLoop.ChannelHandler {
         }
     }
 
-    /** Number of messages that have come from the member, in whole or in part; more once the server has answered. */
+    /** Number of messages that the member has sent, in whole or in part; more once the server has answered. */
     int progress() {
         return switch (step) {
             case PREFIX -> in.position() == 0 ? 0 : 1;
@@ -282,7 +282,7 @@ final class Handshake implements IoLoop.ChannelHandler {
         while (in.hasRemaining()) {
             int got = channel.read(in);
             if (got < 0 && progress() == 0) {
-                // Health checks do so, and a rank that tries another address first: nothing was refused.
+                // Health checks do this, and ranks that try another address first: nothing was refused.
                 close();
                 return false;
             }
@@ -304,16 +304,13 @@ final class Handshake implements IoLoop.ChannelHandler {
         if (out.hasRemaining()) {
             channel.write(out);
         }
-        SelectionKey mine = key;
-        if (mine != null && mine.isValid()) {
-            mine.interestOps(SelectionKey.OP_READ | (out.hasRemaining() ? SelectionKey.OP_WRITE : 0));
-        }
+        IoLoop.setInterest(key, SelectionKey.OP_READ | (out.hasRemaining() ? SelectionKey.OP_WRITE : 0));
         return !out.hasRemaining();
     }
 
-    private void write(Reply reply) throws IOException {
+    private boolean write(Reply reply) throws IOException {
         out = ByteBuffer.wrap(reply.bytes());
-        flush();
+        return flush();
     }
 
     private void checkBothHaveSecrets(Hello said) throws RefusedException {
@@ -325,7 +322,7 @@ final class Handshake implements IoLoop.ChannelHandler {
         }
     }
 
-    /** Checks the member's proof, then what it claims. */
+    /** Checks the member's proof, then its rank and size. */
     private void checkProof() throws RefusedException {
         Hello said = hello();
         if (!MessageDigest.isEqual(Proof.MEMBER.of(connectionKey, said.bytes(), challenge), in.array())) {
@@ -349,34 +346,27 @@ final class Handshake implements IoLoop.ChannelHandler {
                 .array();
         byte[] proof = Proof.ACCEPTED.of(connectionKey, hello().bytes(), challenge, timing);
         step = Step.ACCEPTED;
-        out = ByteBuffer.wrap(new Reply(Reply.Type.ACCEPTED, concat(proof, timing)).bytes());
-        if (flush()) {
+        if (write(new Reply(Reply.Type.ACCEPTED, concat(proof, timing)))) {
             handOver();
         }
     }
 
     private void handOver() {
         step = Step.OVER;
-        SelectionKey mine = key;
-        if (mine != null && mine.isValid()) {
-            mine.interestOps(0);
-        }
-        boolean taken = false;
+        IoLoop.setInterest(key, 0);
         try {
             owner.accepted(this);
-            taken = true;
-        } finally {
-            if (!taken) {
-                try {
-                    close();
-                } finally {
-                    owner.ended(this, "rank 0 had no memory for another member");
-                }
+        } catch (RuntimeException | Error e) {
+            try {
+                close();
+            } finally {
+                owner.ended(this, "rank 0 had no memory for another member");
             }
+            throw e;
         }
     }
 
-    /** Says why, and waits until the member has read it. */
+    /** Sends the reason, and waits until the member has read it. */
     private void refuse(RefusedException e) {
         String why = Sockets.describe(e);
         step = Step.REFUSED;
@@ -420,14 +410,14 @@ final class Handshake implements IoLoop.ChannelHandler {
         if (step == Step.OVER) {
             return;
         }
-        boolean isNews = step != Step.REFUSED;
+        boolean isOpen = step != Step.REFUSED;
         close();
-        if (isNews) {
+        if (isOpen) {
             owner.ended(this, Sockets.describe(failure));
         }
     }
 
-    /** Ends the handshake without a word. Called by the thread of the loop. */
+    /** Closes the channel without an answer. Called by the thread of the loop. */
     void close() {
         step = Step.OVER;
         try {
@@ -536,15 +526,12 @@ final class Handshake implements IoLoop.ChannelHandler {
     }
 
     /**
-     * The first message of a member. Six bytes, the same in every version of the protocol, then what this version has.
+     * The first message of a member. Six bytes, the same in every version of the protocol, then the fields of this version.
      *
-     * @param version of the protocol
-     * @param rank that the member claims
-     * @param size number of ranks that it knows
-     * @param secret true when it has a secret
+     * @param secret whether the member has a secret
      * @param salt random bytes, new in each attempt; the member's salt in {@link Secret#connectionKey}
-     * @param process random bytes that are the same in all attempts of one join, so that a later one can take the place of an earlier
-     * @param attempt number of this attempt; each attempt of a join has a greater one than those before
+     * @param process random bytes that are the same in all attempts of one join, so that a later one can replace an earlier one
+     * @param attempt number of this attempt, greater than those before
      */
     @SuppressWarnings("ArrayRecordComponent") // compared by nobody
     record Hello(int version, int rank, int size, boolean secret, byte[] salt, byte[] process, int attempt) {
@@ -553,7 +540,7 @@ final class Handshake implements IoLoop.ChannelHandler {
 
         static final int VERSION = 5;
 
-        /** Bytes that say protocol and version. */
+        /** Bytes of magic and version. */
         static final int PREFIX_BYTES = 6;
 
         /** Bytes that follow the prefix in this version. */
@@ -601,10 +588,7 @@ final class Handshake implements IoLoop.ChannelHandler {
 
     /**
      * A message of the server: magic, version, type, length, body. This envelope and a refusal are the same in every version of the
-     * protocol, so that a member of another version can say why it was refused.
-     *
-     * @param type what it says
-     * @param body its bytes
+     * protocol, so that a member of another version can report why it was refused.
      */
     @SuppressWarnings("ArrayRecordComponent") // compared by nobody
     record Reply(Type type, byte[] body) {
@@ -686,22 +670,22 @@ final class Handshake implements IoLoop.ChannelHandler {
     }
 
     /**
-     * Purposes of the HMACs, which show that both sides know the secret without sending it: HMAC-SHA256, under a key derived from the secret, over
-     * everything that was sent before. The name of the purpose goes in (so it is part of the protocol), so that no message can be sent back as
-     * another one. {@link MessageDigest#isEqual} compares two of them in a time that does not depend on where the first difference is.
+     * Purposes of the HMACs by which both sides prove that they know the secret without sending it: HMAC-SHA256, under a key derived from
+     * the secret, over everything that was sent before. The HMAC covers the name of the purpose (which is so part of the protocol), so
+     * that no message can be replayed as another one. {@link MessageDigest#isEqual} compares two of them in constant time.
      */
     enum Proof {
         /** Key of one connection. */
         CONNECTION,
-        /** Proof of the server on rank 0, which comes first: a member says nothing that depends on the secret to one that does not know it. */
+        /** Proof of the server on rank 0, which comes first. */
         SERVER,
         /** Proof of a rank that joins. */
         MEMBER,
-        /** Proof of what the server says when it lets the member in. */
+        /** Proof of the server's last message. */
         ACCEPTED,
-        /** Key of what the member sends afterwards. */
+        /** Key of the records that the member sends. */
         FROM_MEMBER,
-        /** Key of what the server sends afterwards. */
+        /** Key of the records that the server sends. */
         FROM_SERVER;
 
         /** Bytes of a nonce, a member's salt, a proof and a key. */

@@ -1,20 +1,20 @@
 package org.ep4j.engine.bootstrap;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.transport.Deadline;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Collects what members contribute and tells them about each other. It does no I/O and never waits for a member, so the
- * members of one JVM share one directly, and rank 0 serves one over TCP.
+ * Collects the contributions of members to gathers, and notifies them when members leave or are lost. It does no I/O and never waits
+ * for a member, so the members of one JVM share one directly, and rank 0 serves one over TCP.
  *
  * <p>The monitor of the hub guards everything in it, also its scopes and the frames of a {@link Result}. It is held while an {@link Inbox} or the
  * action for a formed group is called.
@@ -23,10 +23,9 @@ final class Hub {
     /** Key of the scope of all members. */
     static final String ROOT = "";
 
-    /** Key of the scope in which members wait for each other at the start; keys of subgroups begin with a digit. */
+    /** Key of the scope in which members wait until all have joined; keys of subgroups begin with a digit. */
     static final String SETUP = "setup";
 
-    /** Tag of the gather in which they do. */
     static final String SETUP_TAG = "start";
 
     /**
@@ -37,16 +36,16 @@ final class Hub {
         /** Joins a scope; all its members give the same ranks. */
         void declare(String scope, List<Integer> ranks);
 
-        /** Takes part in a gather; the answer comes through {@link Inbox}. */
+        /** Takes part in a gather; the answer is a call of {@link Inbox}. */
         void contribute(String scope, String tag, byte[] mine);
 
-        /** Withdraws from a gather that took too long; unless it is complete, a failure that names the missing comes back. */
+        /** Withdraws from a gather that took too long; unless it is complete, the answer is a failure that names the missing. */
         void giveUp(String scope, String tag);
 
         /** Leaves a scope; leaving {@link Hub#ROOT} leaves all. */
         void leave(String scope);
 
-        /** True if the hub hears of a loss only from the member itself. */
+        /** Returns whether a loss is proved: only the member itself reports it to the hub. */
         default boolean provesLosses() {
             return false;
         }
@@ -57,82 +56,68 @@ final class Hub {
 
     /** Receives what the hub sends to a member. Implementations return at once and do not call the hub, whose monitor the caller may hold. */
     interface Inbox {
-        /** Takes the result of a gather. Receivers do not change its arrays. */
+        /** Receives the result of a gather, and does not change its arrays. */
         void result(Result result);
 
-        /** Takes note that a gather which the member took part in has ended without a result. */
-        void failed(String scope, String tag, Failure failure);
+        /** Receives the failure of a gather in which the member took part. */
+        void failed(String scope, String tag, GatherFailure failure);
 
-        /** Takes note that a member has left or is lost; in {@link Hub#ROOT} this holds for every scope. */
-        void news(String scope, int rank, MemberState state, String reason);
+        /** Receives that a member has left or is lost; in {@link Hub#ROOT} this holds for every scope. */
+        void memberGone(String scope, int rank, MemberState state, String reason);
     }
 
-    /** The result of a gather, which all members get: encoded once for all of them that are reached over TCP. */
+    /** The result of a gather for all members: encoded once for all of them that are reached over TCP. */
     static final class Result {
-        private final String scope;
-        private final String tag;
-        private final List<byte[]> parts;
+        final String scope;
+        final String tag;
+
+        /** In the order of the scope's members; all receivers share the arrays. */
+        final List<byte[]> parts;
+
         private @Nullable List<Frame> frames;
 
-        /**
-         * The result of a gather.
-         *
-         * @param scope key of the scope
-         * @param parts in the order of the scope's members; the arrays are shared by all receivers
-         */
         Result(String scope, String tag, List<byte[]> parts) {
             this.scope = scope;
             this.tag = tag;
             this.parts = parts;
         }
 
-        String scope() {
-            return scope;
-        }
-
-        String tag() {
-            return tag;
-        }
-
-        List<byte[]> parts() {
-            return parts;
-        }
-
         List<Frame> frames() {
-            List<Frame> made = frames;
-            if (made == null) {
-                made = Wire.result(scope, tag, parts);
-                frames = made;
+            if (frames == null) {
+                frames = Wire.result(scope, tag, parts);
             }
-            return made;
+            return frames;
         }
     }
 
     private final Map<Integer, Inbox> inboxes = new HashMap<>();
-    private final Map<String, ScopeState> scopes = new HashMap<>();
+    private final Map<String, HubScope> scopes = new HashMap<>();
     private final Map<Integer, String> reasons = new HashMap<>();
     private final Runnable onFormed;
-    /** Members whose going has been dealt with in whole. */
+    /** Members whose departure has been handled completely. */
     private final BitSet gone;
 
+    private final HubScope root;
+    private final HubScope setup;
     private boolean formed;
     private @Nullable Throwable undelivered;
 
     /**
-     * A hub.
+     * Creates a hub.
      *
-     * @param formed false when members still have to meet in {@link #SETUP}; until then one that goes may come again
-     * @param onFormed called when they have met; does not wait
+     * @param formed false if members still have to join in {@link #SETUP}; until then one that disconnects may join again
+     * @param onFormed called when all have joined; does not wait
      */
     Hub(int size, boolean formed, Runnable onFormed) {
         this.formed = formed;
         this.onFormed = onFormed;
         gone = new BitSet(size);
         List<Integer> all = IntStream.range(0, size).boxed().toList();
-        for (String key : List.of(ROOT, SETUP)) {
-            ScopeState scope = new ScopeState(all);
+        root = new HubScope(ROOT, all);
+        setup = new HubScope(SETUP, all);
+        for (HubScope scope : List.of(root, setup)) {
             scope.declared.set(0, size);
-            scopes.put(key, scope);
+            scopes.put(scope.key(), scope);
         }
     }
 
@@ -145,58 +130,59 @@ final class Hub {
     }
 
     synchronized void declare(int rank, String key, List<Integer> ranks) {
-        ScopeState scope = scopes.get(key);
+        HubScope scope = scopes.get(key);
         if (scope == null) {
-            scope = new ScopeState(ranks);
-            for (int member : ranks) {
-                MemberState state = root().state(member);
+            scope = new HubScope(key, ranks);
+            for (int place = 0; place < ranks.size(); place++) {
+                MemberState state = root.state(ranks.get(place));
                 if (state != MemberState.ALIVE) {
-                    scope.mark(member, state);
+                    scope.mark(place, state);
                 }
             }
             scopes.put(key, scope);
-        } else if (!scope.ranks.equals(ranks)) {
-            scope.mismatch = "rank " + rank + " gave the ranks " + ranks + ", another member gave " + scope.ranks;
+        } else if (!scope.ranks().equals(ranks)) {
+            scope.mismatch = "rank " + rank + " gave the ranks " + ranks + ", another member gave " + scope.ranks();
             for (String tag : scope.tags()) {
-                fail(key, scope, tag, Failure.of(Failure.Kind.MISMATCH, scope.mismatch));
+                fail(scope, tag, GatherFailure.of(GatherFailure.Kind.MISMATCH, scope.mismatch));
             }
         }
         if (!scope.has(rank)) {
             return;
         }
         scope.declared.set(rank);
-        for (int member : scope.ranks) {
-            MemberState state = scope.state(member);
+        for (int place = 0; place < scope.size(); place++) {
+            MemberState state = scope.state(place);
             if (state != MemberState.ALIVE) {
-                tell(rank, key, member, state);
+                report(rank, key, scope.ranks().get(place), state);
             }
         }
     }
 
     synchronized void contribute(int rank, String key, String tag, byte[] mine) {
-        ScopeState scope = scopes.get(key);
+        HubScope scope = scopes.get(key);
         if (scope != null && !scope.mismatch.isEmpty()) {
-            answer(rank, key, tag, Failure.of(Failure.Kind.MISMATCH, scope.mismatch));
+            answer(rank, key, tag, GatherFailure.of(GatherFailure.Kind.MISMATCH, scope.mismatch));
             return;
         }
-        if (scope == null || !scope.has(rank) || scope.state(rank) != MemberState.ALIVE) {
+        if (scope == null || !scope.has(rank) || !scope.isAlive(rank)) {
             answer(
                     rank,
                     key,
                     tag,
-                    Failure.of(
-                            Failure.Kind.MISUSE,
+                    GatherFailure.of(
+                            GatherFailure.Kind.MISUSE,
                             "this member does not belong, or no longer belongs, to this group or subgroup"));
             return;
         }
         if (!scope.add(tag, rank, mine)) {
-            answer(rank, key, tag, Failure.of(Failure.Kind.MISUSE, "this member already takes part with this tag"));
+            String again = "this member already takes part with this tag";
+            answer(rank, key, tag, GatherFailure.of(GatherFailure.Kind.MISUSE, again));
             return;
         }
         if (scope.complete(tag)) {
             Result result = new Result(key, tag, scope.take(tag));
             formed |= key.equals(SETUP);
-            for (int member : scope.ranks) {
+            for (int member : scope.ranks()) {
                 Inbox inbox = inboxes.get(member);
                 if (inbox != null) {
                     try {
@@ -211,17 +197,17 @@ final class Hub {
             }
             throwUndelivered();
         } else {
-            failIfHopeless(key, scope, tag);
+            failIfHopeless(scope, tag);
         }
     }
 
     synchronized void giveUp(int rank, String key, String tag) {
-        ScopeState scope = scopes.get(key);
+        HubScope scope = scopes.get(key);
         if (scope == null || !scope.has(rank) || !scope.takesPart(tag, rank)) {
             // Its result or failure is already on the way.
             return;
         }
-        Failure failure = new Failure(Failure.Kind.MISSING, scope.missing(tag), "");
+        GatherFailure failure = new GatherFailure(GatherFailure.Kind.MISSING, scope.missing(tag), "");
         scope.withdraw(tag, rank);
         answer(rank, key, tag, failure);
     }
@@ -231,14 +217,14 @@ final class Hub {
             gone(rank, MemberState.LEFT, "it closed its bootstrap");
             return;
         }
-        ScopeState scope = scopes.get(key);
-        if (scope == null || !scope.has(rank) || !scope.mark(rank, MemberState.LEFT)) {
+        HubScope scope = scopes.get(key);
+        if (scope == null || !scope.has(rank) || !scope.mark(scope.place(rank), MemberState.LEFT)) {
             return;
         }
-        scope.tags().forEach(tag -> failIfHopeless(key, scope, tag));
-        for (int member : scope.ranks) {
+        scope.tags().forEach(tag -> failIfHopeless(scope, tag));
+        for (int member : scope.ranks()) {
             if (member != rank && scope.declared.get(member)) {
-                tell(member, key, rank, MemberState.LEFT);
+                report(member, key, rank, MemberState.LEFT);
             }
         }
         if (scope.over()) {
@@ -246,37 +232,35 @@ final class Hub {
         }
     }
 
-    /** A member's process or connection ended. Before the members have met, it may come again. */
+    /** Records that a member's process or connection ended. Before all members have joined, it may join again. */
     synchronized void disconnected(int rank, String reason) {
         if (formed) {
             gone(rank, MemberState.LOST, reason);
         } else {
             inboxes.remove(rank);
-            ScopeState setup = setup();
             setup.tags().forEach(tag -> setup.withdraw(tag, rank));
         }
     }
 
-    /** Ends the start because rank 0 gave up; members that wait learn which ranks never connected. */
+    /** Fails the setup because rank 0 gave up; members that wait learn which ranks never connected. */
     synchronized void abandonSetup() {
-        ScopeState setup = setup();
-        List<Integer> absent = setup.ranks.stream()
+        List<Integer> absent = setup.ranks().stream()
                 .filter(rank -> rank != 0 && !inboxes.containsKey(rank))
                 .toList();
         for (String tag : setup.tags()) {
             List<Integer> named = absent.isEmpty() ? setup.missing(tag) : absent;
-            fail(SETUP, setup, tag, new Failure(Failure.Kind.MISSING, named, "rank 0 gave up"));
+            fail(setup, tag, new GatherFailure(GatherFailure.Kind.MISSING, named, "rank 0 gave up"));
         }
     }
 
-    /** Members that the start still waits for. */
+    /** Members that have not joined yet. */
     synchronized List<Integer> missing() {
-        return setup().missing(SETUP_TAG);
+        return setup.missing(SETUP_TAG);
     }
 
-    /** Waits until every member has gone; false when the deadline passed first. */
+    /** Waits until every member has left or is lost; returns false if the deadline passed first. */
     synchronized boolean awaitEmpty(Deadline deadline) throws InterruptedException {
-        while (!root().over()) {
+        while (!root.over()) {
             if (deadline.passed()) {
                 return false;
             }
@@ -289,37 +273,32 @@ final class Hub {
         if (gone.get(rank)) {
             return;
         }
-        // A step that fails for want of memory leaves this to be called again, so none asks what another one has done.
+        // If a step fails for want of memory, this is called again, so no step depends on what another one has done.
         inboxes.remove(rank);
-        for (ScopeState scope : scopes.values()) {
-            if (scope.has(rank)) {
-                scope.mark(rank, state);
-            }
+        for (HubScope scope : scopes.values()) {
+            scope.mark(scope.place(rank), state);
         }
         reasons.put(rank, reason);
-        // Before the failures, so that a member which gets one finds the state that explains it.
+        // Before the failures, so that a member that receives one knows the state that explains it.
         for (Inbox inbox : inboxes.values()) {
             try {
-                inbox.news(ROOT, rank, state, reason);
+                inbox.memberGone(ROOT, rank, state, reason);
             } catch (RuntimeException | Error e) {
                 undelivered = e;
             }
         }
-        scopes.forEach((key, scope) -> {
+        for (HubScope scope : scopes.values()) {
             if (scope.has(rank)) {
-                scope.tags().forEach(tag -> failIfHopeless(key, scope, tag));
+                scope.tags().forEach(tag -> failIfHopeless(scope, tag));
             }
-        });
-        scopes.entrySet()
-                .removeIf(e -> !e.getKey().equals(ROOT)
-                        && !e.getKey().equals(SETUP)
-                        && e.getValue().over());
+        }
+        scopes.values().removeIf(scope -> scope != root && scope != setup && scope.over());
         gone.set(rank);
         notifyAll();
         throwUndelivered();
     }
 
-    /** Throws what a member could not be given, once the others have it. */
+    /** Throws the reason why a member could not be notified, after all others were. */
     private void throwUndelivered() {
         Throwable failure = undelivered;
         undelivered = null;
@@ -331,107 +310,78 @@ final class Hub {
         }
     }
 
-    private void failIfHopeless(String key, ScopeState scope, String tag) {
+    private void failIfHopeless(HubScope scope, String tag) {
         List<Integer> gone = scope.goneAndMissing(tag);
         if (!gone.isEmpty()) {
             // A dead member is the cause where others have left because of it.
             int first = gone.stream()
-                    .filter(rank -> scope.state(rank) == MemberState.LOST)
+                    .filter(rank -> scope.state(scope.place(rank)) == MemberState.LOST)
                     .findFirst()
                     .orElse(gone.get(0));
-            boolean lost = scope.state(first) == MemberState.LOST;
-            Failure.Kind kind = lost ? Failure.Kind.LOST : Failure.Kind.LEFT;
-            fail(key, scope, tag, new Failure(kind, List.of(first), reasons.getOrDefault(first, "")));
+            boolean lost = scope.state(scope.place(first)) == MemberState.LOST;
+            GatherFailure.Kind kind = lost ? GatherFailure.Kind.LOST : GatherFailure.Kind.LEFT;
+            fail(scope, tag, new GatherFailure(kind, List.of(first), reasons.getOrDefault(first, "")));
         }
     }
 
-    private void fail(String key, ScopeState scope, String tag, Failure failure) {
-        scope.drop(tag).forEach(member -> answer(member, key, tag, failure));
+    private void fail(HubScope scope, String tag, GatherFailure failure) {
+        scope.drop(tag).forEach(member -> answer(member, scope.key(), tag, failure));
     }
 
-    private void answer(int rank, String key, String tag, Failure failure) {
+    private void answer(int rank, String key, String tag, GatherFailure failure) {
         Inbox inbox = inboxes.get(rank);
         if (inbox != null) {
             inbox.failed(key, tag, failure);
         }
     }
 
-    private void tell(int receiver, String key, int rank, MemberState state) {
+    private void report(int receiver, String key, int rank, MemberState state) {
         Inbox inbox = inboxes.get(receiver);
         if (inbox != null) {
-            inbox.news(key, rank, state, reasons.getOrDefault(rank, ""));
+            inbox.memberGone(key, rank, state, reasons.getOrDefault(rank, ""));
         }
     }
 
-    private ScopeState root() {
-        return scope(ROOT);
-    }
-
-    private ScopeState setup() {
-        return scope(SETUP);
-    }
-
-    private ScopeState scope(String key) {
-        ScopeState scope = scopes.get(key);
-        if (scope == null) {
-            throw new IllegalStateException("scope \"" + key + "\" is gone");
-        }
-        return scope;
-    }
-
-    /** One set of members, with the gathers that are under way in it. */
-    private static final class ScopeState {
-        private final List<Integer> ranks;
-        private final Map<Integer, Integer> index = new HashMap<>();
-        private final MemberState[] states;
+    /** A scope with the gathers that are under way in it. */
+    private static final class HubScope extends Scope {
         private final BitSet declared = new BitSet();
-        /** By tag; each holds the bytes of those who took part, by place in the scope. */
+        /** By tag: the contributions, by place in the scope. */
         private final Map<String, TreeMap<Integer, byte[]>> gathers = new HashMap<>();
 
         private int gone;
         /** Why the scope cannot be used; empty when it can. */
         private String mismatch = "";
 
-        ScopeState(List<Integer> ranks) {
-            this.ranks = List.copyOf(ranks);
-            for (int i = 0; i < this.ranks.size(); i++) {
-                index.put(this.ranks.get(i), i);
-            }
-            states = new MemberState[this.ranks.size()];
-            Arrays.fill(states, MemberState.ALIVE);
+        HubScope(String key, List<Integer> ranks) {
+            super(key, "", ranks);
         }
 
         boolean has(int rank) {
-            return index.containsKey(rank);
+            return place(rank) >= 0;
         }
 
-        MemberState state(int rank) {
-            return states[place(rank)];
+        boolean isAlive(int rank) {
+            return state(place(rank)) == MemberState.ALIVE;
         }
 
-        /** Notes that a member has gone; false when that was known. */
-        boolean mark(int rank, MemberState state) {
-            int place = place(rank);
-            if (states[place] != MemberState.ALIVE) {
-                return false;
-            }
-            states[place] = state;
-            gone++;
-            return true;
+        @Override
+        boolean mark(int place, MemberState state) {
+            boolean isNew = super.mark(place, state);
+            gone += isNew ? 1 : 0;
+            return isNew;
         }
 
-        /** True when no member is left that could still use the scope. */
         boolean over() {
-            return gone == states.length;
+            return gone == size();
         }
 
-        /** Adds a part; false when the member had already taken part in this gather. */
+        /** Adds a contribution; returns false if the member has already taken part in this gather. */
         boolean add(String tag, int rank, byte[] part) {
             return gathers.computeIfAbsent(tag, t -> new TreeMap<>()).putIfAbsent(place(rank), part) == null;
         }
 
         boolean complete(String tag) {
-            return gather(tag).size() == ranks.size();
+            return gather(tag).size() == size();
         }
 
         boolean takesPart(String tag, int rank) {
@@ -446,33 +396,36 @@ final class Hub {
             }
         }
 
-        /** Ends a gather and gives its parts in the order of the members. */
+        /** Ends a gather; returns its parts in the order of the members. */
         List<byte[]> take(String tag) {
             List<byte[]> parts = List.copyOf(gather(tag).values());
             gathers.remove(tag);
             return parts;
         }
 
-        /** Ends a gather without a result and gives those who took part. */
+        /** Ends a gather without a result; returns the members that took part. */
         List<Integer> drop(String tag) {
             List<Integer> contributors =
-                    gather(tag).keySet().stream().map(ranks::get).toList();
+                    gather(tag).keySet().stream().map(ranks()::get).toList();
             gathers.remove(tag);
             return contributors;
         }
 
         /** Members that have not taken part. */
         List<Integer> missing(String tag) {
-            return ranks.stream().filter(rank -> !takesPart(tag, rank)).toList();
+            return missing(tag, place -> true);
         }
 
-        /** Members that have gone without taking part; such a gather never completes. */
+        /** Members that have left or are lost and did not take part, so that the gather never completes. */
         List<Integer> goneAndMissing(String tag) {
-            if (gone == 0) {
-                return List.of();
-            }
-            return ranks.stream()
-                    .filter(rank -> state(rank) != MemberState.ALIVE && !takesPart(tag, rank))
+            return gone == 0 ? List.of() : missing(tag, place -> state(place) != MemberState.ALIVE);
+        }
+
+        private List<Integer> missing(String tag, IntPredicate which) {
+            Map<Integer, byte[]> gather = gather(tag);
+            return IntStream.range(0, size())
+                    .filter(place -> which.test(place) && !gather.containsKey(place))
+                    .mapToObj(ranks()::get)
                     .toList();
         }
 
@@ -482,14 +435,6 @@ final class Hub {
 
         private Map<Integer, byte[]> gather(String tag) {
             return gathers.getOrDefault(tag, new TreeMap<>());
-        }
-
-        private int place(int rank) {
-            Integer place = index.get(rank);
-            if (place == null) {
-                throw new IllegalArgumentException("rank " + rank + " is not among " + ranks);
-            }
-            return place;
         }
     }
 }

@@ -6,17 +6,15 @@ import org.ep4j.Bootstrap;
 import org.ep4j.EpArgumentException;
 import org.ep4j.transport.NanoClock;
 
-/**
- * Bootstrap of a member that is a thread (or some threads) of this JVM. {@link Bootstrap#inProcess} makes a set of them.
- */
-final class InProcessBootstrap extends GroupView {
+/** Bootstrap of a member that is a thread (or some threads) of this JVM. See {@link Bootstrap#inProcess}. */
+final class InProcessBootstrap extends HubBootstrap {
     private final Hub hub;
-    private final Membership membership;
+    private final HubClient client;
 
-    private InProcessBootstrap(Hub hub, Membership membership) {
-        super(membership, membership.root());
+    private InProcessBootstrap(Hub hub, HubClient client) {
+        super(client, client.root());
         this.hub = hub;
-        this.membership = membership;
+        this.client = client;
     }
 
     static List<Bootstrap> create(int size, NanoClock clock) {
@@ -26,23 +24,23 @@ final class InProcessBootstrap extends GroupView {
         Hub hub = new Hub(size, true, () -> {});
         List<Bootstrap> members = new ArrayList<>(size);
         for (int rank = 0; rank < size; rank++) {
-            Membership membership = new Membership(rank, size, new Direct(hub, rank), clock);
-            hub.attach(rank, membership);
-            members.add(new InProcessBootstrap(hub, membership));
+            HubClient client = new HubClient(rank, size, new Direct(hub, rank), clock);
+            hub.attach(rank, client);
+            members.add(new InProcessBootstrap(hub, client));
         }
         return List.copyOf(members);
     }
 
     /** Declares this member dead; see {@link org.ep4j.EpEngine#declareDead}. */
     void fail(String reason) {
-        if (membership.end(Failure.Kind.MISUSE, "this member was declared dead: " + reason, MemberState.LOST)) {
-            hub.disconnected(membership.rank(), reason);
+        if (client.end(GatherFailure.Kind.MISUSE, "this member was declared dead: " + reason, MemberState.LOST)) {
+            hub.disconnected(client.rank(), reason);
         }
     }
 
     @Override
     public void close() {
-        membership.close();
+        client.close();
     }
 
     @Override

@@ -10,17 +10,16 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.ep4j.EpResourceException;
 import org.ep4j.transport.NanoClock;
+import org.jspecify.annotations.Nullable;
 
-/**
- * A thread that serves any number of connections. Whatever one of them throws ends that connection, and neither the thread nor the others.
- */
+/** A thread that serves any number of connections. A failure of one of them ends neither the thread nor the others. */
 final class IoLoop implements AutoCloseable {
     private static final Logger LOG = System.getLogger(IoLoop.class.getName());
 
     private static final long STACK_BYTES = 256 << 10;
 
-    /** How long the thread rests when it cannot even select. */
-    private static final int REST_MILLIS = 100;
+    /** Pause of the thread after it failed to select. */
+    private static final int PAUSE_MILLIS = 100;
 
     private final NanoClock clock;
     private final Selector selector;
@@ -34,21 +33,21 @@ final class IoLoop implements AutoCloseable {
 
     /** Handles one channel of a loop. All methods are called by the thread of the loop. */
     interface ChannelHandler {
-        /** Takes the key of the channel. Called once, before the other methods except {@link #failed}. */
+        /** Receives the key of the channel. Called once, before the other methods except {@link #failed}. */
         void registered(SelectionKey key) throws IOException;
 
-        /** Reads and writes what is possible without a wait. */
+        /** Reads and writes as far as possible without a wait. */
         void ready() throws IOException;
 
         /**
-         * Sends what is due, and ends what has taken too long.
+         * Sends a heartbeat if due, and ends a connection that is silent.
          *
          * @param now time of the loop's clock
-         * @return nanoseconds until it has to be called again
+         * @return nanoseconds until the next call
          */
         long onTimer(long now) throws IOException;
 
-        /** Ends. May be called again. */
+        /** Ends the connection. May be called again. */
         void failed(Throwable failure);
     }
 
@@ -59,29 +58,33 @@ final class IoLoop implements AutoCloseable {
      */
     IoLoop(String name, NanoClock clock) {
         this.clock = clock;
-        Selector opened = null;
-        boolean started = false;
         try {
-            opened = Selector.open();
-            selector = opened;
+            selector = Selector.open();
+        } catch (IOException | OutOfMemoryError e) {
+            throw cannotStart(name, e);
+        }
+        try {
             timerAt = clock.nanoTime();
             Thread thread = new Thread(null, this::run, name, STACK_BYTES);
             thread.setDaemon(true);
             thread.start();
-            started = true;
-        } catch (IOException | OutOfMemoryError e) {
-            throw new EpResourceException(
-                    "the thread \"" + name + "\" of the rendezvous cannot be started (" + e.getMessage()
-                            + "); raise the limits of processes and open files (ulimit -u, ulimit -n, pids.max of the container)",
-                    e);
-        } finally {
-            if (!started && opened != null) {
-                Sockets.close(opened);
+        } catch (RuntimeException | Error e) {
+            Sockets.close(selector);
+            if (e instanceof OutOfMemoryError) {
+                throw cannotStart(name, e);
             }
+            throw e;
         }
     }
 
-    /** Runs a task in the thread of the loop, soon; in this thread if the loop has ended. */
+    private static EpResourceException cannotStart(String name, Throwable cause) {
+        return new EpResourceException(
+                "the thread \"" + name + "\" of the rendezvous cannot be started (" + cause.getMessage()
+                        + "); raise the limits of processes and open files (ulimit -u, ulimit -n, pids.max of the container)",
+                cause);
+    }
+
+    /** Runs a task in the thread of the loop; in this thread if the loop has ended. */
     void execute(Runnable task) {
         tasks.add(task);
         if (ended) {
@@ -91,12 +94,12 @@ final class IoLoop implements AutoCloseable {
         }
     }
 
-    /** A buffer for the task or handler that is running; its content is lost afterwards. */
+    /** A buffer for the running task or handler; its content is lost afterwards. */
     byte[] scratch() {
         return scratch;
     }
 
-    /** Serves a channel with this handler from now on, in place of an earlier one. A failure to do so is passed to the handler. */
+    /** Serves a channel with this handler from now on, in place of an earlier one. A failure of this is passed to the handler. */
     void register(SelectableChannel channel, int operations, ChannelHandler handler) {
         execute(() -> {
             try {
@@ -116,7 +119,7 @@ final class IoLoop implements AutoCloseable {
         });
     }
 
-    /** Serves a channel no more, which another loop is going to serve. Called by the thread of the loop. */
+    /** Stops to serve a channel, which another loop is going to serve. Called by the thread of the loop. */
     void forget(SelectableChannel channel) {
         SelectionKey key = channel.keyFor(selector);
         if (key != null) {
@@ -124,13 +127,22 @@ final class IoLoop implements AutoCloseable {
         }
     }
 
-    /** Wakes the thread, which runs its tasks and all timers. Needs no memory. */
+    /** Sets the operations for which a channel is selected; returns false if it is not registered or closed. Needs no memory. */
+    static boolean setInterest(@Nullable SelectionKey key, int operations) {
+        if (key == null || !key.isValid()) {
+            return false;
+        }
+        key.interestOps(operations);
+        return true;
+    }
+
+    /** Wakes the thread, which then runs its tasks and all timers. Needs no memory. */
     void wakeUp() {
         timersAreDue = true;
         selector.wakeup();
     }
 
-    /** Closes a channel that the loop serves, and gives its port back before this returns. Called by the thread of the loop. */
+    /** Closes a channel that the loop serves; its port is free when this returns. Called by the thread of the loop. */
     void closeNow(SelectableChannel channel) throws IOException {
         Sockets.close(channel);
         selector.selectNow(this::serve);
@@ -159,7 +171,7 @@ final class IoLoop implements AutoCloseable {
                 }
             } catch (Throwable e) {
                 report(e);
-                rest();
+                pause();
             }
         }
         try {
@@ -178,19 +190,19 @@ final class IoLoop implements AutoCloseable {
         if (!closingWhenIdle) {
             return false;
         }
-        // Forgets channels that are closed. It may take a wakeup, so what that stands for is done here.
+        // Drops closed channels. It may consume a wakeup, so tasks are run here.
         selector.selectNow(this::serve);
         runTasks();
         return selector.keys().isEmpty() && tasks.isEmpty();
     }
 
     private void select() throws IOException {
-        // An interrupt would keep the selector from waiting, again and again.
+        // An interrupt that stays set would keep the selector from waiting.
         boolean interrupted = Thread.interrupted();
         long sleep = interrupted ? 0 : clock.longestSleep(Math.max(0, timerAt - clock.nanoTime()));
         selector.select(this::serve, Math.max(1, sleep / 1_000_000));
         runTasks();
-        // Only now: what has arrived while this process was stopped is not silence.
+        // After the reads: a record that arrived while this process was stopped ends the silence.
         if (timersAreDue || timerAt - clock.nanoTime() <= 0) {
             runTimers();
         }
@@ -218,9 +230,9 @@ final class IoLoop implements AutoCloseable {
     private void runTimers() {
         timersAreDue = false;
         long now = clock.nanoTime();
-        // If this does not come to its end, the timers are due again.
+        // If this fails, the timers stay due.
         timerAt = now;
-        // A handler that is registered later asks for its timer itself.
+        // Registering a handler makes the timers due.
         long next = Long.MAX_VALUE / 2;
         for (SelectionKey key : selector.keys()) {
             ChannelHandler handler = (ChannelHandler) key.attachment();
@@ -245,16 +257,16 @@ final class IoLoop implements AutoCloseable {
         try {
             LOG.log(Level.WARNING, "the rendezvous continues after an unexpected failure", e);
         } catch (Throwable again) {
-            // Memory is short; the thread has to go on all the same.
+            // Memory is short; the thread has to continue.
             return;
         }
     }
 
-    private static void rest() {
+    private static void pause() {
         try {
-            Thread.sleep(REST_MILLIS);
+            Thread.sleep(PAUSE_MILLIS);
         } catch (InterruptedException e) {
-            // The rest was shorter; nothing else ends the thread.
+            // The pause was shorter; an interrupt does not end the thread.
             return;
         }
     }

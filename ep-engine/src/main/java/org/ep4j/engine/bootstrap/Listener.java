@@ -14,19 +14,11 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 
 /** Opens rank 0's port. */
-final class Listener {
+record Listener(TcpSettings settings, Listener.HostNames names) {
     private static final int BACKLOG = 1024;
 
     /** A port of this machine answers at once. */
-    private static final int PATIENCE_MILLIS = 2000;
-
-    private final TcpSettings settings;
-    private final HostNames names;
-
-    private Listener(TcpSettings settings, HostNames names) {
-        this.settings = settings;
-        this.names = names;
-    }
+    private static final int CONNECT_MILLIS = 2000;
 
     /** Finds the addresses of a name, as {@link InetAddress#getAllByName} does. */
     @FunctionalInterface
@@ -34,19 +26,11 @@ final class Listener {
         InetAddress[] addresses(String name) throws UnknownHostException;
     }
 
-    static ServerSocketChannel open(TcpSettings settings) {
-        return open(settings, InetAddress::getAllByName);
-    }
-
     /**
-     * Listens on the address where one is given (a literal, or {@code localhost}), else on all: a machine's own name often
-     * means another address to itself than to others. Where interfaces are required, the address is one of theirs.
+     * Listens on the address if one is given (a literal, or {@code localhost}), else on all: a machine's own name often resolves to
+     * another address on the machine than elsewhere. If interfaces are required, the address is one of theirs.
      */
-    static ServerSocketChannel open(TcpSettings settings, HostNames names) {
-        return new Listener(settings, names).open();
-    }
-
-    private ServerSocketChannel open() {
+    ServerSocketChannel open() {
         if (settings.storePort() > 0 && isElsewhere() && !isListening(settings.storePort())) {
             throw elsewhere();
         }
@@ -68,7 +52,7 @@ final class Listener {
         }
     }
 
-    /** Agents of torchrun that meet by themselves number ranks in the order in which they came, wherever their store is. */
+    /** Agents of torchrun with a dynamic rendezvous number ranks in the order in which they arrive, wherever their store is. */
     private EpUnavailableException elsewhere() {
         return new EpUnavailableException("torchrun started rank 0 on this machine, but the other ranks connect to "
                 + TcpSettings.MASTER_ADDR + " = " + settings.host()
@@ -79,10 +63,10 @@ final class Listener {
                 + " on all ranks to the machine of rank 0");
     }
 
-    /** True when something listens on a port of this machine: an address that others forward to it is none of its own. */
+    /** Returns whether this machine listens on a port: an address that is forwarded to it is none of its own. */
     private static boolean isListening(int port) {
         try (Socket socket = new Socket()) {
-            socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), PATIENCE_MILLIS);
+            socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), CONNECT_MILLIS);
             return true;
         } catch (IOException e) {
             return false;
@@ -102,7 +86,7 @@ final class Listener {
                         + EpKeys.BOOTSTRAP_PORT.environmentName() + " to a free one";
     }
 
-    /** True when the host has addresses, and none of them is of this machine. */
+    /** Returns whether the host has addresses, and none of them is of this machine. */
     private boolean isElsewhere() {
         try {
             for (InetAddress address : names.addresses(settings.host())) {
@@ -122,7 +106,7 @@ final class Listener {
         ChosenInterfaces interfaces = settings.interfaces();
         if (settings.hostIsExact()) {
             InetAddress address = names.addresses(settings.host())[0];
-            // An address that is not of this machine fails where it is bound, as without a choice of interfaces.
+            // Binding to an address of another machine fails, as without a choice of interfaces.
             boolean here = address.isLoopbackAddress() || NetworkInterface.getByInetAddress(address) != null;
             return new InetSocketAddress(
                     here ? interfaces.reachable(List.of(address), true).get(0) : address, settings.port());
@@ -132,7 +116,7 @@ final class Listener {
                 : new InetSocketAddress(settings.port());
     }
 
-    /** The address of the chosen interfaces that a name means; where it means none of this machine, somebody forwards it. */
+    /** Returns the address of the chosen interfaces to which the host resolves; if there is none, the host's address is forwarded. */
     private InetAddress named() {
         ChosenInterfaces interfaces = settings.interfaces();
         try {

@@ -1,5 +1,6 @@
 package org.ep4j.engine.bootstrap;
 
+import java.math.BigInteger;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
@@ -7,42 +8,21 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/**
- * A network interface of this machine.
- *
- * @param name as the system has it
- * @param addresses its addresses; on this machine IPv4 first
- */
+/** A network interface of this machine, with its addresses, IPv4 first. */
 record LocalInterface(String name, List<Address> addresses) {
-    LocalInterface {
-        addresses = List.copyOf(addresses);
-    }
-
-    /**
-     * An address of an interface.
-     *
-     * @param address the address
-     * @param prefix number of leading bits that all addresses of its network share
-     */
+    /** An address of an interface; {@code prefix} is the number of leading bits that all addresses of its network share. */
     record Address(InetAddress address, int prefix) {
-        /** True for an address of the same network. */
+        /** Returns whether an address is of the same network. */
         boolean isNear(InetAddress other) {
             byte[] own = address.getAddress();
             byte[] its = other.getAddress();
-            if (own.length != its.length) {
-                return false;
-            }
-            for (int bit = 0; bit < prefix; bit++) {
-                int mask = 0x80 >> bit % Byte.SIZE;
-                if (((own[bit / Byte.SIZE] ^ its[bit / Byte.SIZE]) & mask) != 0) {
-                    return false;
-                }
-            }
-            return true;
+            int hostBits = Byte.SIZE * own.length - prefix;
+            return own.length == its.length
+                    && new BigInteger(1, own).shiftRight(hostBits).equals(new BigInteger(1, its).shiftRight(hostBits));
         }
     }
 
-    /** Interfaces that are up and have an address, in the order of their numbers; none where the system does not say. */
+    /** Interfaces that are up and have an address, in the order of their numbers; none if the system cannot list them. */
     static List<LocalInterface> ofThisMachine() {
         try {
             return NetworkInterface.networkInterfaces()
@@ -77,7 +57,7 @@ record LocalInterface(String name, List<Address> addresses) {
         return addresses.stream().allMatch(one -> one.address().isLoopbackAddress());
     }
 
-    /** True for an address of this interface; every loopback address is one of the loopback interface. */
+    /** Returns whether an address is of this interface; every loopback address is of the loopback interface. */
     boolean has(InetAddress address) {
         return addresses.stream()
                 .map(Address::address)

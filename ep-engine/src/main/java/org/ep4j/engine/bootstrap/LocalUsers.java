@@ -7,23 +7,23 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Finds out whether other people use this machine. */
+/** Detects whether other people use this machine. */
 final class LocalUsers {
     private static final Path PROC = Path.of("/proc");
     private static final Path SUBORDINATE = Path.of("/etc/subuid");
 
-    /** First number of people on Linux; those below it are of the system's services. */
+    /** First user id of people on Linux. */
     private static final int FIRST_PERSON = 1000;
 
-    /** First number that systemd gives to services ("Users, Groups, UIDs and GIDs on systemd Systems"). */
+    /** First user id that systemd assigns to services ("Users, Groups, UIDs and GIDs on systemd Systems"). */
     private static final int FIRST_SERVICE = 60_514;
 
-    /** Last number before those of directory services and of users of containers; the one before it is nobody's. */
+    /** Last user id before those of directory services and of users of containers; the one before it is {@code nobody}. */
     private static final int LAST_SERVICE = 65_535;
 
     private LocalUsers() {}
 
-    /** True if a process of another person runs; false where that cannot be seen. */
+    /** Returns whether a process of another person runs; false if that cannot be determined. */
     static boolean othersHaveProcesses() {
         try (Stream<Path> processes = Files.list(PROC)) {
             int own = user(PROC.resolve("self"));
@@ -39,11 +39,11 @@ final class LocalUsers {
     }
 
     /**
-     * True if a user is a person, as far as the number tells, and not this process's own.
+     * Returns whether a user is a person, by its id, and not this process's user.
      *
-     * @param own number of this process's user
+     * @param own id of this process's user
      * @param name of this process's user
-     * @param subordinate lines of subuid(5): numbers under which the containers of users run
+     * @param subordinate lines of subuid(5): ids of the containers of users
      */
     static boolean isOtherPerson(int user, int own, String name, List<String> subordinate) {
         if (user < FIRST_PERSON || (user >= FIRST_SERVICE && user <= LAST_SERVICE) || user == own) {

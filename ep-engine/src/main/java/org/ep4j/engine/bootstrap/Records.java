@@ -8,12 +8,12 @@ import java.util.Optional;
 import javax.crypto.Mac;
 
 /**
- * One direction of a connection after the handshake, as records: 2 bytes length, payload, 16 bytes of an HMAC-SHA256 over the number of the
- * record, its length and its payload. The number is not sent, so a record that was changed, dropped, repeated or reordered is found. Not for use
- * by several threads at once.
+ * Record layer of one direction of a connection: 2 bytes length, payload, 16 bytes of an HMAC-SHA256 over the number of the record, its
+ * length and its payload. The number is not sent, so a record that was changed, dropped, repeated or reordered is detected. One thread
+ * at a time.
  */
 final class Records {
-    /** Most bytes of a payload: small, so that a length which was changed on the way does not make the receiver wait for long. */
+    /** Most bytes of a payload: small, so that a length which was changed in transit does not make the receiver wait for long. */
     static final int MAX_PAYLOAD = 16 << 10;
 
     private static final int HEAD_BYTES = 2;
@@ -35,11 +35,10 @@ final class Records {
     }
 
     /**
-     * Takes the next record from {@code in}.
+     * Reads the next record from {@code in}, if it has all of it.
      *
-     * @param in nothing is taken from it unless it holds the whole record
-     * @return a copy of the payload; empty if the record has not arrived in whole
-     * @throws IOException if it is not what the other side has sent as this record
+     * @return a copy of the payload; empty if the record is incomplete
+     * @throws IOException if the record is not authentic
      */
     Optional<byte[]> open(ByteBuffer in) throws IOException {
         if (in.remaining() < HEAD_BYTES) {

@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import org.ep4j.transport.NanoClock;
 
-/** Logs refused connections, at most ten a minute, since anybody can cause them. Not for use by several threads at once. */
+/** Logs refused connections, at most ten a minute, since any process can cause them. One thread at a time. */
 final class RefusalLog {
-    /** Lines in any {@link #PERIOD}. */
+    /** Most lines in any {@link #PERIOD}. */
     static final int MOST = 10;
 
     static final Duration PERIOD = Duration.ofMinutes(1);
@@ -23,7 +23,7 @@ final class RefusalLog {
         this.clock = clock;
     }
 
-    /** Logs that somebody was refused, or counts it. */
+    /** Logs or counts a refusal. */
     void refused(String remote, String why) {
         long now = clock.nanoTime();
         while (!lines.isEmpty() && now - lines.element() >= PERIOD.toNanos()) {
@@ -38,7 +38,7 @@ final class RefusalLog {
         }
     }
 
-    /** Says how many lines were left out since the last time. */
+    /** Logs the number of lines that were left out since the last call. */
     void sumUp() {
         if (left > 0) {
             log.log(

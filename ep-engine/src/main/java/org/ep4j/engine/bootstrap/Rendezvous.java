@@ -17,12 +17,12 @@ import java.util.stream.Collectors;
 import org.ep4j.EpUnavailableException;
 
 /**
- * Where rank 0 serves, as it announces to the others through a {@link org.ep4j.Bootstrap.Broadcast}.
+ * Address and secret of the rendezvous, which rank 0 sends to the others through a {@link org.ep4j.Bootstrap.Broadcast}.
  *
- * @param machine boot id of its machine, by which ranks on the same one know; empty when unknown
+ * @param machine boot id of rank 0's machine, by which ranks on the same one recognise it; empty if unknown
  * @param host name of the machine, for messages
- * @param port port there
- * @param secret which shows who belongs to the job; not empty
+ * @param port of the rendezvous
+ * @param secret of the job; not empty
  * @param addresses of the machine, likeliest first, as literals
  */
 record Rendezvous(String machine, String host, int port, Secret secret, List<String> addresses) {
@@ -30,23 +30,15 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
     private static final int LINES = 6;
 
-    Rendezvous {
-        addresses = List.copyOf(addresses);
-    }
-
-    /**
-     * One on this machine.
-     *
-     * @param own the address that alone is listened on; empty when all are
-     */
+    /** Creates that of this machine; {@code own} is the only address on which it listens, empty for all. */
     static Rendezvous here(int port, Secret secret, Optional<InetAddress> own, ChosenInterfaces interfaces) {
-        // Nothing listens on loopback where an address is given, so that ranks on this machine must not look there.
+        // With an address it does not listen on loopback, so ranks on this machine must not try that: no boot id.
         return own.isPresent()
                 ? new Rendezvous("", hostName(), port, secret, List.of(text(own.get())))
                 : new Rendezvous(thisMachine(), hostName(), port, secret, ownAddresses(interfaces));
     }
 
-    /** Name of this machine; never one that means its loopback. */
+    /** Name of this machine; never one that resolves to loopback. */
     static String hostName() {
         try {
             String name = InetAddress.getLocalHost().getHostName();
@@ -74,7 +66,7 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
                 lines[1], lines[2], Integer.parseInt(lines[3]), Secret.of(lines[4]), List.of(lines[5].split(" ", -1)));
     }
 
-    /** What a rank on this machine tries, in this order. */
+    /** Addresses that a rank on this machine tries, in this order. */
     List<InetAddress> candidates() {
         List<InetAddress> all = new ArrayList<>();
         if (!machine.isEmpty() && machine.equals(thisMachine())) {
@@ -82,7 +74,7 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
         }
         for (String address : addresses) {
             try {
-                // Literals, so no name service is asked.
+                // A literal, so no name is resolved.
                 all.add(InetAddress.getByName(address));
             } catch (UnknownHostException e) {
                 throw new EpUnavailableException(
@@ -99,14 +91,14 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
         try {
             return Files.readString(BOOT_ID, UTF_8).strip();
         } catch (IOException e) {
-            // Without it a rank goes by way of the network, which leads here too.
+            // Without it a rank uses an address of the network.
             return "";
         }
     }
 
     /**
-     * Addresses that others may reach: of preferred interfaces, then the one that this machine's name has, then IPv4, in the order of
-     * interfaces. The second one is what this machine's name has, whatever number of addresses is preferred.
+     * Addresses that others may reach: of preferred interfaces, then the address of this machine's name, then IPv4, in the order of
+     * interfaces. The address of the name comes second at the latest.
      */
     private static List<String> ownAddresses(ChosenInterfaces interfaces) {
         try {
@@ -131,7 +123,7 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
         }
     }
 
-    /** The scope of an address means nothing on another machine. */
+    /** The address without its scope, which has no meaning on another machine. */
     private static String text(InetAddress address) {
         return address.getHostAddress().replaceFirst("%.*", "");
     }

@@ -9,6 +9,7 @@ import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -24,7 +25,7 @@ final class RendezvousClient {
     /** Longest time to connect, and of the first handshake; each one has twice the time of the one before. */
     private static final Duration LONGEST = Duration.ofSeconds(5);
 
-    /** Within a second a host answers that can be reached by an address that is tried before others. */
+    /** Longest time to connect from a preferred address, before others are tried. */
     private static final Duration PREFERRED = Duration.ofSeconds(1);
 
     private static final int FIRST_PAUSE_MILLIS = 20;
@@ -34,7 +35,7 @@ final class RendezvousClient {
     private final List<InetAddress> fixed;
     private final int port;
     private final Deadline deadline;
-    private final Connecting connecting;
+    private final Connector connector;
     private final byte[] process = Handshake.nonce();
     private byte[] salt = new byte[0];
     private int iterations;
@@ -42,32 +43,22 @@ final class RendezvousClient {
     private String lastError = "nothing was tried";
     private int attempts;
 
-    /**
-     * A client.
-     *
-     * @param fixed addresses to use; empty to look the host's up before every attempt
-     */
-    RendezvousClient(TcpSettings settings, List<InetAddress> fixed, int port, Deadline deadline) {
-        this(settings, fixed, port, deadline, RendezvousClient::connect);
-    }
-
-    /** A client that connects its sockets by {@code connecting}. */
-    RendezvousClient(
-            TcpSettings settings, List<InetAddress> fixed, int port, Deadline deadline, Connecting connecting) {
+    /** Creates a client that uses {@code fixed} addresses or, if there are none, looks the host up before every attempt. */
+    RendezvousClient(TcpSettings settings, List<InetAddress> fixed, int port, Deadline deadline, Connector connector) {
         this.settings = settings;
         this.fixed = List.copyOf(fixed);
         this.port = port;
         this.deadline = deadline;
-        this.connecting = connecting;
+        this.connector = connector;
     }
 
-    /** Connects a socket from an address, or from any where there is none. */
+    /** Connects a socket, from an address if there is one. */
     @FunctionalInterface
-    interface Connecting {
+    interface Connector {
         void connect(Socket socket, Optional<InetAddress> from, InetSocketAddress to, int millis) throws IOException;
     }
 
-    private static void connect(Socket socket, Optional<InetAddress> from, InetSocketAddress to, int millis)
+    static void connect(Socket socket, Optional<InetAddress> from, InetSocketAddress to, int millis)
             throws IOException {
         if (from.isPresent()) {
             socket.bind(new InetSocketAddress(from.get(), 0));
@@ -76,10 +67,10 @@ final class RendezvousClient {
     }
 
     /**
-     * Tries until it works.
+     * Tries until a handshake succeeds.
      *
      * @throws EpUnavailableException when rank 0 refused
-     * @throws EpTimeoutException when the deadline passed; with what the last attempt ended with
+     * @throws EpTimeoutException when the deadline passed; names the error of the last attempt
      */
     TcpLink connect() {
         int pause = FIRST_PAUSE_MILLIS;
@@ -99,14 +90,14 @@ final class RendezvousClient {
                 try {
                     channel = SocketChannel.open();
                     Socket socket = channel.socket();
-                    connecting.connect(
+                    connector.connect(
                             socket,
                             attempt.from(),
                             new InetSocketAddress(attempt.to(), port),
                             deadline.atMost(attempt.longest()).remainingMillis());
                     connected = true;
                     if (refused && !listening) {
-                        // Rank 0 may have begun to listen just now: the address that was refused comes first once more.
+                        // Rank 0 may have begun to listen just now: try the address again that was refused.
                         listening = true;
                         break;
                     }
@@ -120,7 +111,7 @@ final class RendezvousClient {
                     if (connected && handshake.compareTo(settings.handshake()) < 0) {
                         handshake = handshake.multipliedBy(2);
                     }
-                    // An attempt that only the overall deadline cut short says less than the one before.
+                    // The error of an attempt that only the overall deadline cut short says less than the one before.
                     if (!cut || attempts == 1) {
                         lastError = attempt.text(port) + ": " + Sockets.describe(e);
                     }
@@ -161,13 +152,7 @@ final class RendezvousClient {
         return secretKey;
     }
 
-    /**
-     * One attempt to connect.
-     *
-     * @param to address of rank 0
-     * @param from address of this rank; empty lets the system choose
-     * @param longest time that it gets
-     */
+    /** One attempt to connect to an address of rank 0, from an address of this rank or, if empty, one that the system chooses. */
     private record Attempt(InetAddress to, Optional<InetAddress> from, Duration longest) {
         private String text(int port) {
             return to.getHostAddress() + " port " + port
@@ -178,16 +163,14 @@ final class RendezvousClient {
     private List<Attempt> attempts() {
         ChosenInterfaces interfaces = settings.interfaces();
         boolean exact = fixed.isEmpty() && settings.hostIsExact();
-        return interfaces.reachable(addresses(), exact).stream()
-                .flatMap(to -> attempts(to, interfaces.localEnds(to)).stream())
-                .toList();
-    }
-
-    /** An address of this rank that is only preferred leaves time for the others. */
-    private static List<Attempt> attempts(InetAddress to, List<Optional<InetAddress>> ends) {
-        return ends.stream()
-                .map(from -> new Attempt(to, from, ends.size() > 1 && from.isPresent() ? PREFERRED : LONGEST))
-                .toList();
+        List<Attempt> all = new ArrayList<>();
+        for (InetAddress to : interfaces.reachable(addresses(), exact)) {
+            List<Optional<InetAddress>> ends = interfaces.localEnds(to);
+            // A preferred address gets less time, if others follow.
+            ends.forEach(from ->
+                    all.add(new Attempt(to, from, ends.size() > 1 && from.isPresent() ? PREFERRED : LONGEST)));
+        }
+        return all;
     }
 
     private List<InetAddress> addresses() {
@@ -203,7 +186,7 @@ final class RendezvousClient {
         }
     }
 
-    /** Random, so that many ranks do not come at once again and again. */
+    /** Sleeps for a random time, so that many ranks do not connect at the same times. */
     private void sleep(int pause) {
         long millis = ThreadLocalRandom.current().nextLong(pause / 2, pause + 1L);
         try {

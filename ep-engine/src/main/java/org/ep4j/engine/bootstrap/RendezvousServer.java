@@ -21,27 +21,27 @@ import org.ep4j.transport.Deadline;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rendezvous on rank 0. A few threads serve all members and all handshakes. A handshake has a deadline of its own, so one that is slow, silent
- * or a stranger's keeps nobody else out; where there are too many at once, the oldest of those that have said least is ended. The port is closed once the group has formed.
+ * The rendezvous on rank 0. A few threads serve all members and all handshakes. Each handshake has a deadline of its own, so a slow,
+ * silent or foreign one delays no other. If there are too many at once, the oldest of those with the least progress is ended. The port
+ * is closed once the group has formed.
  */
-final class RendezvousServer {
+final class RendezvousServer implements Handshake.Owner {
     private static final Logger LOG = System.getLogger(RendezvousServer.class.getName());
 
     /** Handshakes at once beyond one for each rank. */
     static final int SPARE_HANDSHAKES = 128;
 
-    /** Members that one thread serves before there is another one. */
-    private static final int MEMBERS_OF_LOOP = 64;
+    private static final int MEMBERS_PER_LOOP = 64;
 
     private static final int MOST_LOOPS = 8;
 
     /** Longest wait for the last frames to be written at the end. */
     private static final Duration FLUSH = Duration.ofSeconds(1);
 
-    /** Connections that are accepted before those that are there have their turn. */
+    /** Connections accepted in a row before other channels are served. */
     private static final int ACCEPTS = 64;
 
-    /** How long nothing is accepted when the system refuses to. */
+    /** Pause after the system failed to accept a connection. */
     private static final Duration PAUSE = Duration.ofMillis(100);
 
     private static final long STACK_BYTES = 256 << 10;
@@ -53,19 +53,19 @@ final class RendezvousServer {
     private final byte[] salt = Handshake.random(Secret.SALT_BYTES);
     private final byte[] secretKey;
     private final Hub hub;
-    /** The first accepts, too. */
+    /** The first one also accepts connections. */
     private final List<IoLoop> loops = new ArrayList<>();
 
     private final RefusalLog refusals;
     private final CountDownLatch portIsFree = new CountDownLatch(1);
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    /** Used by the first loop alone, but for its size. */
+    /** Used by the first loop alone. */
     private final Set<Handshake> handshakes = new LinkedHashSet<>();
 
     private volatile int handshakeCount;
 
-    /** Those that wait for their rank to become free. Guarded by this object, as what follows. */
+    /** Handshakes that wait for their rank to become free. Guarded by this object, as the fields below. */
     private final Set<Handshake> waiting = new LinkedHashSet<>();
 
     private final Map<Integer, Connection> members = new HashMap<>();
@@ -84,7 +84,7 @@ final class RendezvousServer {
 
     private void startLoops() {
         int most = Math.min(MOST_LOOPS, Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
-        for (int i = 0; i < Math.min(most, 1 + settings.size() / MEMBERS_OF_LOOP); i++) {
+        for (int i = 0; i < Math.min(most, 1 + settings.size() / MEMBERS_PER_LOOP); i++) {
             loops.add(new IoLoop("ep4j-rendezvous-" + i, settings.clock()));
         }
     }
@@ -96,42 +96,33 @@ final class RendezvousServer {
      * @throws org.ep4j.EpResourceException when there are no threads for it
      */
     static RendezvousServer start(TcpSettings settings) {
-        ServerSocketChannel listener = Listener.open(settings);
+        ServerSocketChannel listener = new Listener(settings, InetAddress::getAllByName).open();
         RendezvousServer server = null;
-        boolean started = false;
         try {
             server = new RendezvousServer(settings, listener);
             server.startLoops();
             server.warnIfOpen();
             server.loops.get(0).register(listener, SelectionKey.OP_ACCEPT, server.new Acceptor());
-            started = true;
             return server;
-        } finally {
-            if (!started) {
-                Sockets.close(listener);
-                if (server != null) {
-                    server.loops.forEach(IoLoop::close);
-                }
+        } catch (RuntimeException | Error e) {
+            Sockets.close(listener);
+            if (server != null) {
+                server.loops.forEach(IoLoop::close);
             }
+            throw e;
         }
     }
 
     private void warnIfOpen() {
-        if (!settings.secret().isEmpty()) {
-            return;
-        }
-        if (!address.isLoopbackAddress()) {
+        boolean isLocal = address.isLoopbackAddress();
+        if (settings.secret().isEmpty() && (!isLocal || LocalUsers.othersHaveProcesses())) {
             LOG.log(
                     Level.WARNING,
-                    "the rendezvous at {0} port {1} has no secret: every process that reaches it can join the group; set {2} on all ranks",
-                    address.getHostAddress(),
-                    Integer.toString(port),
-                    EpKeys.BOOTSTRAP_SECRET.environmentName());
-        } else if (LocalUsers.othersHaveProcesses()) {
-            LOG.log(
-                    Level.WARNING,
-                    "the rendezvous at {0} port {1} has no secret, and other users have processes on this machine: any of"
-                            + " them can join the group; set {2} on all ranks",
+                    "the rendezvous at {0} port {1} has no secret"
+                            + (isLocal
+                                    ? ", and other users have processes on this machine: any of them"
+                                    : ": every process that reaches it")
+                            + " can join the group; set {2} on all ranks",
                     address.getHostAddress(),
                     Integer.toString(port),
                     EpKeys.BOOTSTRAP_SECRET.environmentName());
@@ -142,44 +133,44 @@ final class RendezvousServer {
         return port;
     }
 
-    /** True while a process holds a rank. */
+    /** Returns whether a process holds a rank. */
     synchronized boolean taken(int rank) {
         return taken.containsKey(rank);
     }
 
-    /** Connections that are in their handshakes. */
+    /** Number of connections in their handshakes. */
     int handshakes() {
         return handshakeCount;
     }
 
-    /** Members that the start still waits for. */
+    /** Members that have not joined yet. */
     List<Integer> missing() {
         return hub.missing();
     }
 
-    /** How often something arrived from a member, heartbeats too. */
+    /** Number of records that arrived from a member, heartbeats included. */
     synchronized long received(int rank) {
         Connection connection = members.get(rank);
         return connection == null ? 0 : connection.received();
     }
 
-    /** Where rank 0's own member connects. */
+    /** Addresses to which rank 0's own member connects. */
     List<InetAddress> addresses() {
         return List.of(address.isAnyLocalAddress() ? InetAddress.getLoopbackAddress() : address);
     }
 
-    /** Ends a rendezvous that did not come about; those who wait are told who is missing. */
+    /** Ends a rendezvous that did not succeed; members that wait learn which ones are missing. */
     void abandon() {
         hub.abandonSetup();
         end();
     }
 
     /**
-     * Called when rank 0 has left: goes on in a daemon thread until the others have left too, or the linger time is over.
-     * Should the JVM end meanwhile, it waits for that, since the others' last gathers run through here.
+     * Continues, after rank 0 has left, in a daemon thread until the others have left too, or the linger time is over. If the JVM
+     * ends meanwhile, it waits for that, since the others' last gathers run through here.
      */
     void retire() {
-        // Nobody can join any more, and the port may be wanted for the next job.
+        // No process can join any more, and the next job may need the port.
         freePort();
         Deadline deadline = settings.deadline(settings.linger());
         if (awaitEmpty(settings.deadline(Duration.ZERO))) {
@@ -208,7 +199,7 @@ final class RendezvousServer {
             return;
         }
         if (exiting) {
-            // The JVM is on its way out already and would not wait for a daemon thread.
+            // The JVM is ending already and would not wait for a daemon thread.
             awaitEnded();
         }
     }
@@ -240,29 +231,23 @@ final class RendezvousServer {
             }
         }
 
-        /** Accepts nothing for a moment. Needs no memory: a connection that cannot be accepted would wake the thread again and again. */
+        /** Pauses: a connection that cannot be accepted would wake the thread again and again. Needs no memory. */
         private boolean pause() {
-            SelectionKey mine = key;
-            if (mine == null || !mine.isValid()) {
+            if (!IoLoop.setInterest(key, 0)) {
                 return false;
             }
             pausedUntil = settings.clock().nanoTime() + PAUSE.toNanos();
             paused = true;
-            mine.interestOps(0);
             loops.get(0).wakeUp();
             return true;
         }
 
         @Override
         public long onTimer(long now) {
-            SelectionKey mine = key;
-            if (paused && mine != null && mine.isValid()) {
-                if (now - pausedUntil < 0) {
-                    return pausedUntil - now;
-                }
-                mine.interestOps(SelectionKey.OP_ACCEPT);
-                paused = false;
+            if (paused && now - pausedUntil < 0) {
+                return pausedUntil - now;
             }
+            paused &= !IoLoop.setInterest(key, SelectionKey.OP_ACCEPT);
             return Long.MAX_VALUE / 4;
         }
 
@@ -280,7 +265,7 @@ final class RendezvousServer {
         try {
             channel.configureBlocking(false);
             channel.socket().setTcpNoDelay(true);
-            Handshake handshake = new Handshake(channel, settings, secretKey, salt, new Handshakes());
+            Handshake handshake = new Handshake(channel, settings, secretKey, salt, this);
             if (handshakes.size() >= settings.size() + SPARE_HANDSHAKES) {
                 makeRoom();
             }
@@ -298,8 +283,8 @@ final class RendezvousServer {
     }
 
     /**
-     * Ends the handshake that is most likely a stranger's: of those that have come least far, the oldest. A rank says at once who it is, so a
-     * crowd that says nothing cannot push it out.
+     * Ends the handshake that is most likely foreign: of those with the least progress, the oldest. A rank identifies itself at once,
+     * so silent connections cannot push it out.
      */
     private void makeRoom() {
         List<Handshake> all =
@@ -307,7 +292,7 @@ final class RendezvousServer {
         int least = Integer.MAX_VALUE;
         for (Handshake one : all) {
             if (one.progress() == 0) {
-                // Its first message may have come since the last look.
+                // Its first message may have arrived since.
                 one.tryReady();
             }
             if (one.progress() == 0 || one.isOver()) {
@@ -328,42 +313,35 @@ final class RendezvousServer {
         }
     }
 
-    private final class Handshakes implements Handshake.Owner {
-        @Override
-        public void identified(Handshake handshake) throws Handshake.RefusedException {
-            try {
-                if (reserve(handshake)) {
-                    handshake.accept();
-                }
-            } catch (IOException e) {
-                handshake.failed(e);
+    @Override
+    public void identified(Handshake handshake) throws Handshake.RefusedException {
+        try {
+            if (reserve(handshake)) {
+                handshake.accept();
             }
-        }
-
-        @Override
-        public void accepted(Handshake handshake) {
-            forget(handshake);
-            join(handshake);
-        }
-
-        @Override
-        public void ended(Handshake handshake, String why) {
-            try {
-                refusals.refused(handshake.remote(), why);
-            } finally {
-                release(handshake);
-            }
-        }
-
-        @Override
-        public void closed(Handshake handshake) {
-            forget(handshake);
+        } catch (IOException e) {
+            handshake.failed(e);
         }
     }
 
+    @Override
+    public void ended(Handshake handshake, String why) {
+        try {
+            refusals.refused(handshake.remote(), why);
+        } finally {
+            release(handshake);
+        }
+    }
+
+    @Override
+    public void closed(Handshake handshake) {
+        handshakes.remove(handshake);
+        handshakeCount = handshakes.size();
+    }
+
     /**
-     * One member: turns its frames into calls of the hub, and calls of the hub into frames. A frame that cannot be queued ends the connection of
-     * this member, and disturbs neither the hub nor the member on whose behalf the hub calls. The fields do not change, so there is no lock: the
+     * One member: turns its frames into calls of the hub, and calls of the hub into frames. A frame that cannot be queued ends the
+     * connection of this member, without an effect on the hub or other members. The fields do not change, so there is no lock: the
      * thread of the loop calls the methods of the handler, and any thread that holds the monitor of the hub those of the inbox.
      */
     static final class Member implements Connection.Handler, Hub.Inbox {
@@ -394,8 +372,8 @@ final class RendezvousServer {
 
         @Override
         public void ended(String reason) {
-            // Not the second without the first: another attempt of the process could have joined when the first is done
-            // again.
+            // In this order: if the first step fails, this is called again, and another attempt must not have joined by
+            // then.
             hub.disconnected(rank, reason);
             onEnd.run();
         }
@@ -413,7 +391,7 @@ final class RendezvousServer {
         }
 
         @Override
-        public void failed(String scope, String tag, Failure failure) {
+        public void failed(String scope, String tag, GatherFailure failure) {
             try {
                 connection.send(Wire.failed(scope, tag, failure));
             } catch (Throwable e) {
@@ -422,9 +400,9 @@ final class RendezvousServer {
         }
 
         @Override
-        public void news(String scope, int member, MemberState state, String reason) {
+        public void memberGone(String scope, int member, MemberState state, String reason) {
             try {
-                connection.send(Wire.news(scope, member, state, reason));
+                connection.send(Wire.memberGone(scope, member, state, reason));
             } catch (Throwable e) {
                 cut(e);
             }
@@ -441,14 +419,9 @@ final class RendezvousServer {
         }
     }
 
-    private void forget(Handshake handshake) {
-        handshakes.remove(handshake);
-        handshakeCount = handshakes.size();
-    }
-
     /**
-     * Takes a rank; false if it has to become free first. Then an earlier attempt of the same process holds it, which has given up on it but
-     * whose connection still looks open here; that attempt is ended.
+     * Reserves a rank; returns false if it has to become free first. Then an earlier attempt of the same process holds it, which the
+     * process has given up but whose connection is still open here; that attempt is ended.
      */
     private boolean reserve(Handshake handshake) throws Handshake.RefusedException {
         int rank = handshake.rank();
@@ -469,7 +442,7 @@ final class RendezvousServer {
             }
             boolean same = holder.isOfSameProcess(handshake);
             if (same && !handshake.isLaterThan(holder)) {
-                // It was on its way for so long that the process has come again.
+                // This attempt was delayed so long that the process has connected again.
                 throw new Handshake.RefusedException("rank " + rank
                         + " has connected again in the meantime, in a later attempt of the same process");
             }
@@ -488,7 +461,9 @@ final class RendezvousServer {
         return false;
     }
 
-    private void join(Handshake handshake) {
+    @Override
+    public void accepted(Handshake handshake) {
+        closed(handshake);
         int rank = handshake.rank();
         IoLoop loop = loops.get(rank % loops.size());
         if (loop != loops.get(0)) {
@@ -504,26 +479,23 @@ final class RendezvousServer {
             }
             members.put(rank, connection);
         }
-        boolean started = false;
         try {
             hub.attach(rank, member);
             connection.start(member);
-            started = true;
-        } finally {
-            if (!started) {
-                hub.disconnected(rank, "rank 0 ran out of memory when rank " + rank + " joined");
-            }
+        } catch (RuntimeException | Error e) {
+            hub.disconnected(rank, "rank 0 ran out of memory when rank " + rank + " joined");
+            throw e;
         }
     }
 
-    /** Lets a process that went before the group formed come again. */
+    /** Frees the rank of a process that disconnected before the group has formed. */
     private void release(Handshake handshake) {
         synchronized (this) {
             waiting.remove(handshake);
             if (!taken.containsValue(handshake)) {
                 return;
             }
-            // Not kept for the life of the job: it has buffers.
+            // The connection has buffers, so it is not kept for the life of the job.
             members.remove(handshake.rank());
             if (hub.formed()) {
                 return;
@@ -613,7 +585,7 @@ final class RendezvousServer {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The JVM is on its way out and the hook runs; it ends by itself.
+            // The JVM is ending, and the hook runs.
             LOG.log(Level.TRACE, "the JVM is ending");
         }
     }

@@ -1,22 +1,27 @@
 package org.ep4j.engine.bootstrap;
 
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap.MemberState;
 
-/** One set of members as one of them sees it: all, or a subgroup. */
-final class Scope {
+/** One set of members, the whole group or a subgroup, with their states as one member knows them. */
+class Scope {
     private final String key;
     private final String label;
     private final List<Integer> ranks;
+    /** Ranks in this scope, by group rank, of members whose two ranks differ: none in most scopes. */
+    private final Map<Integer, Integer> places = new HashMap<>();
+
     private final AtomicReferenceArray<MemberState> states;
 
     /**
-     * A scope.
+     * Creates a scope whose members are alive.
      *
-     * @param key names it on the hub
-     * @param label names it in messages; empty for all members
+     * @param key name of the scope on the hub
+     * @param label name in messages; empty for the whole group
      * @param ranks group ranks of its members, in their order
      */
     Scope(String key, String label, List<Integer> ranks) {
@@ -26,6 +31,9 @@ final class Scope {
         this.states = new AtomicReferenceArray<>(ranks.size());
         for (int i = 0; i < ranks.size(); i++) {
             states.set(i, MemberState.ALIVE);
+            if (ranks.get(i) != i) {
+                places.putIfAbsent(ranks.get(i), i);
+            }
         }
     }
 
@@ -33,7 +41,7 @@ final class Scope {
         return new Scope(key, "", IntStream.range(0, size).boxed().toList());
     }
 
-    /** Key of a subgroup: the length keeps a name from looking like a path of names. */
+    /** Key of a subgroup, with the length of its name, so that no name looks like a path of names. */
     String childKey(String name) {
         return key + name.length() + ":" + name;
     }
@@ -42,12 +50,12 @@ final class Scope {
         return label.isEmpty() ? name : label + "/" + name;
     }
 
-    /** True for the scope in which members wait for each other at the start. */
+    /** Returns whether this is the scope of {@link Hub#SETUP}. */
     boolean isSetup() {
         return key.equals(Hub.SETUP);
     }
 
-    String key() {
+    final String key() {
         return key;
     }
 
@@ -55,29 +63,30 @@ final class Scope {
         return label;
     }
 
-    List<Integer> ranks() {
+    final List<Integer> ranks() {
         return ranks;
     }
 
-    int size() {
+    final int size() {
         return ranks.size();
     }
 
-    /** Number of a group rank in this scope, or -1. */
-    int place(int groupRank) {
-        return ranks.indexOf(groupRank);
+    /** Rank in this scope of a group rank, or -1. */
+    final int place(int groupRank) {
+        boolean same = groupRank >= 0 && groupRank < ranks.size() && ranks.get(groupRank) == groupRank;
+        return same ? groupRank : places.getOrDefault(groupRank, -1);
     }
 
-    MemberState state(int place) {
+    final MemberState state(int place) {
         return states.get(place);
     }
 
-    /** Notes news; true when it was new. A member that has gone stays as it went. */
+    /** Records that a member has left or is lost; returns false if it was not alive. */
     boolean mark(int place, MemberState state) {
         return place >= 0 && states.compareAndSet(place, MemberState.ALIVE, state);
     }
 
-    /** Name of a member in messages: its number here, and in the group where that is another. */
+    /** Name of a member in messages: its rank here, and in the group if that differs. */
     String name(int groupRank) {
         int place = place(groupRank);
         if (place == groupRank) {

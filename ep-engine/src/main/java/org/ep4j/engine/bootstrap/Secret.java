@@ -8,59 +8,45 @@ import java.util.regex.Pattern;
 import javax.crypto.SecretKeyFactory;
 import javax.crypto.spec.PBEKeySpec;
 
-/** The secret that the ranks of a job share; may be empty. {@link #toString} does not show it. */
-final class Secret {
+/**
+ * The secret that the ranks of a job share; may be empty. {@link #toString} does not show it.
+ *
+ * @param iterations of PBKDF2 by which the server of a rendezvous and its members derive their key
+ */
+record Secret(String text, int iterations) {
     /** No secret: every process that can connect may join. */
     static final Secret NONE = new Secret("", 1);
 
     static final int SALT_BYTES = 16;
 
-    /** Iterations of PBKDF2 with HMAC-SHA256: about 0.1 s for the ranks of a job, and for each guess of someone who can reach the port. */
+    /** Iterations of PBKDF2 with HMAC-SHA256: about 0.1 s for the ranks of a job, and for each guess of a process that connects. */
     static final int ITERATIONS = 120_000;
 
     /** Hexadecimal digits of a key of 256 bits, as {@code openssl rand -hex 32} prints. */
     private static final Pattern KEY = Pattern.compile("[0-9a-fA-F]{64}");
 
-    /** Most iterations that a member does for a server, which may be a false one. */
+    /** Most iterations that a member does for a server, which may be false. */
     static final int MAX_ITERATIONS = 1_000_000;
 
-    private final String text;
-    private final int iterations;
-
-    private Secret(String text, int iterations) {
-        this.text = text;
-        this.iterations = iterations;
-    }
-
-    /** A secret as the settings have it. A random key needs no iterations: nobody guesses one of 2^256. */
+    /** Creates a secret of the settings. A random key of 256 bits needs no iterations, since it cannot be guessed. */
     static Secret of(String text) {
         return of(text, KEY.matcher(text).matches() ? 1 : ITERATIONS);
     }
 
-    /** A secret from which keys are derived by another number of iterations. */
+    /** Creates a secret with a given number of iterations. */
     static Secret of(String text, int iterations) {
         return text.isEmpty() ? NONE : new Secret(text, iterations);
-    }
-
-    /** Iterations by which the server of a rendezvous derives its key, and tells members to. */
-    int iterations() {
-        return iterations;
     }
 
     boolean isEmpty() {
         return text.isEmpty();
     }
 
-    /** The secret itself, for launchers that hand it on. */
-    String text() {
-        return text;
-    }
-
     /**
      * Derives the key of a rendezvous.
      *
-     * @param salt of the server, random for each rendezvous, so that nobody can have computed keys beforehand
-     * @param count iterations of PBKDF2, as the server says
+     * @param salt of the server, random for each rendezvous, so that keys cannot be computed beforehand
+     * @param count iterations of PBKDF2 that the server requires
      */
     byte[] key(byte[] salt, int count) {
         try {
@@ -80,24 +66,12 @@ final class Secret {
     }
 
     /**
-     * Derives the key of one connection, which proves that both sides know the secret and from which the keys of its records are derived. It is the
-     * key of the rendezvous mixed with the salt of the member by one HMAC: the server does not stretch the secret again for a stranger.
-     *
-     * @param key of the rendezvous: {@link #key}
-     * @param memberSalt of this attempt: {@link Handshake.Hello#salt}
+     * Derives the key of one connection, for the proofs of both sides and the keys of its records: the {@link #key} of the rendezvous
+     * mixed with the {@linkplain Handshake.Hello#salt salt} of the member by one HMAC, so that a foreign connection costs the server no
+     * more than that.
      */
     static byte[] connectionKey(byte[] key, byte[] memberSalt) {
         return Handshake.Proof.CONNECTION.of(key, memberSalt);
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return other instanceof Secret secret && text.equals(secret.text);
-    }
-
-    @Override
-    public int hashCode() {
-        return text.hashCode();
     }
 
     @Override

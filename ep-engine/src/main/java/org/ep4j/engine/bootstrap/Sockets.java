@@ -8,26 +8,26 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import org.ep4j.transport.Deadline;
 
-/** Small helpers around sockets. */
+/** Static helpers for sockets. */
 final class Sockets {
     private Sockets() {}
 
-    /** Closes what may be closed already. */
+    /** Closes a socket, which may be closed already. */
     static void close(Closeable socket) {
         try {
             socket.close();
         } catch (IOException e) {
-            // The descriptor is gone in any case, and nobody could do anything about it.
+            // The descriptor is closed in any case.
         }
     }
 
-    /** What an exception says, or what it is when it says nothing. */
+    /** Returns the message of an exception, or its class if it has none. */
     static String describe(Throwable e) {
         String message = e.getMessage();
         return message == null ? e.getClass().getSimpleName() : message;
     }
 
-    /** Reads exactly {@code count} bytes, all of them before the deadline, however slowly they drip. */
+    /** Reads exactly {@code count} bytes, all of them before the deadline, however slowly they arrive. */
     static byte[] read(Socket socket, int count, Deadline deadline) throws IOException {
         InputStream in = socket.getInputStream();
         byte[] bytes = new byte[count];

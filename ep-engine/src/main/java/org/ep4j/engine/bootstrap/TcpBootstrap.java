@@ -12,115 +12,102 @@ import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 import org.jspecify.annotations.Nullable;
 
-/** A member whose others are reached through rank 0 over TCP. */
-final class TcpBootstrap extends GroupView {
-    private final Membership membership;
+/** Bootstrap of a member that reaches the others over TCP, through the hub on rank 0. */
+final class TcpBootstrap extends HubBootstrap {
+    private final HubClient client;
     private final TcpLink link;
     private final @Nullable RendezvousServer server;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private TcpBootstrap(Membership membership, TcpLink link, @Nullable RendezvousServer server) {
-        super(membership, membership.root());
-        this.membership = membership;
+    private TcpBootstrap(HubClient client, TcpLink link, @Nullable RendezvousServer server) {
+        super(client, client.root());
+        this.client = client;
         this.link = link;
         this.server = server;
     }
 
-    /** Joins a rendezvous whose address and secret {@code launcher} carries from rank 0 to the other ranks. */
+    /** Joins a rendezvous whose address and secret {@code launcher} broadcasts from rank 0. */
     static Bootstrap over(int rank, int size, Broadcast launcher, EpConfig config, NanoClock clock) {
         Deadline deadline = Deadline.in(EpKeys.SETUP_TIMEOUT.get(config), clock);
         return rank == 0 ? serve(size, launcher, config, deadline) : find(rank, size, launcher, config, deadline);
     }
 
     private static Bootstrap serve(int size, Broadcast launcher, EpConfig config, Deadline deadline) {
-        // Nobody can guess it, so one iteration is enough.
+        // A random secret cannot be guessed, so one iteration is enough.
         Secret secret = Secret.of(HexFormat.of().formatHex(Handshake.nonce()), 1);
         int port = EpKeys.BOOTSTRAP_PORT.get(config);
-        TcpSettings anywhere = TcpSettings.of(0, size, Rendezvous.hostName(), port, config, deadline.clock())
-                .withSecret(secret);
+        TcpSettings anywhere = TcpSettings.of(0, size, Rendezvous.hostName(), port, config, deadline.clock());
         ChosenInterfaces interfaces = anywhere.interfaces();
         Optional<InetAddress> own = interfaces.required() ? Optional.of(interfaces.first()) : Optional.empty();
-        TcpSettings settings =
-                own.map(address -> anywhere.withHost(address.getHostAddress())).orElse(anywhere);
+        String host = own.map(InetAddress::getHostAddress).orElse(anywhere.host());
+        TcpSettings settings = anywhere.with(host, 0, secret);
         RendezvousServer server = RendezvousServer.start(settings);
-        boolean shared = false;
         try {
             byte[] where =
                     Rendezvous.here(server.port(), secret, own, interfaces).encode();
             launcher.fromRankZero(where, deadline.left());
-            shared = true;
-        } finally {
-            if (!shared) {
-                server.abandon();
-            }
+        } catch (Throwable e) {
+            // The launcher is the user's, so this may also be a checked exception that was not declared.
+            server.abandon();
+            throw e;
         }
-        return join(settings, server, deadline);
+        return join(settings, server, server.addresses(), deadline);
     }
 
     private static Bootstrap find(int rank, int size, Broadcast launcher, EpConfig config, Deadline deadline) {
         Rendezvous where = Rendezvous.parse(launcher.fromRankZero(new byte[0], deadline.left()));
         TcpSettings settings = TcpSettings.of(rank, size, where.host(), where.port(), config, deadline.clock())
-                .withSecret(where.secret());
-        return join(settings, where.candidates(), deadline);
+                .with(where.host(), 0, where.secret());
+        return join(settings, null, where.candidates(), deadline);
     }
 
-    /** Joins; rank 0 opens the rendezvous first. Returns when all ranks are there. */
+    /** Joins; rank 0 opens the rendezvous first. Returns when all ranks have joined. */
     static Bootstrap join(TcpSettings settings) {
         Deadline deadline = settings.deadline(settings.setupTimeout());
-        return join(settings, settings.rank() == 0 ? RendezvousServer.start(settings) : null, deadline);
+        RendezvousServer server = settings.rank() == 0 ? RendezvousServer.start(settings) : null;
+        return join(settings, server, server == null ? List.of() : server.addresses(), deadline);
     }
 
-    /** Joins, through {@code server} where it is this rank's own. */
-    static Bootstrap join(TcpSettings settings, @Nullable RendezvousServer server, Deadline deadline) {
-        List<InetAddress> own = server == null ? List.of() : server.addresses();
+    /** Joins a rendezvous, which {@code server} is on rank 0, at one of {@code addresses} if there are any. */
+    static Bootstrap join(
+            TcpSettings settings, @Nullable RendezvousServer server, List<InetAddress> addresses, Deadline deadline) {
         int port = server == null ? settings.port() : server.port();
-        return join(settings, server, new RendezvousClient(settings, own, port, deadline), deadline);
-    }
-
-    /** Joins a rendezvous that is known to be at one of {@code addresses}. */
-    static Bootstrap join(TcpSettings settings, List<InetAddress> addresses, Deadline deadline) {
-        return join(settings, null, new RendezvousClient(settings, addresses, settings.port(), deadline), deadline);
-    }
-
-    private static Bootstrap join(
-            TcpSettings settings, @Nullable RendezvousServer server, RendezvousClient client, Deadline deadline) {
-        boolean joined = false;
         try {
-            TcpLink link = client.connect();
+            TcpLink link =
+                    new RendezvousClient(settings, addresses, port, deadline, RendezvousClient::connect).connect();
             try {
-                Membership membership = new Membership(settings.rank(), settings.size(), link, settings.clock());
-                link.start(membership);
-                membership.meet(deadline);
-                joined = true;
-                return new TcpBootstrap(membership, link, server);
-            } finally {
-                if (!joined) {
-                    link.cut();
-                }
+                HubClient member = new HubClient(settings.rank(), settings.size(), link, settings.clock());
+                link.start(member);
+                member.awaitSetup(deadline);
+                return new TcpBootstrap(member, link, server);
+            } catch (RuntimeException | Error e) {
+                link.cut();
+                throw e;
             }
-        } finally {
-            if (!joined && server != null) {
+        } catch (RuntimeException | Error e) {
+            if (server != null) {
                 server.abandon();
             }
+            throw e;
         }
     }
 
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            membership.close();
+            client.close();
             if (server != null) {
                 server.retire();
             }
         }
     }
 
-    /** How often something arrived from rank 0, heartbeats too. */
+    /** Number of records that arrived from rank 0, heartbeats included. */
     long received() {
         return link.received();
     }
 
-    /** Breaks the connection without a farewell, as a crash does. */
+    /** Closes the connection without leaving, as a crash does. */
     void cut() {
         link.cut();
     }

@@ -8,12 +8,11 @@ import org.ep4j.spi.BootstrapProvider;
 
 /**
  * Joins the group that torchrun describes in the variables {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and
- * {@code MASTER_PORT}: rank 0 listens at this address and port, and the others connect to it. Where {@code
- * TORCHELASTIC_USE_AGENT_STORE} is {@code True} torchrun's agent holds the port itself, and the one after it is used;
+ * {@code MASTER_PORT}: rank 0 listens at this address and port, and the others connect to it. If {@code
+ * TORCHELASTIC_USE_AGENT_STORE} is {@code True}, torchrun's agent listens on the port itself, and the one after it is used;
  * {@link EpKeys#BOOTSTRAP_PORT} overrides both.
  *
- * <p>The secret {@link EpKeys#BOOTSTRAP_SECRET} keeps strangers out of the group: it authenticates ranks that join and everything that they
- * send afterwards. Nothing is encrypted.
+ * <p>The secret {@link EpKeys#BOOTSTRAP_SECRET} authenticates ranks that join and all that they send afterwards. Nothing is encrypted.
  */
 public final class TcpBootstrapProvider implements BootstrapProvider {
     /** For {@link java.util.ServiceLoader}. */

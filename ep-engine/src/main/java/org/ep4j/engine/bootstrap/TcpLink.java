@@ -10,51 +10,48 @@ import org.ep4j.transport.NanoClock;
 
 /** A member's link to the hub on rank 0. */
 final class TcpLink implements Hub.Link {
-    /** Longest wait for rank 0 to take note of a farewell. */
-    private static final Duration FAREWELL = Duration.ofSeconds(2);
+    /** Longest wait for rank 0 to receive the LEAVE message. */
+    private static final Duration LEAVE_TIMEOUT = Duration.ofSeconds(2);
 
     private final IoLoop loop;
     private final Connection connection;
     private final NanoClock clock;
 
-    /** The link over a channel whose handshake is done. */
+    /** Takes over a channel whose handshake is done. */
     TcpLink(SocketChannel channel, Connection.Session session, TcpSettings settings) {
         clock = settings.clock();
         loop = new IoLoop("ep4j-member-" + settings.rank(), clock);
-        boolean made = false;
         try {
             connection = new Connection(channel, loop, session, clock);
-            made = true;
-        } finally {
-            if (!made) {
-                loop.close();
-            }
+        } catch (RuntimeException | Error e) {
+            loop.close();
+            throw e;
         }
     }
 
-    void start(Membership membership) {
+    void start(HubClient client) {
         connection.start(new Connection.Handler() {
             @Override
             public void received(Frame frame) throws IOException {
-                Wire.toMember(frame, membership);
+                Wire.toMember(frame, client);
             }
 
             @Override
             public void ended(String reason) {
-                MemberState zero = membership.root().state(0);
+                MemberState zero = client.root().state(0);
                 String text = zero == MemberState.LEFT ? "rank 0 has left, and its rendezvous has ended" : reason;
-                membership.end(Failure.Kind.HUB_GONE, text, MemberState.LOST);
+                client.end(GatherFailure.Kind.HUB_GONE, text, MemberState.LOST);
                 loop.closeWhenIdle();
             }
         });
     }
 
-    /** How often something arrived from rank 0, heartbeats too. */
+    /** Number of records that arrived from rank 0, heartbeats included. */
     long received() {
         return connection.received();
     }
 
-    /** Breaks the connection without a farewell, as a crash does. */
+    /** Closes the connection without leaving, as a crash does. */
     void cut() {
         connection.close("closed on this side");
         loop.closeWhenIdle();
@@ -81,13 +78,13 @@ final class TcpLink implements Hub.Link {
     }
 
     /**
-     * Sends everything that is queued, such as the farewell, and closes the connection when the server has ended its
-     * side, or after 2 seconds. Closing it earlier could lose the farewell.
+     * Sends everything that is queued, LEAVE included, and closes the connection when the server has ended its side, or after
+     * 2 seconds. Closing it earlier could lose LEAVE.
      */
     @Override
     public void close() {
         connection.finish();
-        connection.awaitEnd(Deadline.in(FAREWELL, clock));
+        connection.awaitEnd(Deadline.in(LEAVE_TIMEOUT, clock));
         cut();
     }
 }

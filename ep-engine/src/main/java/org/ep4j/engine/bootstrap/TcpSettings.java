@@ -10,20 +10,17 @@ import org.ep4j.transport.Deadline;
 import org.ep4j.transport.NanoClock;
 
 /**
- * What a rank needs to join over TCP.
+ * Parameters of a join over TCP.
  *
- * @param rank this rank
  * @param size number of ranks
- * @param host where rank 0 listens
+ * @param host on which rank 0 listens
  * @param storePort port of the store of torchrun's agents on the host, which need not be the host of rank 0; 0 where there is none
- * @param port port there
- * @param interfaces network interfaces to use
- * @param secret that all ranks share
+ * @param port of rank 0
  * @param setupTimeout longest wait for the other ranks
- * @param heartbeat pause after which an idle connection carries a heartbeat
- * @param silence time without a message, or without progress of what is sent, after which the other side counts as lost
- * @param linger how long rank 0 serves others after its own close
- * @param clock measures all of these, and how long calls wait
+ * @param heartbeat pause after which an idle connection sends a heartbeat
+ * @param silence time without a message, or without progress of output, after which the other side counts as lost
+ * @param linger time for which rank 0 serves others after its own close
+ * @param clock of all these times
  */
 record TcpSettings(
         int rank,
@@ -38,7 +35,7 @@ record TcpSettings(
         Duration silence,
         Duration linger,
         NanoClock clock) {
-    /** A handshake takes seconds where many ranks start on few processors. */
+    /** A handshake takes seconds if many ranks start on few cores. */
     private static final Duration SHORTEST_HANDSHAKE = Duration.ofSeconds(15);
 
     /** Most ranks; bounds what the server allocates. */
@@ -82,7 +79,7 @@ record TcpSettings(
                 host.trim(),
                 0,
                 port,
-                ChosenInterfaces.of(config),
+                ChosenInterfaces.of(config, LocalInterface::ofThisMachine),
                 Secret.of(EpKeys.BOOTSTRAP_SECRET.get(config)),
                 EpKeys.SETUP_TIMEOUT.get(config),
                 EpKeys.BOOTSTRAP_HEARTBEAT.get(config),
@@ -91,15 +88,7 @@ record TcpSettings(
                 clock);
     }
 
-    TcpSettings withSecret(Secret other) {
-        return with(host, storePort, other);
-    }
-
-    TcpSettings withHost(String other) {
-        return with(other, storePort, secret);
-    }
-
-    private TcpSettings with(String itsHost, int itsStore, Secret itsSecret) {
+    TcpSettings with(String itsHost, int itsStore, Secret itsSecret) {
         return new TcpSettings(
                 rank,
                 size,
@@ -115,12 +104,12 @@ record TcpSettings(
                 clock);
     }
 
-    /** True when the host is an address, or {@code localhost}, rather than a name that may mean several. */
+    /** Returns whether the host is an address, or {@code localhost}, and not a name that may have several addresses. */
     boolean hostIsExact() {
         return host.equalsIgnoreCase("localhost") || host.indexOf(':') >= 0 || host.matches("\\d{1,3}(\\.\\d{1,3}){3}");
     }
 
-    /** Longest time for one handshake: longer on machines that are given more time to start. */
+    /** Longest time for one handshake: longer with a longer setup timeout. */
     Duration handshake() {
         Duration quarter = setupTimeout.dividedBy(4);
         return quarter.compareTo(SHORTEST_HANDSHAKE) > 0 ? quarter : SHORTEST_HANDSHAKE;
@@ -146,7 +135,7 @@ record TcpSettings(
         return Boolean.parseBoolean(environment.getOrDefault(AGENT_STORE, "").trim());
     }
 
-    /** Torchrun's agent listens on MASTER_PORT itself when it lends its store to the workers. */
+    /** Port of rank 0. Torchrun's agent listens on MASTER_PORT itself if the workers use its store. */
     private static int port(Map<String, String> environment, EpConfig config) {
         int configured = EpKeys.BOOTSTRAP_PORT.get(config);
         if (configured != 0) {

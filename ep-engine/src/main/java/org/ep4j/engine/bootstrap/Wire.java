@@ -10,7 +10,7 @@ import java.util.HashSet;
 import java.util.List;
 import org.ep4j.Bootstrap.MemberState;
 
-/** Turns calls between members and hub into frames, and back. */
+/** Encodes calls between members and hub as frames, and decodes them. */
 final class Wire {
     /** Longest detail text; what is longer is cut. */
     private static final int MAX_TEXT = 4096;
@@ -40,14 +40,14 @@ final class Wire {
         return frame(Frame.Type.LEAVE, out -> out.writeUTF(scope));
     }
 
-    /** As many frames as the payload bound asks for; the parts are not copied. */
+    /** Encodes a result in as many frames as the limit of the payload needs; the parts are not copied. */
     static List<Frame> result(String scope, String tag, List<byte[]> parts) {
         List<Frame> frames = new ArrayList<>();
         int first = 0;
         while (first < parts.size()) {
             int end = first + 1;
             long bytes = 4L + parts.get(first).length;
-            while (end < parts.size() && bytes + 4 + parts.get(end).length <= Membership.MAX_BYTES) {
+            while (end < parts.size() && bytes + 4 + parts.get(end).length <= HubClient.MAX_BYTES) {
                 bytes += 4 + parts.get(end).length;
                 end++;
             }
@@ -70,7 +70,7 @@ final class Wire {
         return frames;
     }
 
-    static Frame failed(String scope, String tag, Failure failure) {
+    static Frame failed(String scope, String tag, GatherFailure failure) {
         return frame(Frame.Type.FAILED, out -> {
             out.writeUTF(scope);
             out.writeUTF(tag);
@@ -80,8 +80,8 @@ final class Wire {
         });
     }
 
-    static Frame news(String scope, int rank, MemberState state, String reason) {
-        return frame(Frame.Type.NEWS, out -> {
+    static Frame memberGone(String scope, int rank, MemberState state, String reason) {
+        return frame(Frame.Type.MEMBER_GONE, out -> {
             out.writeUTF(scope);
             out.writeInt(rank);
             out.writeUTF(state.name());
@@ -89,7 +89,7 @@ final class Wire {
         });
     }
 
-    /** Applies what member {@code rank} of {@code size} sent; true when that was its farewell. */
+    /** Applies a frame of member {@code rank} of {@code size} to the hub; returns whether the member left the group. */
     static boolean toHub(Frame frame, int rank, int size, Hub hub) throws IOException {
         DataInputStream in = frame.open();
         if (frame.type() == Frame.Type.HEARTBEAT) {
@@ -100,7 +100,7 @@ final class Wire {
             case DECLARE -> {
                 List<Integer> ranks = readRanks(in, size);
                 if (scope.isEmpty() || !Character.isDigit(scope.charAt(0))) {
-                    // The group's own scopes are not any member's to define.
+                    // Members must not redefine the scopes of the group.
                     throw new IOException(
                             "received a subgroup with the key \"" + scope + "\", which must begin with a digit");
                 }
@@ -113,7 +113,7 @@ final class Wire {
             case CONTRIBUTE -> {
                 String tag = in.readUTF();
                 byte[] mine = in.readAllBytes();
-                if (mine.length > Membership.MAX_BYTES) {
+                if (mine.length > HubClient.MAX_BYTES) {
                     throw new IOException("received a part of " + mine.length + " bytes");
                 }
                 hub.contribute(rank, scope, tag, mine);
@@ -128,14 +128,14 @@ final class Wire {
         return false;
     }
 
-    /** Applies what the hub sent. */
-    static void toMember(Frame frame, Membership membership) throws IOException {
+    /** Applies a frame of the hub to a member. */
+    static void toMember(Frame frame, HubClient client) throws IOException {
         DataInputStream in = frame.open();
         if (frame.type() == Frame.Type.HEARTBEAT) {
             return;
         }
         String scope = in.readUTF();
-        int size = membership.root().size();
+        int size = client.root().size();
         switch (frame.type()) {
             case RESULT -> {
                 String tag = in.readUTF();
@@ -150,17 +150,17 @@ final class Wire {
                     in.readFully(part);
                     parts.add(part);
                 }
-                membership.parts(scope, tag, first, parts);
+                client.parts(scope, tag, first, parts);
             }
             case FAILED -> {
                 String tag = in.readUTF();
-                Failure.Kind kind = Failure.Kind.valueOf(in.readUTF());
-                membership.failed(scope, tag, new Failure(kind, readRanks(in, size), in.readUTF()));
+                GatherFailure.Kind kind = GatherFailure.Kind.valueOf(in.readUTF());
+                client.failed(scope, tag, new GatherFailure(kind, readRanks(in, size), in.readUTF()));
             }
-            case NEWS -> {
+            case MEMBER_GONE -> {
                 int rank = checked(in.readInt(), size - 1);
                 MemberState state = MemberState.valueOf(in.readUTF());
-                membership.news(scope, rank, state, in.readUTF());
+                client.memberGone(scope, rank, state, in.readUTF());
             }
             default -> throw new IOException("received " + frame.type() + " from the hub");
         }

@@ -21,19 +21,14 @@ public interface BufferState {
 
     Waits waits();
 
-    /** This rank's memory that other ranks read and write: another one after each recovery that moves the buffer. */
+    /** This rank's memory that other ranks read and write; a recovery that moves the buffer replaces it. */
     DeviceMemory symmetric();
 
-    /** Layout of the memory that other ranks read and write. */
     BufferLayout symmetricLayout();
 
     Tensor tensor(LocalLayout.HighThroughput region, DataType type, long... dims);
 
-    /**
-     * A low-latency result.
-     *
-     * @param number of the operation; its parity is the bank
-     */
+    /** A low-latency result of operation {@code number}, whose parity is the bank. */
     Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims);
 
     /** A tensor in a part of {@code memory} of exactly its size. */

@@ -14,7 +14,7 @@ import org.ep4j.OpOptions;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 
-/** A buffer on one kind of device. {@link EngineBuffer}, its views, have checked that it is open and has the mode. */
+/** A buffer on one kind of device. Its views, {@link EngineBuffer}, check before each call that it is open and has the mode. */
 public interface DeviceBuffer {
     BufferState state();
 

@@ -27,18 +27,14 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
 
-/** A view of a buffer: what the buffer is and refuses on every device, and how the operations of this view run. */
+/** The buffer of the API: checks that are the same on every device, in front of a device's buffer, with the options of one view. */
 public final class EngineBuffer implements EpBuffer {
     private final DeviceBuffer buffer;
     private final EpGroup group;
     private final String name;
     private final OpOptions options;
 
-    /**
-     * For a new buffer.
-     *
-     * @param name for messages
-     */
+    /** Creates the first view of a buffer; {@code name} is for messages. */
     public EngineBuffer(DeviceBuffer buffer, EpGroup group, String name) {
         this(buffer, group, name, OpOptions.DEFAULT);
     }
@@ -212,18 +208,18 @@ public final class EngineBuffer implements EpBuffer {
     }
 
     private void requireHighThroughput() {
-        requireOpen();
-        if (shape().maxTokens() == 0) {
-            throw new EpStateException(
-                    "the buffer was created without high throughput (maxTokens is 0); set maxTokens when creating the buffer");
-        }
+        requireMode("high throughput", "maxTokens", shape().maxTokens());
     }
 
     private void requireLowLatency() {
+        requireMode("low latency", "maxLowLatencyTokens", shape().maxLowLatencyTokens());
+    }
+
+    private void requireMode(String mode, String size, int tokens) {
         requireOpen();
-        if (shape().maxLowLatencyTokens() == 0) {
-            throw new EpStateException(
-                    "the buffer was created without low latency (maxLowLatencyTokens is 0); set maxLowLatencyTokens when creating the buffer");
+        if (tokens == 0) {
+            throw new EpStateException("the buffer was created without " + mode + " (" + size + " is 0); set " + size
+                    + " when creating the buffer");
         }
     }
 

@@ -3,11 +3,8 @@ package org.ep4j.engine.buffer;
 import org.ep4j.EpStateException;
 
 /**
- * A handle of one mode of one buffer. Its routing is freed once the handle is closed and no operation uses it any
- * more. Equal to itself only; safe for use from several threads.
- *
- * @param <O> type of the mode
- * @param <R> type of the routing
+ * A handle of one mode {@code O} of one buffer. Its routing {@code R} is freed once the handle is closed and no operation uses it any
+ * more. Safe for use from several threads.
  */
 public abstract class EngineHandle<O, R> {
     private final O owner;
@@ -16,24 +13,14 @@ public abstract class EngineHandle<O, R> {
     private int users;
     private volatile boolean closed;
 
-    /**
-     * Creates an open handle.
-     *
-     * @param owner the mode, by identity
-     * @param routing that no other handle has
-     * @param tokens that this rank sent
-     */
+    /** Creates an open handle of a mode, with a routing that no other handle has and the number of tokens that this rank sent. */
     protected EngineHandle(O owner, R routing, int tokens) {
         this.owner = owner;
         this.routing = routing;
         this.tokens = tokens;
     }
 
-    /**
-     * Refuses handles of other buffers, and handles that are closed.
-     *
-     * @param type of the handles of {@code owner}
-     */
+    /** Refuses handles of other buffers, and handles that are closed; {@code type} is that of the handles of {@code owner}. */
     public static <H extends EngineHandle<?, ?>> H own(Object handle, Class<H> type, Object owner) {
         if (type.isInstance(handle)) {
             H own = type.cast(handle);
@@ -57,7 +44,6 @@ public abstract class EngineHandle<O, R> {
         return routing;
     }
 
-    /** T, tokens that this rank sent. */
     public final int tokens() {
         return tokens;
     }
@@ -70,7 +56,7 @@ public abstract class EngineHandle<O, R> {
     }
 
     /**
-     * Keeps the routing for an operation, or for its receiving half, which calls {@link #release} when it has ended.
+     * Keeps the routing for an operation, or for its receiving half, until {@link #release}.
      *
      * @throws EpStateException when the handle is closed
      */

@@ -21,7 +21,7 @@ import org.ep4j.DispatchResult;
 import org.ep4j.EpEvent;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.ReceiveHook;
 import org.ep4j.engine.sync.Validity;
 import org.ep4j.engine.sync.Waits;
 
@@ -30,13 +30,13 @@ public final class HighThroughputResults {
     private HighThroughputResults() {}
 
     /** A dispatch as its result reads it. */
-    public interface DispatchSource extends Source {
+    public interface DispatchSource extends ResultSource {
         DispatchHandle handle();
 
         /** Type of the ids that were sent with the routing. */
         DataType idType();
 
-        /** This rank's symmetric memory when the dispatch ran: its rows do not move with the buffer. */
+        /** This rank's symmetric memory when the dispatch ran: its rows stay there when the buffer moves. */
         DeviceMemory symmetric();
 
         /** Selections of each local expert, rounded up to the alignment, once the counts are there. */
@@ -44,15 +44,11 @@ public final class HighThroughputResults {
     }
 
     /**
-     * A dispatch that is queued, or done. What is sized by the counts waits for them; in the worst case nothing waits, so
-     * that work on the same stream can be queued behind it.
+     * A dispatch that is queued, or done. Accessors whose sizes depend on the counts wait for them; with worst-case sizes nothing
+     * waits, so that work can be queued behind it on the same stream.
      *
-     * @param source the operation
-     * @param validity of the buffer's dispatches
-     * @param state of the buffer
-     * @param request of the operation
      * @param worstRows most rows that could arrive
-     * @param event its end
+     * @param event end of the operation
      */
     public record Dispatch(
             DispatchSource source,
@@ -170,21 +166,13 @@ public final class HighThroughputResults {
         }
     }
 
-    /**
-     * A combine that is queued, or done.
-     *
-     * @param source the operation
-     * @param validity of the buffer's combines
-     * @param outTensor the combined rows
-     * @param weightsTensor weight of each selection
-     * @param event its end
-     */
+    /** A combine that is queued, or done; {@code event} is its end. */
     public record Combine(
-            Source source, Validity validity, Tensor outTensor, Optional<Tensor> weightsTensor, EpEvent event)
+            ResultSource source, Validity validity, Tensor outTensor, Optional<Tensor> weightsTensor, EpEvent event)
             implements CombineResult {
         @Override
         public void receive() {
-            throw Receipt.noHook();
+            throw ReceiveHook.notRequested();
         }
 
         @Override

@@ -10,16 +10,16 @@ import org.ep4j.engine.layout.LocalLayout.LowLatency;
 import org.ep4j.engine.layout.ShapeSizes;
 
 /**
- * How the rows of a low-latency dispatch travel and arrive.
+ * Format of the rows of a low-latency dispatch, on the wire and at the receiver.
  *
- * @param wire what the caller asked for
+ * @param wire format that the caller asked for
  * @param shape sizes
  */
 public record LowLatencyFormat(WireFormat wire, EpShape shape) {
     /** UE8M0 scales are read four at a time. */
     private static final int UE8M0_GROUP = 4;
 
-    /** True when rows come with scales. */
+    /** Returns whether rows have scales. */
     public boolean fp8() {
         return wire.isFp8();
     }
@@ -33,13 +33,13 @@ public record LowLatencyFormat(WireFormat wire, EpShape shape) {
         return wire == WireFormat.FP8_UE8M0 ? DataType.UE8M0 : DataType.FP32;
     }
 
-    /** Scales of a row that the receiver gets, padding included. */
+    /** Number of scales of a row at the receiver, padding included. */
     public int scaleCount() {
         int scales = shape.scales();
         return wire == WireFormat.FP8_UE8M0 ? (scales + UE8M0_GROUP - 1) / UE8M0_GROUP * UE8M0_GROUP : scales;
     }
 
-    /** Packed rows of a dispatch in the bank of its number, or the caller's tensor. */
+    /** Packed rows of a dispatch: in the bank of its number, or the caller's tensor. */
     public Tensor rowTensor(LowLatencyDispatchRequest request, BufferState state, long number) {
         return request.out().isPresent()
                 ? request.out().get()
@@ -68,7 +68,7 @@ public record LowLatencyFormat(WireFormat wire, EpShape shape) {
                         scaleCount()));
     }
 
-    /** As kernels and what the ranks agree on say it. */
+    /** Code of the format in kernels and announcements. */
     public int code() {
         return switch (wire) {
             case BF16 -> 0;

@@ -14,35 +14,40 @@ import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.ShapeSizes;
-import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.ReceiveHook;
 import org.ep4j.engine.sync.Validity;
 
 /**
  * Results of low-latency operations that have been sent. No shape depends on what arrives, so accessors of a queued
- * operation give tensors without waiting, for work that goes on the same stream; with the hook only after
- * {@code receive()}.
+ * operation return tensors without waiting, for work on the same stream; with the hook only after {@code receive()}.
  */
 public final class LowLatencyResults {
     private LowLatencyResults() {}
 
-    /** A dispatch as its result reads it. */
-    public interface DispatchSource extends Source {
-        LowLatencyHandle handle();
-
+    /** An operation as its result reads it. */
+    public interface LowLatencySource extends ResultSource {
         /** Runs the receiving half; returns when it is done. */
-        void receive(Receipt receipt);
+        void receive(ReceiveHook hook);
+
+        default void receiveOnce(ReceiveHook hook) {
+            await();
+            hook.take();
+            receive(hook);
+        }
+    }
+
+    /** A dispatch as its result reads it. */
+    public interface DispatchSource extends LowLatencySource {
+        LowLatencyHandle handle();
     }
 
     /** A combine as its result reads it. */
-    public interface CombineSource extends Source {
+    public interface CombineSource extends LowLatencySource {
         /** Combined rows in the operation's bank, or the caller's tensor. */
         Tensor out();
-
-        /** Runs the receiving half; returns when it is done. */
-        void receive(Receipt receipt);
     }
 
-    /** Options of a receiving half: its sending half has waited for their events. */
+    /** Returns the options of a receiving half: without the events that its sending half has waited for. */
     public static OpOptions receiving(OpOptions options) {
         if (options.after().isEmpty()) {
             return options;
@@ -51,35 +56,19 @@ public final class LowLatencyResults {
         return options.timeout().map(rest::timeout).orElse(rest);
     }
 
-    private static void check(Source source, Validity validity, Receipt receipt, String kind) {
-        source.check(validity);
-        if (receipt.isHook()) {
-            receipt.requireDone(kind);
-        }
-    }
-
-    /**
-     * A dispatch.
-     *
-     * @param source the operation
-     * @param validity of the buffer's dispatches
-     * @param state of the buffer
-     * @param request of the operation
-     * @param format of its rows
-     * @param receipt of its receiving half
-     * @param end of the operation; with the hook, of its sending half
-     */
+    /** A dispatch; {@code end} is that of the operation or, with the hook, of its sending half. */
     public record Dispatch(
             DispatchSource source,
             Validity validity,
             BufferState state,
             LowLatencyDispatchRequest request,
             LowLatencyFormat format,
-            Receipt receipt,
+            ReceiveHook hook,
             EpEvent end)
             implements LowLatencyDispatchResult {
         private void check() {
-            LowLatencyResults.check(source, validity, receipt, "low-latency dispatch");
+            source.check(validity);
+            hook.requireDone("low-latency dispatch");
         }
 
         @Override
@@ -90,14 +79,12 @@ public final class LowLatencyResults {
 
         @Override
         public EpEvent event() {
-            return receipt.isHook() ? receipt.event() : end;
+            return hook.isRequested() ? hook.event() : end;
         }
 
         @Override
         public void receive() {
-            source.await();
-            receipt.take();
-            source.receive(receipt);
+            source.receiveOnce(hook);
         }
 
         @Override
@@ -136,26 +123,17 @@ public final class LowLatencyResults {
         }
     }
 
-    /**
-     * A combine.
-     *
-     * @param source the operation
-     * @param validity of the buffer's combines
-     * @param receipt of its receiving half
-     * @param end of the operation; with the hook, of its sending half
-     */
-    public record Combine(CombineSource source, Validity validity, Receipt receipt, EpEvent end)
+    /** A combine; {@code end} is that of the operation or, with the hook, of its sending half. */
+    public record Combine(CombineSource source, Validity validity, ReceiveHook hook, EpEvent end)
             implements CombineResult {
         @Override
         public EpEvent event() {
-            return receipt.isHook() ? receipt.event() : end;
+            return hook.isRequested() ? hook.event() : end;
         }
 
         @Override
         public void receive() {
-            source.await();
-            receipt.take();
-            source.receive(receipt);
+            source.receiveOnce(hook);
         }
 
         @Override
@@ -171,7 +149,8 @@ public final class LowLatencyResults {
         }
 
         private void check() {
-            LowLatencyResults.check(source, validity, receipt, "low-latency combine");
+            source.check(validity);
+            hook.requireDone("low-latency combine");
         }
     }
 }

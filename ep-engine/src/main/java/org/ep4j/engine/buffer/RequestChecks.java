@@ -19,11 +19,11 @@ import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.ShapeSizes;
-import org.ep4j.transport.memory.TrackedMemory;
+import org.ep4j.transport.memory.DeviceAllocation;
 
 /**
- * What requests must satisfy on every device, as far as it can be said without reading device contents; checked before anything
- * moves, since a kernel that reads outside its memory ends the process. Elements are aligned by their size, see {@link Tensor}.
+ * Checks requests on every device, without reading device contents, before anything is sent: a kernel that reads outside its memory
+ * ends the process. Elements are aligned by their size, see {@link Tensor}.
  */
 public final class RequestChecks {
     private static final List<DataType> ROW_TYPES = List.of(DataType.BF16, DataType.FP8_E4M3, DataType.FP8_E4M3_FNUZ);
@@ -42,12 +42,7 @@ public final class RequestChecks {
     private final int ranks;
     private final int localExperts;
 
-    /**
-     * For one buffer.
-     *
-     * @param device of its group; all memory of the host counts as one device
-     * @param localExperts of this rank
-     */
+    /** Creates the checks of one buffer; all memory of the host counts as one device. */
     public RequestChecks(Device device, EpShape shape, int ranks, int localExperts) {
         this.device = device;
         this.host = device.type().equals(Device.HOST.type());
@@ -56,25 +51,17 @@ public final class RequestChecks {
         this.localExperts = localExperts;
     }
 
-    /**
-     * Ids that only a layout is asked for.
-     *
-     * @return T
-     */
+    /** Checks ids of which only the layout is asked for; returns T. */
     public int layoutTokens(Tensor topkIds) {
         return tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "EpShape.MAX_TOKENS");
     }
 
-    /** Expert ids of {@code tokens} tokens; which experts they name is not looked at. */
+    /** Checks the tensor of the expert ids of {@code tokens} tokens, not their values. */
     public void ids(Tensor topkIds, int tokens) {
         tensor("topkIds", topkIds, ID_TYPES, tokens, shape.topK());
     }
 
-    /**
-     * A high-throughput dispatch but for its ids, handle and {@code out}.
-     *
-     * @return T
-     */
+    /** Checks a high-throughput dispatch, except its ids, handle and {@code out}; returns T. */
     public int dispatch(DispatchRequest request) {
         int tokens = tokens("x", request.x(), shape.maxTokens(), "maxTokens");
         rows("x", request.x(), ROW_TYPES, tokens, shape.hidden());
@@ -91,7 +78,7 @@ public final class RequestChecks {
         return tokens;
     }
 
-    /** The handle of a high-throughput dispatch of {@code tokens} tokens, and its {@code out} but for the room in it. */
+    /** Checks the handle of a high-throughput dispatch of {@code tokens} tokens, and its {@code out} except the room in it. */
     public void dispatchTo(DispatchRequest request, int tokens, Optional<? extends DispatchHandle> cached) {
         cached.ifPresent(handle -> {
             if (handle.tokens() != tokens) {
@@ -105,7 +92,7 @@ public final class RequestChecks {
         request.out().ifPresent(out -> rows("out", out, List.of(request.x().type()), -1, shape.hidden()));
     }
 
-    /** With worst-case sizes the needed room is known before anything moves; with exact ones only the caller's bound is. */
+    /** Checks the room in {@code out} for worst-case sizes; for exact ones it is known only when the rows have arrived. */
     public void room(DispatchRequest request, long worstRows) {
         if (request.out().isPresent()
                 && request.worstCase()
@@ -118,17 +105,12 @@ public final class RequestChecks {
         }
     }
 
-    /** Rows that a high-throughput dispatch can deliver to this rank at most. */
+    /** Most rows that a high-throughput dispatch can deliver to this rank. */
     public long worstRows(RowLayout layout, int alignment) {
         return ShapeSizes.maxRows(shape, ranks, localExperts, layout, alignment);
     }
 
-    /**
-     * A high-throughput combine.
-     *
-     * @param alignment of the dispatch of {@code handle}
-     * @param symmetric this rank's symmetric memory
-     */
+    /** Checks a high-throughput combine; {@code alignment} is that of the dispatch of {@code handle}. */
     public void combine(
             CombineRequest request,
             DispatchHandle handle,
@@ -164,7 +146,7 @@ public final class RequestChecks {
         }
     }
 
-    /** Tensors for the worst case are not held against the counts, which may not be known yet. */
+    /** Does not compare tensors for the worst case with the counts, which may not be known yet. */
     private static void combineRows(String name, Tensor tensor, DispatchHandle handle, long worstRows, String remedy) {
         if (tensor.dim(0) < worstRows && tensor.dim(0) < handle.rows()) {
             throw new EpArgumentException(
@@ -172,11 +154,7 @@ public final class RequestChecks {
         }
     }
 
-    /**
-     * A low-latency dispatch but for its ids.
-     *
-     * @return T
-     */
+    /** Checks a low-latency dispatch, except its ids; returns T. */
     public int lowLatencyDispatch(LowLatencyDispatchRequest request) {
         LowLatencyFormat format = new LowLatencyFormat(request.format(), shape);
         int tokens = tokens("x", request.x(), shape.maxLowLatencyTokens(), "maxLowLatencyTokens");
@@ -195,12 +173,7 @@ public final class RequestChecks {
         return tokens;
     }
 
-    /**
-     * A low-latency combine.
-     *
-     * @param tokens T of its dispatch
-     * @param weighted whether the dispatch carried weights
-     */
+    /** Checks a low-latency combine of {@code tokens} tokens; {@code weighted} if its dispatch carried weights. */
     public void lowLatencyCombine(LowLatencyCombineRequest request, int tokens, boolean weighted) {
         rows("x", request.x(), BF16, localExperts, ShapeSizes.lowLatencyRows(shape, ranks), shape.hidden());
         request.topkWeights().ifPresent(w -> tensor("topkWeights", w, FP32, tokens, shape.topK()));
@@ -218,7 +191,7 @@ public final class RequestChecks {
 
     /** Checks device, type and shape; -1 stands for any size. */
     private void tensor(String name, Tensor tensor, List<DataType> types, long... shape) {
-        TrackedMemory.requireOpen(name, tensor.memory());
+        DeviceAllocation.requireOpen(name, tensor.memory());
         Device actual = tensor.memory().device();
         if (host ? !actual.type().equals(device.type()) : !actual.equals(device)) {
             throw new EpArgumentException(
@@ -245,7 +218,7 @@ public final class RequestChecks {
         return IntStream.range(0, tensor.dimensions()).mapToObj(tensor::dim).toList();
     }
 
-    /** As {@link #tensor}, and the rows begin at a multiple of 16 bytes. */
+    /** As {@link #tensor}; the rows also begin at a multiple of 16 bytes. */
     private void rows(String name, Tensor tensor, List<DataType> types, long... shape) {
         tensor(name, tensor, types, shape);
         if (tensor.address() % ROW_ALIGNMENT != 0) {
@@ -257,9 +230,9 @@ public final class RequestChecks {
         }
     }
 
-    /** Number of tokens of a tensor of rows, at most {@code most}, which is named {@code limit}. */
+    /** Returns the number of tokens of a tensor of rows, at most {@code most}, which is named {@code limit}. */
     private int tokens(String name, Tensor tensor, int most, String limit) {
-        TrackedMemory.requireOpen(name, tensor.memory());
+        DeviceAllocation.requireOpen(name, tensor.memory());
         if (tensor.dimensions() < 2) {
             throw new EpArgumentException(
                     name, "of shape " + shape(tensor), "of shape [T, ...]", "pass one row a token");
@@ -273,5 +246,42 @@ public final class RequestChecks {
                     "send fewer tokens, or create a larger buffer");
         }
         return (int) tokens;
+    }
+
+    /**
+     * Creates the refusal of an id that no expert has. Where the same bytes in the other order are an id, it asks for the byte order:
+     * {@link java.nio.ByteBuffer} is big-endian by default.
+     *
+     * @param token index of the token
+     * @param selection index in the token's top-k list
+     * @param experts number of experts
+     */
+    public static EpArgumentException idOutOfRange(long token, long selection, long id, int experts) {
+        long turned = id == (int) id ? Integer.reverseBytes((int) id) : Long.reverseBytes(id);
+        boolean order = turned >= 0 && turned < experts;
+        return new EpArgumentException(
+                "topkIds[" + token + "][" + selection + "]",
+                id,
+                "-1 or in [0, " + experts + ")",
+                "pass global expert ids (not local ids), or -1 for no selection"
+                        + (order
+                                ? "; is the buffer in ByteOrder.nativeOrder()? In the other byte order the value is "
+                                        + turned
+                                : ""));
+    }
+
+    /**
+     * Creates the refusal of more selections of an expert than there is room for.
+     *
+     * @param token index of the first token that selects the expert twice
+     * @param most selections of one expert for which there is room
+     */
+    public static EpArgumentException duplicateIds(long token, long expert, int most) {
+        return new EpArgumentException(
+                "topkIds[" + token + "]",
+                "a list with expert " + expert + " twice",
+                "a list of different experts, because this expert has more than maxLowLatencyTokens = " + most
+                        + " selections",
+                "select each expert at most once for a token");
     }
 }

@@ -9,11 +9,11 @@ import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.transport.memory.TrackedMemory;
+import org.ep4j.transport.memory.DeviceAllocation;
 
 /**
- * The tensors of one request. Refuses those that lie in memory which other ranks read and write, and those that overlap one that the operation
- * writes, and keeps their memory while the operation runs. Safe for use from several threads once it is made.
+ * The tensors of one request. Refuses those in memory that other ranks read and write, and those that overlap one that the operation
+ * writes; retains their memory while the operation runs. Safe for use from several threads once it is made.
  */
 public final class RequestTensors {
     private static final int MOST = 8;
@@ -21,7 +21,7 @@ public final class RequestTensors {
     private final String[] names = new String[MOST];
     private final Tensor[] tensors = new Tensor[MOST];
     private int count;
-    /** The operation writes to the first ones. */
+    /** Number of tensors that the operation writes, which come first. */
     private int written;
 
     private RequestTensors() {}
@@ -47,11 +47,7 @@ public final class RequestTensors {
     }
 
     public static RequestTensors of(LowLatencyDispatchRequest request) {
-        return new RequestTensors()
-                .write("out", request.out())
-                .write("outScales", request.outScales())
-                .write("expertStats", request.expertStats())
-                .write("waitStats", request.waitStats())
+        return received(request)
                 .read("x", request.x())
                 .read("topkIds", request.topkIds())
                 .read("topkWeights", request.topkWeights());
@@ -131,7 +127,7 @@ public final class RequestTensors {
 
     private void requireOwn(DeviceMemory symmetric, int exempt) {
         for (int i = 0; i < count; i++) {
-            TrackedMemory.requireOpen(names[i], tensors[i].memory());
+            DeviceAllocation.requireOpen(names[i], tensors[i].memory());
             if (i != exempt && overlaps(tensors[i], symmetric)) {
                 throw refusal(names[i]);
             }
@@ -149,7 +145,7 @@ public final class RequestTensors {
     private void requireDistinct() {
         for (int i = 0; i < written; i++) {
             for (int j = i + 1; j < count; j++) {
-                if (overlap(tensors[i], tensors[j]) && !isInPlace(i, j)) {
+                if (overlaps(tensors[i], tensors[j].address(), tensors[j].byteSize()) && !isInPlace(i, j)) {
                     throw new EpArgumentException(
                             names[i],
                             "overlapping " + names[j],
@@ -160,50 +156,45 @@ public final class RequestTensors {
         }
     }
 
-    /** True for a sum that replaces its bias: each element is read before it is written, by the same thread or warp. */
+    /** Returns whether a sum replaces its bias: each element is read before it is written, by the same thread or warp. */
     private boolean isInPlace(int i, int j) {
         return names[i].equals("out") && names[j].equals("bias") && tensors[i].address() == tensors[j].address();
     }
 
-    /** True if two tensors share a byte. */
-    private static boolean overlap(Tensor a, Tensor b) {
-        return overlap(a.address(), a.byteSize(), b.address(), b.byteSize());
-    }
-
     private static boolean overlaps(Tensor tensor, DeviceMemory memory) {
-        return overlap(tensor.address(), tensor.byteSize(), memory.address(), memory.byteSize());
+        return overlaps(tensor, memory.address(), memory.byteSize());
     }
 
-    private static boolean overlap(long a, long aBytes, long b, long bBytes) {
-        // Nothing lies in what is empty, not even in the middle of something else.
-        return aBytes > 0
-                && bBytes > 0
-                && Long.compareUnsigned(a, b + bBytes) < 0
-                && Long.compareUnsigned(b, a + aBytes) < 0;
+    private static boolean overlaps(Tensor tensor, long address, long bytes) {
+        // An empty range overlaps nothing, not even in the middle of another one.
+        return tensor.byteSize() > 0
+                && bytes > 0
+                && Long.compareUnsigned(tensor.address(), address + bytes) < 0
+                && Long.compareUnsigned(address, tensor.address() + tensor.byteSize()) < 0;
     }
 
     /**
-     * Keeps the memory of all tensors until {@link #release}, also if somebody closes it meanwhile.
+     * Retains the memory of all tensors until {@link #release}, also if another thread closes it meanwhile.
      *
-     * @throws org.ep4j.EpStateException if one lies in memory that is closed; then none is kept
+     * @throws org.ep4j.EpStateException if one lies in memory that is closed; then none is retained
      */
     public void retain() {
         for (int i = 0; i < count; i++) {
-            if (owner(i) instanceof TrackedMemory tracked && !tracked.retain()) {
+            if (owner(i) instanceof DeviceAllocation tracked && !tracked.retain()) {
                 release(i);
                 throw tracked.closed(names[i]);
             }
         }
     }
 
-    /** Ends one {@link #retain}. Reads every owner, which keeps direct buffers reachable until here. */
+    /** Ends one {@link #retain}. It reads every owner, which keeps direct buffers reachable until here. */
     public void release() {
         release(count);
     }
 
     private void release(int end) {
         for (int i = 0; i < end; i++) {
-            if (owner(i) instanceof TrackedMemory tracked) {
+            if (owner(i) instanceof DeviceAllocation tracked) {
                 tracked.release();
             }
         }

@@ -1,4 +1,7 @@
-/** What the buffers of all engines have in common: their checks of arguments, and all of a buffer that is no transport. */
+/**
+ * Parts that buffers of the host engine and the GPU engine share: the API's buffer, checks of arguments, handles, results. No
+ * transport and no counters.
+ */
 @NullMarked
 package org.ep4j.engine.buffer;
 

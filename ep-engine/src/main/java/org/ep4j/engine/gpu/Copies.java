@@ -8,8 +8,8 @@ import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.transport.memory.HostMemory;
 
 /**
- * Small copies between host and device that return when they are done. They go on a stream that waits for no other, so that
- * kernels of other buffers, which may wait for this rank, are not waited for. Safe for several threads.
+ * Small synchronous copies between host and device. Their stream waits for no other, so they do not wait for kernels of other buffers,
+ * which may wait for this rank. Safe for several threads.
  */
 final class Copies {
     private final EngineGpu device;
@@ -20,12 +20,12 @@ final class Copies {
         this.stream = device.createStream();
     }
 
-    /** Room for words in native order. */
+    /** Allocates a buffer for words in native order. */
     static ByteBuffer buffer(int bytes) {
         return ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder());
     }
 
-    /** Reads; the result begins at its position. */
+    /** Reads bytes into a new buffer, whose position is 0. */
     ByteBuffer read(long address, int bytes) {
         ByteBuffer words = buffer(bytes);
         copy(HostMemory.address(words), address, bytes, words);

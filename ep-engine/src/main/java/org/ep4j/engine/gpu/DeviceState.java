@@ -5,7 +5,7 @@ import org.ep4j.engine.sync.Mask;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.transport.memory.DeviceAllocation;
 
-/** {@code struct State} of {@code op.cu} as the host reaches it: while no kernel runs. */
+/** Access to {@code struct State} of {@code op.cu}, while no kernel runs. */
 final class DeviceState {
     private static final int NUMBERS = 0;
     private static final int MASK_DIGEST = 88;
@@ -28,7 +28,7 @@ final class DeviceState {
         return memory.memory().address();
     }
 
-    /** High throughput, low-latency dispatch, low-latency combine: numbers of the newest operations. */
+    /** Numbers of the newest operations: high throughput, low-latency dispatch, low-latency combine. */
     long[] numbers() {
         ByteBuffer words = copies.read(address() + NUMBERS, 24);
         return new long[] {words.getLong(), words.getLong(), words.getLong()};
@@ -37,7 +37,7 @@ final class DeviceState {
     void numbers(long highThroughput, long dispatch, long combine) {
         write(
                 NUMBERS,
-                buffer(88)
+                Copies.buffer(88)
                         .putLong(highThroughput)
                         .putLong(dispatch)
                         .putLong(combine)
@@ -51,39 +51,35 @@ final class DeviceState {
                         .putLong(taken(combine, 1)));
     }
 
-    /** One more than the newest operation of a bank, when {@code last} is the newest of all. */
+    /** One more than the newest operation of a bank, if {@code last} is the newest of all. */
     private static long taken(long last, int bank) {
         return (last & 1) == bank ? last + 1 : last;
     }
 
     void mask(Mask mask) {
-        write(MASK_DIGEST, buffer(8).putLong(mask.digest()));
-        ByteBuffer words = buffer(4 * ranks);
+        write(MASK_DIGEST, Copies.buffer(8).putLong(mask.digest()));
+        ByteBuffer words = Copies.buffer(4 * ranks);
         for (int r = 0; r < ranks; r++) {
             words.putInt(mask.has(r) ? 1 : 0);
         }
         write(MASKED, words);
     }
 
-    /** Whether kernels do nothing until {@link #clearFailure}. */
+    /** Returns whether kernels do nothing until {@link #clearFailure}. */
     boolean hasFailed() {
         return copies.read(address() + FAILED, 4).getInt() != 0;
     }
 
     /**
-     * Lets kernels work again after a failure; blocks that gave up may not have counted themselves, and an operation that
-     * failed after all had begun it may give its number to the next one.
+     * Allows kernels to work again after a failure. Resets counts, too: blocks that gave up may not have counted themselves, and an operation
+     * that failed after all ranks had begun it may give its number to the next one.
      */
     void clearFailure() {
-        write(GATHERED, buffer(MASKED - GATHERED).position(MASKED - GATHERED));
+        write(GATHERED, Copies.buffer(MASKED - GATHERED).position(MASKED - GATHERED));
     }
 
     private void write(int offset, ByteBuffer words) {
         copies.write(address() + offset, words);
-    }
-
-    private static ByteBuffer buffer(int bytes) {
-        return Copies.buffer(bytes);
     }
 
     void close() {

@@ -1,43 +1,41 @@
 package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import org.ep4j.gpu.driver.EngineEvent;
+import org.ep4j.EpStateException;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.EngineGpu.EngineEvent;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Events of the device for the operations of one buffer, which end in the order in which they are queued. Making and
- * destroying one costs as much as a launch, so they are used again; one look at the device tells of many operations at once.
+ * Events of the device for the operations of one buffer, which end in the order in which they are queued. Creating and
+ * destroying one costs as much as a launch, so they are reused; one query retires many operations.
  * Used under the lock of {@link Operations}.
  */
 final class EventRing {
-    /** So many operations share one look. */
-    static final int LOOK_EVERY = 32;
+    /** Operations that one query retires. */
+    static final int QUERY_EVERY = 32;
 
     private final EngineGpu device;
     private final Cleaner cleaner;
     private final Deque<Lent> lent = new ArrayDeque<>();
     private final Deque<EngineEvent> free = new ArrayDeque<>();
-    private int lookAt = 2 * LOOK_EVERY;
+    private int queryAt = 2 * QUERY_EVERY;
     private @Nullable EngineEvent passed;
 
     private record Lent(OperationEvent event, EngineEvent marker) {}
 
-    /** @param cleaner destroys events that callers were given the handles of */
+    /** @param cleaner destroys events whose handles callers have */
     EventRing(EngineGpu device, Cleaner cleaner) {
         this.device = device;
         this.cleaner = cleaner;
     }
 
-    /**
-     * Records the end of what is queued on {@code stream}.
-     *
-     * @return the newest operation that was found to be done by the way, or 0
-     */
+    /** Records the end of what is queued on {@code stream}. Returns the newest operation that a query found to be done, or 0. */
     long record(OperationEvent event, long stream, long first, long last) {
-        long done = free.isEmpty() && lent.size() >= lookAt ? look() : 0;
+        long done = free.isEmpty() && lent.size() >= queryAt ? query() : 0;
         EngineEvent marker = free.isEmpty() ? device.createUntimedEvent() : free.pop();
         try {
             marker.record(stream);
@@ -50,7 +48,7 @@ final class EventRing {
         return done;
     }
 
-    /** Records the end of an operation in a graph with an event that is for nothing else. */
+    /** Records the end of an operation in a graph with an event of its own. */
     void recordOnce(OperationEvent event, long stream, long number) {
         EngineEvent marker = device.createUntimedEvent();
         cleaner.register(event, marker::close);
@@ -58,15 +56,15 @@ final class EventRing {
         event.queued(marker, number, number);
     }
 
-    private long look() {
-        Lent newest = lent.stream().skip(LOOK_EVERY - 1L).findFirst().orElseThrow();
+    private long query() {
+        Lent newest = lent.stream().skip(QUERY_EVERY - 1L).findFirst().orElseThrow();
         if (!newest.marker().hasPassed()) {
-            // The device is far behind; there is no hurry to look again.
-            lookAt = lent.size() + LOOK_EVERY;
+            // The device is far behind, so the next query can wait.
+            queryAt = lent.size() + QUERY_EVERY;
             return 0;
         }
-        lookAt = 2 * LOOK_EVERY;
-        for (int i = 0; i < LOOK_EVERY; i++) {
+        queryAt = 2 * QUERY_EVERY;
+        for (int i = 0; i < QUERY_EVERY; i++) {
             retire(lent.remove());
         }
         return newest.event().last();
@@ -76,12 +74,12 @@ final class EventRing {
         one.event().retire(one.marker(), this, cleaner);
     }
 
-    /** A marker whose operation is done, and whose handle nobody has. */
+    /** Takes back a marker whose operation is done, and whose handle no caller has. */
     void giveBack(EngineEvent marker) {
         free.push(marker);
     }
 
-    /** The handle of an event that has always come, for operations whose own is used by others now. */
+    /** Returns the handle of an event that has passed, for operations whose own event is reused. */
     synchronized long passedHandle() {
         EngineEvent one = passed;
         if (one == null) {
@@ -93,11 +91,108 @@ final class EventRing {
         return one.nativeHandle();
     }
 
-    /** All operations are done. */
+    /** Closes the events of operations, all of which are done. */
     void close() {
         lent.forEach(this::retire);
         lent.clear();
         free.forEach(EngineEvent::close);
         free.clear();
+    }
+
+    /**
+     * The end of one operation of a buffer, or of a replay of several. {@link EventRing} lends it an event of the device
+     * until the operation is done; an event whose handle the caller has is not reused before this object is unreachable.
+     */
+    static final class OperationEvent implements EngineGpu.StreamOrdered {
+        private final Operations operations;
+
+        /** Null until the operation is queued, and again when it is done and the event is returned. */
+        private @Nullable EngineEvent device;
+
+        private long first;
+        private long last;
+        private boolean isQueued;
+        private boolean handedOut;
+
+        OperationEvent(Operations operations) {
+            this.operations = operations;
+        }
+
+        /** Records that the operations {@code from} to {@code to}, which end here, are queued. */
+        synchronized void queued(EngineEvent recorded, long from, long to) {
+            device = recorded;
+            first = from;
+            last = to;
+            isQueued = true;
+        }
+
+        /** Number of the first operation that ends here. */
+        synchronized long first() {
+            return first;
+        }
+
+        /** Number of the last operation that ends here. */
+        synchronized long last() {
+            return last;
+        }
+
+        private @Nullable EngineEvent device() {
+            if (!isQueued) {
+                throw new EpStateException("the operation was not queued");
+            }
+            return device;
+        }
+
+        @Override
+        public synchronized boolean isDone() {
+            EngineEvent recorded = device();
+            return recorded == null || recorded.isDone();
+        }
+
+        /** As {@link #isDone}, but throws if the device failed. */
+        synchronized boolean hasPassed() {
+            EngineEvent recorded = device();
+            return recorded == null || recorded.hasPassed();
+        }
+
+        @Override
+        public void await(Duration timeout) {
+            operations.await(this, timeout);
+        }
+
+        @Override
+        public synchronized void before(EngineGpu on, long stream) {
+            EngineEvent recorded = device();
+            if (recorded != null) {
+                on.await(stream, recorded);
+            }
+        }
+
+        @Override
+        public synchronized long nativeHandle() {
+            EngineEvent recorded = device();
+            if (recorded == null) {
+                return operations.passedHandle();
+            }
+            handedOut = true;
+            return recorded.nativeHandle();
+        }
+
+        @Override
+        public synchronized String toString() {
+            return first == last || first == 0
+                    ? "operation " + first + " of the buffer"
+                    : "operations " + first + " to " + last + " of the buffer, replayed by a graph";
+        }
+
+        /** Marks it as done, without the device's event, which is reused unless the caller has its handle. */
+        synchronized void retire(EngineEvent lent, EventRing ring, Cleaner cleaner) {
+            if (handedOut) {
+                cleaner.register(this, lent::close);
+            } else {
+                device = null;
+                ring.giveBack(lent);
+            }
+        }
     }
 }

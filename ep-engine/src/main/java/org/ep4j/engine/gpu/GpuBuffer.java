@@ -4,11 +4,9 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.Bootstrap;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
@@ -19,7 +17,6 @@ import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpException;
-import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
@@ -29,7 +26,7 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.DeviceBuffer;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.buffer.RequestTensors;
-import org.ep4j.engine.host.RoutingLayout;
+import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
@@ -40,10 +37,10 @@ import org.ep4j.transport.memory.HostMemory;
 final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
-    /** What is under way when a buffer is closed has this long to be sent. */
+    /** Time for writes in flight when a buffer is closed. */
     private static final Duration LEAVE = Duration.ofSeconds(2);
 
-    /** What operations before a recovery have put into rings has this long to be posted. */
+    /** Time for commands in rings before a recovery. */
     private static final Duration LAST_POSTS = Duration.ofMillis(200);
 
     private final GroupPlan plan;
@@ -60,7 +57,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
     private final Duration timeout;
     private final Runnable free;
     private final AtomicBoolean freed = new AtomicBoolean();
-    /** Numbers of operations after which all ranks began anew. Used inside {@link Operations#exclusive}. */
+    /** Numbers of the operations before the last restart of all ranks. Used inside {@link Operations#exclusive}. */
     private long[] restarted = new long[3];
 
     GpuBuffer(
@@ -74,7 +71,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
             HighThroughput highThroughput,
             LowLatency lowLatency,
             KernelMemory memory,
-            Recoverer.Way way,
+            Recoverer.Recoverability recoverability,
             Duration timeout,
             Runnable free) {
         this.plan = plan;
@@ -88,10 +85,10 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         this.memory = memory;
         this.timeout = timeout;
         this.free = free;
-        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, way);
+        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, recoverability);
     }
 
-    /** Numbers the first operations. See {@link org.ep4j.config.EpKeys#FIRST_NUMBER}. */
+    /** Sets the number before the first operation, see {@link org.ep4j.config.EpKeys#FIRST_NUMBER}. */
     void numberFrom(long first) {
         recoverer.numberFrom(first);
     }
@@ -103,7 +100,9 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
 
     @Override
     public BufferSize size() {
-        return size.withSms(state.highThroughputProcessors(), state.lowLatencyProcessors());
+        return size.withSms(
+                state.multiprocessors().highThroughput(),
+                state.multiprocessors().lowLatency());
     }
 
     @Override
@@ -111,7 +110,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         RequestChecks checks = state.checks();
         int tokens = checks.layoutTokens(topkIds);
         checks.ids(topkIds, tokens);
-        // Counted on the host from a copy of the ids: the result is the host's anyway.
+        // Counted on the host from a copy of the ids, since the result is for the host.
         ByteBuffer copy = ByteBuffer.allocateDirect((int) topkIds.byteSize()).order(ByteOrder.nativeOrder());
         state.device().download(topkIds.memory(), copy);
         Tensor onHost = Tensor.of(
@@ -120,13 +119,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
                 tokens,
                 state.shape().topK());
         try {
-            return RoutingLayout.of(
-                    onHost,
-                    tokens,
-                    state.shape(),
-                    state.placement(),
-                    state.waits().mask(),
-                    plan);
+            return HostBuffers.dispatchLayout(onHost, tokens, state, plan);
         } finally {
             Reference.reachabilityFence(copy);
         }
@@ -185,34 +178,29 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         return all;
     }
 
-    /** Ranks that no operation which has begun may wait for: they have left, or recover. */
-    List<Integer> absent() {
-        return state.waits().absent();
-    }
-
-    /** State that its kernels keep in device memory. */
     DeviceState deviceState() {
         return deviceState;
     }
 
     @Override
     public long lowLatencyCombines() {
-        return lowLatency.combines().number();
+        return lowLatency.combines.number();
     }
 
     @Override
     public void mask(int rank) {
         operations.exclusive(timeout, () -> {
-            postWhatIsLeft();
+            drainRings();
             recoverer.mask(rank, allSucceeded(), operations.completed(), Deadline.in(timeout));
             deviceState.mask(state.waits().mask());
+            return true;
         });
     }
 
-    /** True if other ranks have done their part of all operations that this rank has begun. */
+    /** Returns whether other ranks have done their part of all operations that this rank has begun. */
     private boolean allSucceeded() {
         long[] begun = deviceState.numbers();
-        // A dispatch of low latency is an order for a combine, in which other ranks write here.
+        // A low-latency dispatch is followed by a combine, in which other ranks write here.
         boolean combined = begun[1] - restarted[1] == begun[2] - restarted[2];
         return combined && operations.allSucceeded() && lowLatency.isAllReceived();
     }
@@ -224,31 +212,27 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
             state.waits().until(Deadline.in(longest));
             recoverer.clearMasks(name, longest);
             deviceState.mask(state.waits().mask());
+            return true;
         });
     }
 
     @Override
     public Recovery recover(Duration longest) {
-        AtomicReference<Recovery> result = new AtomicReference<>();
-        operations.exclusive(longest, () -> {
+        return operations.exclusive(longest, () -> {
             Deadline deadline = Deadline.in(longest);
-            postWhatIsLeft();
-            result.set(recoverer.recover(operations.completed(), deadline));
+            drainRings();
+            Recovery recovery = recoverer.recover(operations.completed(), deadline);
             deviceState.mask(state.waits().mask());
             operations.recovered();
+            return recovery;
         });
-        Recovery recovery = result.get();
-        if (recovery == null) {
-            throw new EpStateException("the recovery ended without a result");
-        }
-        return recovery;
     }
 
     /**
-     * Waits for a moment until what operations have put into rings is posted: other ranks may wait for it. A thread that posts to a rank
-     * that is stuck may hold it up.
+     * Waits a short time until commands in rings are posted: other ranks may wait for them. A thread that posts to a rank that is stuck may
+     * delay them.
      */
-    private void postWhatIsLeft() {
+    private void drainRings() {
         memory.posting().wake();
         if (!memory.posting().finish(LAST_POSTS)) {
             LOG.log(
@@ -263,7 +247,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         return operations.isClosed();
     }
 
-    /** Closes the buffer. Where operations are still queued, memory stays until a later call, as closing the group makes, finds them done. */
+    /** Closes the buffer. If operations are still queued, memory stays until a later call, such as that of the group's close, finds them done. */
     @Override
     public void close() {
         if (freed.get()) {
@@ -272,7 +256,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         try {
             operations.close();
         } catch (EpException e) {
-            // Events tell it to their holders, too.
+            // Callers get it from their events, too.
             LOG.log(
                     System.Logger.Level.WARNING,
                     () -> name + " was closed although its operations had not ended: " + e.getMessage());
@@ -280,10 +264,10 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         if (!operations.isIdle()) {
             LOG.log(
                     System.Logger.Level.WARNING,
-                    "{0} keeps its memory until it is closed again: its operations are queued behind work that has not ended,"
-                            + " and their kernels still need this memory",
+                    "{0} keeps its memory until it is closed again: its operations are queued behind work that has not"
+                            + " ended, and their kernels still need this memory",
                     name);
-            // Threads that post for the kernels go on in pinned memory, also when the device is closed.
+            // Proxy threads continue in pinned memory, also when the device is closed.
             state.device().keep();
             return;
         }
@@ -293,7 +277,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         }
     }
 
-    /** What kernels have put into rings, and the host has posted, arrives before the memory goes. */
+    /** Lets commands in rings, and what the host has posted, arrive before the memory is freed. */
     private void leave() {
         if (memory.posting() == Posting.NONE) {
             return;
@@ -324,10 +308,10 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
             operations.moved(state.waits().mask(), state.ranks());
         }
 
-        /** Results of low latency, and of others that are not rows, are in this rank's own memory, which stays. */
+        /** Low-latency results, and others that are not rows, are in this rank's own memory, which stays. */
         @Override
         public boolean freed() {
-            highThroughput.freed();
+            highThroughput.dispatches.freed();
             return memory.haveRetiredEnded();
         }
 
@@ -338,10 +322,10 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
             operations.restarted();
             lowLatency.reset();
             for (int r = 0; r < state.ranks(); r++) {
-                // One that is masked may have no part in the memory.
+                // A masked rank may have no part in the memory.
                 if (!state.waits().mask().has(r)) {
-                    state.peers().tell(r, Counter.LL_DISPATCH_CREDIT, dispatch);
-                    state.peers().tell(r, Counter.LL_COMBINE_CREDIT, combine);
+                    state.peers().tryAdvance(r, Counter.LL_DISPATCH_CREDIT, dispatch);
+                    state.peers().tryAdvance(r, Counter.LL_COMBINE_CREDIT, combine);
                 }
             }
         }

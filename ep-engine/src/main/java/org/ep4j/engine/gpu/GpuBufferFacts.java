@@ -13,6 +13,6 @@ public interface GpuBufferFacts {
         return EngineBuffer.on(buffer, GpuBufferFacts.class);
     }
 
-    /** By rank: symmetric memory that this rank's GPU loads and stores, its own and that of all peers that are mapped. */
+    /** Returns the symmetric memory that this rank's GPU loads and stores, by rank: its own and that of all peers that are mapped. */
     Map<Integer, DeviceMemory> symmetricMemory();
 }

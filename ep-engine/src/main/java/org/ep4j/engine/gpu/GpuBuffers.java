@@ -9,25 +9,22 @@ import java.util.Deque;
 import java.util.Optional;
 import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
-import org.ep4j.Bootstrap;
-import org.ep4j.BufferSize;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
-import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.buffer.BufferContext;
 import org.ep4j.engine.buffer.EngineBuffer;
+import org.ep4j.engine.gpu.KernelMemory.DeviceWords;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.sync.Peers;
-import org.ep4j.engine.sync.Rails;
-import org.ep4j.engine.sync.Recoverer;
-import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.engine.sync.Relays;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.gpu.driver.GpuModule;
@@ -39,7 +36,7 @@ import org.ep4j.spi.EpBackend;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.memory.DeviceAllocation;
 
-/** Makes buffers of the GPU engine. */
+/** Creates buffers of the GPU engine. */
 public final class GpuBuffers {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
@@ -49,7 +46,7 @@ public final class GpuBuffers {
     private GpuBuffers() {}
 
     /**
-     * Checks what is more limited on a GPU than on the host.
+     * Checks limits of GPUs that the host engine does not have.
      *
      * @throws EpArgumentException when kernels of {@code device} cannot serve the shape with so many ranks
      */
@@ -62,7 +59,7 @@ public final class GpuBuffers {
                             + " with GPUs, because kernels keep data of each rank in shared memory",
                     "divide the ranks into groups");
         }
-        int needed = LowLatencyPieces.leastSharedBytes(new BufferLayout(shape, ranks).messageHead(), ranks);
+        int needed = LowLatencyLaunch.leastSharedBytes(new BufferLayout(shape, ranks).messageHead(), ranks);
         int shared = device.info().sharedBytes();
         if (shape.maxLowLatencyTokens() > 0 && needed > shared) {
             throw new EpArgumentException(
@@ -75,35 +72,21 @@ public final class GpuBuffers {
     }
 
     /**
-     * Makes a buffer over symmetric memory.
+     * Creates a buffer over symmetric memory.
      *
-     * @param rails of the group's plan
-     * @param symmetric memory of all ranks
-     * @param windows gives the window of the newest memory, by which it exchanges with peers that are not mapped, if there are any; freed
-     *     with the memory
-     * @param freeSymmetric gives the memory back; called once, also when this call fails
-     * @param way how the buffer recovers
+     * @param windows gives the window of the newest memory for peers that are not mapped, if there are any; freed with the memory
      */
-    public static EpBuffer create(
-            EpGroup group,
-            GroupPlan plan,
-            EngineGpu device,
-            Bootstrap bootstrap,
-            String name,
-            EpShape shape,
-            BufferSize size,
-            Rails rails,
-            SymmetricMemory symmetric,
-            Supplier<Optional<GpuWindow>> windows,
-            Runnable freeSymmetric,
-            Recoverer.Way way,
-            EpConfig config) {
+    public static EpBuffer create(BufferContext context, EngineGpu device, Supplier<Optional<GpuWindow>> windows) {
+        GroupPlan plan = context.plan();
+        EpShape shape = context.shape();
+        Relays relays = context.relays();
+        EpConfig config = context.config();
         Deque<Runnable> owned = new ArrayDeque<>();
-        owned.push(freeSymmetric);
+        owned.push(context.freeSymmetric());
         Runnable free = () -> owned.forEach(GpuBuffers::release);
         try {
-            int ranks = group.size();
-            int rank = group.rank();
+            int ranks = context.group().size();
+            int rank = context.group().rank();
             Optional<GpuWindow> window = windows.get();
             Duration timeout = EpKeys.TIMEOUT.get(config);
             ExpertPlacement placement = ShapeSizes.placement(shape, ranks);
@@ -111,7 +94,7 @@ public final class GpuBuffers {
             owned.push(copies::close);
             LocalLayout local = new LocalLayout(shape, placement, rank);
             BufferLayout layout = new BufferLayout(shape, ranks);
-            Abort abort = new Abort(device, ranks);
+            AbortWords abort = new AbortWords(device, ranks);
             owned.push(abort::close);
             KernelMemory memory = new KernelMemory(
                     device,
@@ -119,16 +102,18 @@ public final class GpuBuffers {
                     ranks,
                     windows,
                     (reached, exchange, tables) -> exchange.posted()
-                            .map(posted -> (Posting)
-                                    new DeviceRemotes(device, copies, plan, rank, exchange, posted, rails, tables))
-                            .orElseGet(() -> new Remotes(
-                                    device, copies, plan, reached, exchange, layout, rails, config, abort, tables)));
+                            .map(posted ->
+                                    Posting.byKernels(device, copies, plan, rank, exchange, posted, relays, tables))
+                            .orElseGet(() -> new HostPosting(
+                                    device, copies, plan, reached, exchange, layout, relays, config, abort, tables)));
             owned.push(memory::close);
-            memory.prepare(symmetric);
-            Peers<DeviceWords> peers = new Peers<>(plan, layout, symmetric, memory::words, Deadline.in(timeout));
-            Waits waits = new Waits(peers, bootstrap, plan.hostRanks(rank).size());
-            Processors processors = Processors.of(config, device, shape, plan.profiles(), rank);
-            owned.push(processors::close);
+            memory.prepare(context.symmetric());
+            Peers<DeviceWords> peers =
+                    new Peers<>(plan, layout, context.symmetric(), memory::words, Deadline.in(timeout));
+            Waits waits =
+                    new Waits(peers, context.bootstrap(), plan.hostRanks(rank).size());
+            Multiprocessors multiprocessors = Multiprocessors.of(config, device, shape, plan.profiles(), rank);
+            owned.push(multiprocessors::close);
             GpuState state = new GpuState(
                     device,
                     shape,
@@ -136,10 +121,10 @@ public final class GpuBuffers {
                     peers,
                     waits,
                     local,
-                    allocate(device, local.highThroughputBytes(), owned),
-                    allocate(device, 2 * local.lowLatencyBytes(), owned),
+                    own(device.allocate(local.highThroughputBytes()), owned),
+                    own(device.allocate(2 * local.lowLatencyBytes()), owned),
                     own(device.allocatePrivate(KernelSizes.temporaryBytes(shape, ranks)), owned),
-                    processors,
+                    multiprocessors,
                     window.isPresent());
             DeviceState deviceState = new DeviceState(device, copies, ranks);
             owned.push(deviceState::close);
@@ -167,7 +152,7 @@ public final class GpuBuffers {
                     deviceState,
                     abort,
                     waits,
-                    processors,
+                    multiprocessors,
                     memory,
                     common,
                     timeout,
@@ -178,28 +163,28 @@ public final class GpuBuffers {
             LowLatency lowLatency = new LowLatency(state, operations, CLEANER);
             owned.push(lowLatency::close);
             GpuBuffer buffer = new GpuBuffer(
-                    bootstrap,
+                    context.bootstrap(),
                     plan,
-                    name,
-                    size,
+                    context.name(),
+                    context.size(),
                     state,
                     deviceState,
                     operations,
                     highThroughput,
                     lowLatency,
                     memory,
-                    way,
+                    context.recoverability(),
                     timeout,
                     free);
             buffer.numberFrom(EpKeys.FIRST_NUMBER.get(config));
-            return new EngineBuffer(buffer, group, name);
+            return new EngineBuffer(buffer, context.group(), context.name());
         } catch (RuntimeException | Error e) {
             free.run();
             throw e;
         }
     }
 
-    /** One thing that cannot be given back, as nothing can of a GPU that failed, must not keep the others. */
+    /** Releases one resource; a failure, as of a GPU that failed, must not keep the others. */
     static void release(Runnable owned) {
         try {
             owned.run();
@@ -221,10 +206,6 @@ public final class GpuBuffers {
         return module;
     }
 
-    private static DeviceMemory allocate(EngineGpu device, long bytes, Deque<Runnable> owned) {
-        return own(device.allocate(bytes), owned);
-    }
-
     private static DeviceMemory own(DeviceAllocation allocation, Deque<Runnable> owned) {
         owned.push(allocation::close);
         return allocation.memory();
@@ -241,19 +222,19 @@ public final class GpuBuffers {
         return memory.address();
     }
 
-    /** Whether kernels are to publish by relaxed stores. */
+    /** Returns whether kernels are to publish by relaxed stores. */
     static boolean isRelaxed(EpConfig config) {
         return EpKeys.GPU_PUBLISH.get(config).equals("relaxed");
     }
 
     /**
-     * Looks whether kernels may tell other GPUs that data is there as {@code ep.gpu.publish} wants it. A release is right on every
+     * Checks that kernels can publish in the way of {@code ep.gpu.publish}. A release is right on every
      * memory. On AMD GPUs it writes the caches of the GPU back, for every counter and flag; a relaxed store, after the GPU has
-     * acknowledged the data, does not. That is right only where all that peers read lies in uncached memory, and where what is
-     * acknowledged has arrived: over xGMI, not over PCIe, whose writes nobody acknowledges.
+     * acknowledged the data, does not. That is right only if everything that peers read lies in uncached memory, and acknowledged data has
+     * arrived: over xGMI, not over PCIe, whose writes are posted.
      *
-     * @param backends those of the rank that are open
-     * @throws EpUnavailableException when not, with the reason
+     * @param backends open backends of the rank
+     * @throws EpUnavailableException when they cannot, with the reason
      */
     public static void checkPublishing(EngineGpu device, Collection<EpBackend> backends, EpConfig config) {
         if (isRelaxed(config)) {

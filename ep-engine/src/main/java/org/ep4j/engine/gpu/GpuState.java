@@ -7,6 +7,7 @@ import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.BufferState;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.gpu.KernelMemory.DeviceWords;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Peers;
@@ -14,19 +15,14 @@ import org.ep4j.engine.sync.Waits;
 import org.ep4j.gpu.driver.EngineGpu;
 
 /**
- * What both modes of one buffer share.
+ * State that both modes of one buffer share.
  *
- * @param device of this rank
- * @param shape sizes
- * @param placement experts
- * @param peers symmetric memory of all ranks, for setting up and recovering
- * @param waits how failed waits are told
+ * @param peers symmetric memory of all ranks, for set-up and recovery
  * @param layout of the results
  * @param highThroughput memory of high-throughput results
  * @param lowLatency memory of low-latency results, two banks one after the other
  * @param temporary see {@link KernelSizes#temporaryBytes}
- * @param processors that move rows
- * @param remotes true where some peers are not mapped
+ * @param remotes whether some peers are not mapped
  */
 record GpuState(
         EngineGpu device,
@@ -38,19 +34,9 @@ record GpuState(
         DeviceMemory highThroughput,
         DeviceMemory lowLatency,
         DeviceMemory temporary,
-        Processors processors,
+        Multiprocessors multiprocessors,
         boolean remotes)
         implements BufferState {
-    /** Blocks that move rows in high throughput. */
-    int highThroughputProcessors() {
-        return processors.highThroughput();
-    }
-
-    /** Blocks that move rows in low latency. */
-    int lowLatencyProcessors() {
-        return processors.lowLatency();
-    }
-
     @Override
     public int ranks() {
         return peers.ranks();

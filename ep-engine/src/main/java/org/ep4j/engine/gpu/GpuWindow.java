@@ -2,11 +2,8 @@ package org.ep4j.engine.gpu;
 
 import java.util.BitSet;
 import java.util.Collections;
-import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
@@ -14,64 +11,49 @@ import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.engine.sync.Rails;
+import org.ep4j.engine.sync.Relays;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.plan.GroupPlan;
-import org.ep4j.plan.PeerGroups;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.ExposedMemory;
-import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
-import org.ep4j.transport.KnownPeers;
 
 /**
- * Memory by which a GPU exchanges with peers that it does not map: the GPU's own, where NICs reach it, else pinned memory
- * of the host, which both reach on any machine. {@link WindowPlacement} decides.
+ * Memory through which a GPU exchanges rows with peers that it does not map: GPU memory if NICs reach it, else pinned host
+ * memory, see {@link WindowPlacement}.
  *
- * @param layout where everything lies, but the counters
+ * @param layout of everything but the counters
  * @param exposed the memory, as backends register it
- * @param address where kernels see it
- * @param words counters, which threads of the host write and kernels poll; memory of the host, empty where kernels of the peers
- *     write them
- * @param counters the counters where kernels see them
- * @param posted by which kernels write the peers, where not the host does
- * @param flush makes this GPU see what has arrived, before the counters say so
- * @param free gives the memory back
+ * @param address of the memory for kernels
+ * @param words counters in host memory, which host threads write and kernels poll; empty if kernels of the peers write them
+ * @param posted by which kernels write to the peers; empty if host threads do
+ * @param flush makes this GPU see what has arrived, before its counters are published
+ * @param free frees the memory
  */
 public record GpuWindow(
         WindowLayout layout,
         ExposedMemory exposed,
         long address,
         Optional<PinnedMemory> words,
-        DeviceMemory counters,
         Optional<DevicePosted> posted,
         Runnable flush,
         Runnable free)
         implements AutoCloseable {
     /**
-     * The layout that a plan needs, the same on all ranks; empty where all GPUs map each other's memory.
+     * Returns the layout that a plan needs, the same on all ranks; empty if all GPUs map each other's memory.
      *
-     * @param rails of the plan
+     * @param relays of the plan
      */
-    public static Optional<WindowLayout> layout(EpShape shape, GroupPlan plan, Rails rails) {
-        PeerGroups peers = plan.peerGroups(new int[plan.ranks()]);
-        long most = 0;
-        for (int r = 0; r < plan.ranks(); r++) {
-            int rank = r;
-            long[] remotes = {0};
-            peers.forEach(rank, (peer, count) -> {
-                if (plan.pathKind(rank, peer) != EpPath.Kind.MAPPED) {
-                    remotes[0] += count;
-                }
-            });
-            most = Math.max(most, remotes[0]);
-        }
-        int channels = (int) most;
+    public static Optional<WindowLayout> layout(EpShape shape, GroupPlan plan, Relays relays) {
+        int channels = IntStream.range(0, plan.ranks())
+                .map(rank -> plan.ranks() - 1 - plan.mappedPeers(rank).size())
+                .max()
+                .orElse(0);
         return channels == 0
                 ? Optional.empty()
-                : Optional.of(WindowLayout.of(shape, plan.ranks(), channels, rails.passes()));
+                : Optional.of(WindowLayout.of(shape, plan.ranks(), channels, relays.isUsed()));
     }
 
     /** Ranks that {@code rank} posts to, ascending. */
@@ -92,25 +74,8 @@ public record GpuWindow(
     }
 
     /**
-     * A window that threads of the host post from.
+     * Creates a window in the buffer of a backend, which the caller closes; kernels post from it.
      *
-     * @param words for the counters; closed with the window
-     */
-    static GpuWindow hostPosted(
-            WindowLayout layout,
-            ExposedMemory exposed,
-            long address,
-            PinnedMemory words,
-            Runnable flush,
-            Runnable free) {
-        DeviceMemory counters = DeviceMemory.of(words.deviceAddress(), layout.counterBytes(), Device.HOST);
-        return new GpuWindow(layout, exposed, address, Optional.of(words), counters, Optional.empty(), flush, free);
-    }
-
-    /**
-     * A window that a backend has allocated, whose kernels post.
-     *
-     * @param buffer which the caller closes
      * @throws EpUnavailableException when the backend's buffers are not {@link DevicePosted}, a defect of it
      */
     public static GpuWindow devicePosted(WindowLayout layout, SymmetricBuffer buffer) {
@@ -123,65 +88,52 @@ public record GpuWindow(
                 ExposedMemory.of(memory),
                 memory.address(),
                 Optional.empty(),
-                posted.counters(),
                 Optional.of(posted),
                 () -> {},
                 () -> {});
     }
 
-    /** True when kernels of {@code rank} post to its remote peers; all of them are reached in one way. */
+    /** Returns whether kernels of {@code rank} post to its remote peers: to all of them, or to none. */
     public static boolean isDevicePosted(GroupPlan plan, int rank) {
         return plan.pathKinds(rank).contains(EpPath.Kind.DEVICE_POSTED);
     }
 
-    /** In pinned memory of the host. */
+    /** Creates a window in pinned host memory. */
     static GpuWindow onHost(EngineGpu device, WindowLayout layout) {
         PinnedMemory words = device.allocatePinned(layout.counterBytes());
         try {
             PinnedMemory pinned = device.allocatePinned(layout.bytes());
             DeviceMemory memory = DeviceMemory.of(pinned.hostAddress(), layout.bytes(), Device.HOST);
-            return hostPosted(layout, ExposedMemory.of(memory), pinned.deviceAddress(), words, () -> {}, pinned::close);
+            return new GpuWindow(
+                    layout,
+                    ExposedMemory.of(memory),
+                    pinned.deviceAddress(),
+                    Optional.of(words),
+                    Optional.empty(),
+                    () -> {},
+                    pinned::close);
         } catch (RuntimeException | Error e) {
             words.close();
             throw e;
         }
     }
 
-    /**
-     * The memory of a buffer whose ranks exchange by this window. Threads that post for kernels and the one that sets up and recovers
-     * may then post to the same peers.
-     */
-    public SymmetricMemory in(SymmetricMemory symmetric, GroupPlan plan) {
-        IdentityHashMap<HostPosted, SharedPosted> shared = new IdentityHashMap<>();
-        KnownPeers known = new KnownPeers(plan, symmetric.rank());
-        return new SymmetricMemory(
-                symmetric.rank(),
-                symmetric.local(),
-                symmetric.mapped(),
-                share(symmetric.postedTo(), shared, known),
-                share(symmetric.postedFrom(), shared, known),
-                Optional.of(asWindow()));
+    long countersAddress() {
+        return words.map(PinnedMemory::deviceAddress)
+                .orElseGet(() -> posted.orElseThrow().counters().address());
     }
 
-    private static Map<Integer, HostPosted> share(
-            Map<Integer, HostPosted> posted, IdentityHashMap<HostPosted, SharedPosted> shared, KnownPeers known) {
-        Map<Integer, HostPosted> all = new TreeMap<>();
-        int ranks = known.plan().ranks();
-        posted.forEach((rank, one) ->
-                all.put(rank, shared.computeIfAbsent(one, other -> new SharedPosted(other, ranks, known))));
-        return all;
-    }
-
-    private SymmetricMemory.Window asWindow() {
+    /** Returns the window for host threads. */
+    public SymmetricMemory.Window asWindow() {
         return new SymmetricMemory.Window(
                 exposed.memory(),
                 words.map(pinned -> DeviceMemory.of(pinned.hostAddress(), layout.counterBytes(), Device.HOST))
-                        .orElse(counters),
+                        .orElseGet(() -> posted.orElseThrow().counters()),
                 layout.staging(),
                 layout.stagingBytes());
     }
 
-    /** Gives all of it back; nothing may be registered any more. */
+    /** Frees all memory; nothing may be registered any more. */
     @Override
     public void close() {
         try {

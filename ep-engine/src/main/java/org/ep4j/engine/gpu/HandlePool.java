@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpStateException;
+import org.ep4j.engine.buffer.EngineHandle;
+import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.transport.memory.DeviceAllocation;
@@ -16,21 +18,21 @@ import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory of handles: taken from here, given back when the handle is closed or can no longer be reached. Operations of a
- * buffer run one after another on the device, so memory that a handle leaves behind may be used at once.
+ * Pool of handles' memory, which returns here when the handle is closed or no longer reachable. Operations of a
+ * buffer run one after another on the device, so returned memory may be reused at once.
  */
 final class HandlePool {
-    /** Allocated at once, because allocating takes longer than most operations. */
+    /** Size of one allocation, because allocating takes longer than most operations. */
     private static final long SLAB_BYTES = 32 << 20;
 
     private static final int MOST_IN_SLAB = 32;
 
-    /** So much is taken without a thought; then unreachable handles are looked for before more is. */
+    /** After so many bytes, unreachable handles are collected before more memory is allocated. */
     private static final long PLENTY_BYTES = 256 << 20;
 
-    private static final int PATIENCE_MILLIS = 20;
+    private static final int LONGEST_COLLECTION_MILLIS = 20;
 
-    /** Host memory for the counts of so many handles at once: to allocate that may wait for all kernels of the device. */
+    /** Handles whose counts are allocated together: allocating host memory may wait for all kernels of the device. */
     private static final int COUNTS_AT_ONCE = 1024;
 
     private final EngineGpu device;
@@ -42,30 +44,23 @@ final class HandlePool {
     private final List<PinnedMemory> counts = new ArrayList<>();
     private final Deque<HandleMemory> free = new ArrayDeque<>();
 
-    /** How many times recorded graphs use an address, which they read and write whenever they run. */
+    /** Number of recorded operations by address, which graphs read and write whenever they run. */
     private final Map<Long, Integer> kept = new HashMap<>();
 
-    /** Memory that no handle has any more, but a graph. */
+    /** Memory that only graphs still use. */
     private final Map<Long, HandleMemory> orphans = new HashMap<>();
 
-    private long looked;
+    private long collected;
 
     /** Handles whose counts are in the last of {@link #counts}. */
     private long countsUsed;
 
     private boolean closed;
 
-    /**
-     * Where one handle keeps its routing.
-     *
-     * @param address on the GPU
-     * @param counts in host memory
-     * @param countsAddress where kernels see these
-     * @param offset of these
-     */
+    /** Memory of a handle's routing at {@code address} on the GPU, and of its counts at {@code offset} in host memory. */
     record HandleMemory(long address, HostMemory counts, long countsAddress, long offset) {}
 
-    /** The first handles' memory is there at once when {@code deviceBytes} is not 0. */
+    /** Creates a pool with the memory of the first handles, unless {@code deviceBytes} is 0. */
     HandlePool(EngineGpu device, long deviceBytes, long pinnedBytes, Cleaner cleaner) {
         this.device = device;
         this.deviceBytes = align(deviceBytes);
@@ -81,12 +76,12 @@ final class HandlePool {
         return (bytes + 255) / 256 * 256;
     }
 
-    /** Memory for a new handle; {@link #bind} gives it back when the handle is gone. */
+    /** Takes memory for a new handle; {@link #bind} returns it when the handle is gone. */
     HandleMemory take() {
         HandleMemory known = poll();
-        if (known == null && isTimeToLook()) {
+        if (known == null && isTimeToCollect()) {
             System.gc();
-            for (int i = 0; i < PATIENCE_MILLIS && known == null; i++) {
+            for (int i = 0; i < LONGEST_COLLECTION_MILLIS && known == null; i++) {
                 LockSupport.parkNanos(1_000_000);
                 known = poll();
             }
@@ -105,12 +100,12 @@ final class HandlePool {
         return free.poll();
     }
 
-    private synchronized boolean isTimeToLook() {
+    private synchronized boolean isTimeToCollect() {
         long bytes = (long) slabs.size() * perSlab * deviceBytes;
-        if (bytes - looked < PLENTY_BYTES) {
+        if (bytes - collected < PLENTY_BYTES) {
             return false;
         }
-        looked = bytes;
+        collected = bytes;
         return true;
     }
 
@@ -131,7 +126,7 @@ final class HandlePool {
         }
     }
 
-    /** Has room for the counts of a slab's handles. */
+    /** Returns host memory with room for the counts of a slab's handles. */
     private PinnedMemory counts() {
         long most = Math.max(COUNTS_AT_ONCE, perSlab);
         if (counts.isEmpty() || countsUsed + perSlab > most) {
@@ -141,7 +136,7 @@ final class HandlePool {
         return counts.get(counts.size() - 1);
     }
 
-    /** Gives {@code memory} back once, when that is run or {@code handle} cannot be reached any more. */
+    /** Returns {@code memory} to the pool once: when the result is run, or {@code handle} is no longer reachable. */
     Cleaner.Cleanable bind(Object handle, HandleMemory memory) {
         return cleaner.register(handle, () -> giveBack(memory));
     }
@@ -158,7 +153,7 @@ final class HandlePool {
     }
 
     /**
-     * Memory whose address a graph records is not used for anything else until the graph is closed; until this is, when the
+     * Keeps memory whose address a graph records until the graph is closed; until this pool is closed, if the
      * graph is not one of {@link org.ep4j.gpu.GpuStream#capture}.
      */
     void keep(HandleMemory memory) {
@@ -180,7 +175,7 @@ final class HandlePool {
         }
     }
 
-    /** Word {@code index} of a handle's counts. */
+    /** Reads word {@code index} of a handle's counts. */
     synchronized long count(HandleMemory memory, int index) {
         if (closed) {
             throw closedBuffer();
@@ -192,7 +187,7 @@ final class HandlePool {
         return new EpStateException("the buffer of this handle is closed; use handles before closing it");
     }
 
-    /** Frees all; no kernel runs any more. */
+    /** Frees all memory; no kernel runs any more. */
     synchronized void close() {
         closed = true;
         slabs.forEach(DeviceAllocation::close);
@@ -200,5 +195,35 @@ final class HandlePool {
         slabs.clear();
         counts.clear();
         free.clear();
+    }
+
+    /**
+     * A handle whose routing lies in device memory, which returns to its pool also when the handle is no longer reachable.
+     * Operations retain it only for their receiving half, whose kernels are queued after those of later operations.
+     *
+     * @param <O> type of the mode
+     */
+    abstract static class PooledHandle<O> extends EngineHandle<O, HandleMemory> {
+        private final HandlePool pool;
+        private final Cleaner.Cleanable release;
+
+        PooledHandle(O owner, HandlePool pool, HandleMemory memory, int tokens) {
+            super(owner, memory, tokens);
+            this.pool = pool;
+            this.release = pool.bind(this, memory);
+        }
+
+        @Override
+        protected final void free() {
+            release.clean();
+        }
+
+        /** Called before kernels that get its address are queued; checks again, since it may have been closed meanwhile. */
+        final void usedBy(Queue queue) {
+            requireOpen();
+            if (queue.isCapturing()) {
+                pool.keep(routing());
+            }
+        }
     }
 }

@@ -14,20 +14,21 @@ import org.ep4j.EpStateException;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
-import org.ep4j.engine.buffer.Source;
+import org.ep4j.engine.buffer.ResultSource;
+import org.ep4j.engine.gpu.HighThroughput.Handle;
 import org.ep4j.engine.gpu.KernelSizes.RowPieces;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.BufferLayout;
 
 /**
- * One high-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's
- * memory, and reduced in the same pass. In the exact by-expert form every selection's row is first sent to its slot on the
- * token's rank. The kernels are those of {@code ht_combine.cu}.
+ * One high-throughput combine. The token's rank reads one row for each (token, rank) in the other rank's
+ * memory, and reduces it in the same pass. In the exact by-expert form, the row of every selection is first sent to its slot on the
+ * token's rank. See {@code ht_combine.cu}.
  */
-final class HighThroughputCombine implements Source {
+final class HighThroughputCombine implements ResultSource {
     private static final long WEIGHTS_FLAG = 1;
 
-    /** Codes of what the ranks agree on, see {@link org.ep4j.engine.sync.OperationNames}. */
+    /** Codes of what the ranks agree on, see {@link org.ep4j.engine.sync.Announcements}. */
     private static final long KIND_ROWS = 3;
 
     private static final long KIND_SELECTIONS = 4;
@@ -37,7 +38,7 @@ final class HighThroughputCombine implements Source {
     private final BufferLayout layout;
     private final CombineRequest request;
     /** Kept for as long as the result, since the kernels read it. */
-    private final HighThroughputHandle handle;
+    private final Handle handle;
 
     private final int topK;
     private final boolean partial;
@@ -48,10 +49,10 @@ final class HighThroughputCombine implements Source {
 
     HighThroughputCombine(HighThroughput mode, CombineRequest request) {
         this.mode = mode;
-        this.state = mode.state();
+        this.state = mode.state;
         this.layout = state.symmetricLayout();
         this.request = request;
-        handle = EngineHandle.own(request.handle(), HighThroughputHandle.class, mode);
+        handle = EngineHandle.own(request.handle(), Handle.class, mode);
         topK = state.shape().topK();
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
         partial = handle.byExpert() && !selections;
@@ -65,12 +66,12 @@ final class HighThroughputCombine implements Source {
         return number;
     }
 
-    /** Where x lies in this rank's symmetric memory, if it does. */
+    /** Offset of x in this rank's symmetric memory, if it lies there. */
     private long offset() {
         return request.x().address() - symmetric.address();
     }
 
-    /** True when other ranks can read x where it lies. */
+    /** Returns whether other ranks can read x in place. */
     private boolean inPlace() {
         if (handle.byExpert()) {
             return false;
@@ -85,7 +86,7 @@ final class HighThroughputCombine implements Source {
     }
 
     CombineResult run(Queue queue, EpEvent event) {
-        // By owner: after two recoveries other memory may have the same address.
+        // Compared by owner: after two recoveries other memory may have the same address.
         if (!symmetric.owner().equals(state.symmetric().owner())) {
             throw new EpStateException("the buffer recovered while combine was called; call combine again");
         }
@@ -128,7 +129,7 @@ final class HighThroughputCombine implements Source {
         launch(queue, "ht_combine", sums(rows), arguments);
         return new HighThroughputResults.Combine(
                 this,
-                mode.combines(),
+                mode.combines,
                 out,
                 request.weights().map(w -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK)),
                 event);
@@ -137,7 +138,7 @@ final class HighThroughputCombine implements Source {
     private void launch(Queue queue, String kernel, RowPieces pieces, Arguments arguments) {
         queue.launchOverlapping(
                 kernel,
-                state.highThroughputProcessors(),
+                state.multiprocessors().highThroughput(),
                 pieces.warps() * state.device().info().warpSize(),
                 pieces.sharedBytes(),
                 arguments.set(Param.EXTRA, pieces.packed()));

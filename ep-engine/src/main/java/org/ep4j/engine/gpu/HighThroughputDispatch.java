@@ -14,14 +14,15 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.gpu.HighThroughput.Handle;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout.HighThroughput;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One high-throughput dispatch: counts, then every row written once to its final place in the memory of each rank that
- * needs it, then the records are unpacked, and rows that belong elsewhere are moved there. See {@code ht_dispatch.cu}.
+ * One high-throughput dispatch: exchanges counts, writes every row once to its final place in the memory of each rank that
+ * needs it, unpacks the records, and moves rows that belong elsewhere. See {@code ht_dispatch.cu}.
  */
 final class HighThroughputDispatch implements HighThroughputResults.DispatchSource {
     private static final long DISPATCH = 1;
@@ -36,31 +37,31 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
     private final GpuState state;
     private final EpShape shape;
     private final DispatchRequest request;
-    private final Optional<HighThroughputHandle> cached;
+    private final Optional<Handle> cached;
     private final int tokens;
     private final boolean fp8;
     private final long worstRows;
 
     private long call;
     /** Absent until the dispatch is queued. */
-    private @Nullable HighThroughputHandle handle;
+    private @Nullable Handle handle;
 
     private DeviceMemory symmetric;
 
-    /** Checks all that can be checked without reading device contents. */
+    /** Checks everything that does not depend on device contents. */
     HighThroughputDispatch(org.ep4j.engine.gpu.HighThroughput mode, DispatchRequest request) {
         this.mode = mode;
-        this.state = mode.state();
+        this.state = mode.state;
         this.shape = state.shape();
         this.request = request;
         RequestChecks checks = state.checks();
         tokens = checks.dispatch(request);
         fp8 = request.scales().isPresent();
         request.topkIds().ifPresent(ids -> checks.ids(ids, tokens));
-        cached = request.routing().map(known -> EngineHandle.own(known, HighThroughputHandle.class, mode));
+        cached = request.routing().map(known -> EngineHandle.own(known, Handle.class, mode));
         checks.dispatchTo(request, tokens, cached);
-        worstRows = checks.worstRows(
-                request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
+        worstRows =
+                checks.worstRows(request.layout(), cached.map(Handle::alignment).orElse(request.expertAlignment()));
         checks.room(request, worstRows);
         symmetric = state.symmetric();
     }
@@ -75,7 +76,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
     }
 
     @Override
-    public HighThroughputHandle handle() {
+    public Handle handle() {
         return Objects.requireNonNull(handle);
     }
 
@@ -109,7 +110,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
                     "use worstCase(): sizes are fixed when a graph is recorded");
         }
         call = mode.beginDispatch();
-        HighThroughputHandle used = cached.orElseGet(() -> newHandle(event));
+        Handle used = cached.orElseGet(() -> newHandle(event));
         used.usedBy(queue);
         handle = used;
         symmetric = state.symmetric();
@@ -118,25 +119,24 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
         if (state.remotes()) {
             launch(queue, "ht_take", KernelSizes.rowStage(rowBytes()), arguments);
         }
-        queue.launchOverlapping("ht_receive", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
+        queue.launchOverlapping("ht_receive", state.multiprocessors().highThroughput(), MOST_THREADS, 0, arguments);
         if (byExpert() || request.out().isPresent()) {
             launch(queue, "ht_expand", KernelSizes.rowStage(rowBytes()), arguments);
         }
-        return new HighThroughputResults.Dispatch(this, mode.dispatches(), state, request, worstRows, event);
+        return new HighThroughputResults.Dispatch(this, mode.dispatches, state, request, worstRows, event);
     }
 
-    private HighThroughputHandle newHandle(EpEvent event) {
-        HandlePool.HandleMemory memory = mode.handles().take();
+    private Handle newHandle(EpEvent event) {
+        HandlePool.HandleMemory memory = mode.handles.take();
         DataType idType = request.topkIds().orElseThrow().type();
-        return new HighThroughputHandle(
-                mode, memory, tokens, request.layout(), request.expertAlignment(), idType, event);
+        return new Handle(mode, memory, tokens, request.layout(), request.expertAlignment(), idType, event);
     }
 
     private int rowBytes() {
         return (int) request.x().type().bytes(shape.hidden());
     }
 
-    /** With as many warps as have room for a row. */
+    /** Launches as many warps as have room for a row. */
     private void launch(Queue queue, String kernel, int stageBytes, Arguments arguments) {
         EngineGpu device = state.device();
         int most = MOST_THREADS / device.info().warpSize();
@@ -144,7 +144,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
         int warps = bulk ? Math.min(most, KernelSizes.roomBytes(device, state.ranks()) / stageBytes) : most;
         queue.launchOverlapping(
                 kernel,
-                state.highThroughputProcessors(),
+                state.multiprocessors().highThroughput(),
                 warps * device.info().warpSize(),
                 bulk ? warps * stageBytes : 0,
                 arguments);
@@ -156,7 +156,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
                 | (request.x().type() == DataType.FP8_E4M3_FNUZ ? FNUZ_FLAG : 0);
     }
 
-    private Arguments arguments(Queue queue, HighThroughputHandle used) {
+    private Arguments arguments(Queue queue, Handle used) {
         return queue.arguments()
                 .set(Param.KIND, cached.isPresent() ? CACHED_DISPATCH : DISPATCH)
                 .set(Param.FLAGS, flags())
@@ -183,7 +183,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
                 .set(Param.ROWS_PER_SOURCE, state.address(HighThroughput.ROWS_PER_SOURCE))
                 .set(Param.ROWS_PER_EXPERT, state.address(HighThroughput.ROWS_PER_EXPERT))
                 .set(Param.EXPERT_OFFSETS, state.address(HighThroughput.EXPERT_OFFSETS))
-                // Whether rows behind the last one are seen.
+                // Whether rows after the last one are visible.
                 .set(Param.EXTRA, request.worstCase());
     }
 
@@ -197,7 +197,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
         return tensor.map(Tensor::address).orElse(0L);
     }
 
-    /** Where rows go that do not stay where their senders put them. */
+    /** Address of rows that do not stay where their senders put them. */
     private long outAddress() {
         return request.out().isPresent()
                 ? request.out().get().address()

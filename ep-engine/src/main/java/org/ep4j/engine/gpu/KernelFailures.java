@@ -3,8 +3,10 @@ package org.ep4j.engine.gpu;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.LongStream;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
@@ -13,17 +15,17 @@ import org.ep4j.EpOverflowException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.buffer.ExpertIds;
-import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.layout.Announcement;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.sync.OperationNames;
+import org.ep4j.engine.sync.Announcements;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.transport.memory.HostMemory;
 
 /**
- * Turns what kernels recorded ({@code struct Failure} of {@code op.cu}) into exceptions. A failed wait makes all operations
- * that were queued meanwhile void; a refused operation is alone. Safe for several threads.
+ * Converts the record of kernels ({@code struct Failure} of {@code op.cu}) to exceptions. A failed wait voids all operations
+ * that were queued meanwhile; a refused operation affects no other. Safe for several threads.
  */
 @SuppressWarnings("EnumOrdinal") // kernels know the enums by their order
 final class KernelFailures {
@@ -49,7 +51,7 @@ final class KernelFailures {
 
     private static final int MOST_KEPT = 64;
 
-    /** Refused operations that are noted behind the recorded one. */
+    /** Refused operations that are noted after the recorded one. */
     private static final long MOST_REFUSED = 15;
 
     private final PinnedMemory pinned;
@@ -61,10 +63,10 @@ final class KernelFailures {
     /** Entries of {@link #voids} that no caller has received yet. */
     private final List<Voided> unreported = new ArrayList<>();
 
-    /** Runs of recorded operations that are not known to have ended without a failure. */
+    /** Runs of recorded operations that may still fail. */
     private final List<Replay> replays = new ArrayList<>();
 
-    /** All operations up to this one are done, and their failures are taken. */
+    /** The operations up to this one are done, and their failures are taken. */
     private long ended;
 
     /** A run of a graph: its operations by the numbers that kernels know, and the number of the first one in this run. */
@@ -90,6 +92,9 @@ final class KernelFailures {
         VOID_HANDLE,
         NO_ROOM,
         RING;
+
+        /** Failures that keep all kernels from working. */
+        private static final Set<Kind> BREAKING = EnumSet.of(WAIT, MISMATCH, ABORTED, NO_ROOM, RING);
 
         long code() {
             return ordinal();
@@ -129,42 +134,33 @@ final class KernelFailures {
         return pinned.deviceAddress();
     }
 
-    /** True when kernels recorded something that nobody has looked at. */
+    /** Returns whether kernels recorded a failure that is not taken yet. */
     synchronized boolean isPending() {
         return !closed && record.getLongAcquire(KIND) != 0;
     }
 
-    /** True when the pending failure keeps all kernels from working, false when it concerned one operation only. */
+    /** Returns whether the pending failure keeps all kernels from working, and is not of one operation only. */
     synchronized boolean isBroken() {
         return !closed && isBroken(record.getLongAcquire(KIND));
     }
 
-    /** True when a kernel gave up its place in a ring of commands. */
+    /** Returns whether a kernel gave up its place in a ring of commands. */
     synchronized boolean isOfRing() {
-        return !closed && record.getLongAcquire(KIND) == Kind.RING.code();
+        return !closed && Kind.of(record.getLongAcquire(KIND)) == Kind.RING;
     }
 
     private static boolean isBroken(long kind) {
-        return kind == Kind.WAIT.code()
-                || kind == Kind.MISMATCH.code()
-                || kind == Kind.ABORTED.code()
-                || kind == Kind.NO_ROOM.code()
-                || kind == Kind.RING.code();
+        return Kind.BREAKING.contains(Kind.of(kind));
     }
 
-    /**
-     * Takes the pending failure.
-     *
-     * @param newest operation that was queued before this call
-     * @return true when it keeps all kernels from working
-     */
+    /** Takes the pending failure, after {@code newest} was the last operation queued. Returns whether it keeps all kernels from working. */
     synchronized boolean take(long newest) {
         while (isPending()) {
             long kind = record.getLongAcquire(KIND);
             long number = record.getLong(SEQUENCE);
             List<Long> also = isBroken(kind) ? List.of() : refusedSince();
             EpException cause = exception();
-            // A wait that fails while a refused operation is looked at is recorded over it.
+            // A wait that fails while a refused operation is read is recorded over it.
             if (!record.replaceLong(KIND, kind, 0)) {
                 continue;
             }
@@ -198,7 +194,7 @@ final class KernelFailures {
         unreported.add(failed);
     }
 
-    /** Operations that were refused after the recorded one, mostly because they follow it. */
+    /** Returns the operations that were refused after the recorded one, mostly because they use its results. */
     private List<Long> refusedSince() {
         long count = Math.min(MOST_REFUSED, record.getLongAcquire(MINE));
         return LongStream.rangeClosed(1, count)
@@ -206,12 +202,12 @@ final class KernelFailures {
                 .toList();
     }
 
-    /** Kernels know a recorded operation by one number, however often it runs: adds a run of a graph, which is queued. */
+    /** Adds a queued run of a graph: a recorded operation has one number for kernels in all runs. */
     synchronized void replayed(List<Long> numbers, long first) {
         replays.add(new Replay(numbers, first));
     }
 
-    /** All operations up to {@code number} are done, and their failures are taken: their runs are forgotten. */
+    /** Forgets runs of operations up to {@code number}, which are done, and whose failures are taken. */
     synchronized void ended(long number) {
         if (number > ended) {
             ended = number;
@@ -219,28 +215,23 @@ final class KernelFailures {
         }
     }
 
-    /** Runs of an operation that may have failed. */
+    /** Returns the runs of an operation that may have failed. */
     private List<Long> runs(long number) {
         if (number < RECORDED) {
             return List.of(number);
         }
-        List<Long> runs = new ArrayList<>();
-        for (Replay replay : replays) {
-            int index = replay.numbers().indexOf(number);
-            if (index >= 0) {
-                runs.add(replay.first() + index);
-            }
-        }
-        return runs;
+        return replays.stream()
+                .filter(replay -> replay.numbers().contains(number))
+                .map(replay -> replay.first() + replay.numbers().indexOf(number))
+                .toList();
     }
 
-    /** First run of an operation that may have failed; without any, the first operation that may have. */
+    /** Returns the first run of an operation that may have failed; if there is none, the first operation that may have. */
     private long firstRun(long number) {
-        List<Long> runs = runs(number);
-        return runs.isEmpty() ? ended + 1 : runs.get(0);
+        return runs(number).stream().findFirst().orElse(ended + 1);
     }
 
-    /** How many of the operations after {@code from}, up to {@code to}, failed or were void. */
+    /** Counts the operations after {@code from}, up to {@code to}, that failed or were void. */
     synchronized long failed(long from, long to) {
         List<Voided> ordered = new ArrayList<>(voids);
         ordered.sort(Comparator.comparingLong(Voided::first));
@@ -257,7 +248,7 @@ final class KernelFailures {
         return failed;
     }
 
-    /** Throws what one of the operations from {@code first} to {@code last} ended with, if one failed. */
+    /** Throws the failure of an operation from {@code first} to {@code last}, if one failed. */
     synchronized void check(long first, long last) {
         for (Voided one : voids) {
             if (last >= one.first() && first <= one.last()) {
@@ -269,7 +260,7 @@ final class KernelFailures {
         }
     }
 
-    /** What failed and was reported to no caller, since nobody awaited the operation; it counts as reported afterwards. */
+    /** Takes the first failure that was not reported, since no caller awaited its operation. */
     synchronized Optional<EpException> takeUnreported() {
         Optional<EpException> first = unreported.stream().map(Voided::cause).findFirst();
         unreported.clear();
@@ -297,39 +288,39 @@ final class KernelFailures {
                         phase());
             case MISMATCH -> mismatch((int) record.getLong(COUNTER), (int) peer);
             case BAD_ID ->
-                ExpertIds.outOfRange(
+                RequestChecks.idOutOfRange(
                         record.getLong(EXPECTED), record.getLong(SEEN), record.getLong(VALUE), shape.experts());
             case DUPLICATES ->
-                ExpertIds.duplicates(record.getLong(SEEN), record.getLong(EXPECTED), shape.maxLowLatencyTokens());
+                RequestChecks.duplicateIds(record.getLong(SEEN), record.getLong(EXPECTED), shape.maxLowLatencyTokens());
             case OVERFLOW ->
                 new EpOverflowException("rank " + peer + " would receive " + record.getLong(SEEN)
                         + " rows, but its buffer has room for only maxReceivedRows = " + record.getLong(EXPECTED)
                         + "; no row was sent; raise maxReceivedRows (0 can never overflow) or balance the routing");
             case OUT_TOO_SMALL ->
-                new EpOverflowException(
-                        "out holds " + record.getLong(EXPECTED) + " rows, but "
-                                + record.getLong(SEEN)
-                                + " rows arrived; the exchange itself is complete on all ranks; pass a larger tensor to the next dispatch");
+                new EpOverflowException("out holds " + record.getLong(EXPECTED) + " rows, but "
+                        + record.getLong(SEEN)
+                        + " rows arrived; the exchange itself is complete on all ranks; pass a larger tensor"
+                        + " to the next dispatch");
             case VOID_HANDLE -> new EpStateException("the dispatch of this handle failed; dispatch again");
             case NO_ROOM ->
                 new EpTimeoutException(
                         "only " + record.getLong(SEEN) + " of " + record.getLong(EXPECTED)
                                 + " blocks of the operation found room on the GPU within " + timeout.toMillis()
-                                + " ms; other kernels occupy the multiprocessors: lower ep.gpu.sms, run fewer other kernels at the"
-                                + " same time, or raise ep.timeout",
+                                + " ms; other kernels occupy the multiprocessors: lower ep.gpu.sms, run fewer other"
+                                + " kernels at the same time, or raise ep.timeout",
                         about((int) peer));
             case RING -> waits.endedOr((int) peer, phase(), () -> ring((int) peer, timeout));
             case NOTHING -> throw new IllegalStateException("there is no failure to describe");
         };
     }
 
-    /** Compares what two ranks did, from the heads of their blocks. */
-    private EpMismatchException mismatch(int block, int peer) {
+    /** Compares the announcements of two ranks. */
+    private EpMismatchException mismatch(int kind, int peer) {
         String who = waits.label(peer);
-        return block == Block.HIGH_THROUGHPUT.ordinal()
-                ? OperationNames.highThroughput(who, waits.mask(), words(MINE), words(THEIRS))
-                : OperationNames.lowLatency(
-                        who, waits.mask(), block == Block.LL_DISPATCH.ordinal(), words(MINE), words(THEIRS));
+        return kind == Announcement.HIGH_THROUGHPUT.ordinal()
+                ? Announcements.highThroughput(who, waits.mask(), words(MINE), words(THEIRS))
+                : Announcements.lowLatency(
+                        who, waits.mask(), kind == Announcement.LL_DISPATCH.ordinal(), words(MINE), words(THEIRS));
     }
 
     private EpException ring(int peer, Duration timeout) {
@@ -339,8 +330,8 @@ final class KernelFailures {
                         + " ms, or until that rank was treated as lost:"
                         + " the proxy thread has taken " + record.getLong(SEEN) + " commands, but"
                         + " the kernel cannot continue until " + record.getLong(EXPECTED)
-                        + " are taken; see whether that rank is stuck and what threads"
-                        + " named ep4j-proxy do (jstack), give these threads processors (ep.proxy.threads), or raise ep.timeout",
+                        + " are taken; see whether that rank is stuck and what threads named ep4j-proxy do (jstack),"
+                        + " give these threads processors (ep.proxy.threads), or raise ep.timeout",
                 about(peer));
     }
 

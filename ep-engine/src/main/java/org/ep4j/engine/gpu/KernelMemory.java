@@ -6,20 +6,22 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Optional;
 import java.util.function.Supplier;
+import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.transport.memory.DeviceAllocation;
+import org.ep4j.transport.memory.Words;
 
 /**
- * The symmetric memory of all ranks as kernels reach it: addresses of what is mapped, and the tables and host threads by which they
- * post to the other ranks. A buffer that moves gets other ones: what was recorded in a graph before keeps the old ones, so it can
+ * Access of kernels to the symmetric memory of all ranks: addresses of mapped memory, and the tables and host threads by which they
+ * post to the other ranks. A buffer that moves gets new ones: kernels in a graph that was recorded before have the old ones, so they can
  * neither write into the fresh memory nor post there.
  */
 final class KernelMemory {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
-    /** Threads that are not inside a call of a backend end sooner. */
+    /** Wait for threads that are not inside a call of a backend. */
     private static final Duration SOON = Duration.ofSeconds(1);
 
     private static final Duration LONGEST = Duration.ofSeconds(5);
@@ -29,28 +31,19 @@ final class KernelMemory {
     private final int ranks;
     private final Supplier<Optional<GpuWindow>> windows;
     private final Posts posts;
-    /** Those that kernels use or have used; the newest first. */
+    /** Memories that kernels use or have used, the newest first. */
     private final Deque<Reached> used = new ArrayDeque<>();
 
     private Optional<Reached> prepared = Optional.empty();
     private volatile Posting posting = Posting.NONE;
 
-    /** Makes the tables and threads by which kernels post. */
+    /** Creates the table and threads by which kernels post. */
     interface Posts {
-        /**
-         * Makes what kernels post with into this memory.
-         *
-         * @param owned gets what frees the tables
-         */
+        /** Creates the posting into a memory; {@code owned} gets what frees the table. */
         Posting make(SymmetricMemory symmetric, GpuWindow window, Deque<Runnable> owned);
     }
 
-    /**
-     * Memory that kernels reach, and how.
-     *
-     * @param table device address of the table of addresses
-     * @param owned what frees tables, the newest first
-     */
+    /** One memory; {@code table} is the address of the table of addresses, {@code owned} frees tables, the newest first. */
     private record Reached(
             SymmetricMemory symmetric, long table, Optional<GpuWindow> window, Posting posting, Deque<Runnable> owned) {
         void free() {
@@ -59,11 +52,7 @@ final class KernelMemory {
         }
     }
 
-    /**
-     * For one buffer, without memory yet.
-     *
-     * @param windows gives the window of the newest memory, which stands for the memory of peers that are not mapped
-     */
+    /** @param windows gives the window of the newest memory, which stands for the memory of peers that are not mapped */
     KernelMemory(EngineGpu device, Copies copies, int ranks, Supplier<Optional<GpuWindow>> windows, Posts posts) {
         this.device = device;
         this.copies = copies;
@@ -72,7 +61,7 @@ final class KernelMemory {
         this.posts = posts;
     }
 
-    /** Makes what kernels need to use a memory; gives what ends the threads that use it. */
+    /** Prepares a memory for kernels; returns what ends the threads that use it. */
     Runnable prepare(SymmetricMemory symmetric) {
         Optional<GpuWindow> window = windows.get();
         Deque<Runnable> owned = new ArrayDeque<>();
@@ -88,7 +77,7 @@ final class KernelMemory {
         }
     }
 
-    /** Tables that kernels may have in a graph stay until the buffer is closed. */
+    /** Ends the threads; tables that kernels may have in a graph stay until the buffer is closed. */
     private void end(Reached reached) {
         if (!reached.posting().end(SOON)) {
             device.keep();
@@ -100,22 +89,22 @@ final class KernelMemory {
         }
     }
 
-    /** Whether nothing posts any more by memories that kernels do not use. Waits for a moment. */
+    /** Returns whether the threads of memories that kernels do not use any more have ended, after a short wait. */
     boolean haveRetiredEnded() {
         boolean all = true;
         for (Reached reached : used) {
             if (reached.posting() != posting && !reached.posting().end(SOON)) {
                 LOG.log(
                         System.Logger.Level.WARNING,
-                        "the old memory of a recovered buffer is kept: threads named ep4j-proxy still use it inside a call of"
-                                + " the backend");
+                        "the old memory of a recovered buffer is kept: threads named ep4j-proxy still use it inside a"
+                                + " call of the backend");
                 all = false;
             }
         }
         return all;
     }
 
-    /** Puts the memory that was prepared last into the arguments of kernels. What posts by the memory before is to end. */
+    /** Puts the memory that was prepared last into the arguments of kernels. The threads of the memory before are to end. */
     void use(Arguments arguments) {
         Reached reached = prepared.orElseThrow();
         Optional<GpuWindow> window = reached.window();
@@ -124,18 +113,18 @@ final class KernelMemory {
                 .set(Param.LOCAL, reached.symmetric().local().address())
                 .set(Param.REMOTES, reached.posting().tableAddress())
                 .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
-                .set(Param.WORDS, window.map(w -> w.counters().address()).orElse(0L));
+                .set(Param.WORDS, window.map(GpuWindow::countersAddress).orElse(0L));
         posting.retire();
         used.push(reached);
         posting = reached.posting();
     }
 
-    /** What posts for kernels that use the memory. */
+    /** Posting of the memory that kernels use. */
     Posting posting() {
         return posting;
     }
 
-    /** Words of the memory that was prepared last. NICs write into the window alone. */
+    /** Returns words of the memory that was prepared last. NICs write only into the window. */
     DeviceWords words(DeviceMemory memory) {
         Runnable flush = prepared.flatMap(Reached::window)
                 .filter(w -> w.exposed().memory().equals(memory))
@@ -155,7 +144,7 @@ final class KernelMemory {
         return table.memory().address();
     }
 
-    /** The window, or 0, for a rank that has no part in the memory: kernels do not use it. */
+    /** Returns the window, or 0, for a rank that has no part in the memory: kernels do not use it. */
     private static long address(SymmetricMemory symmetric, int rank, Optional<GpuWindow> window) {
         if (rank == symmetric.rank()) {
             return symmetric.local().address();
@@ -179,6 +168,57 @@ final class KernelMemory {
                                 + " may still use it");
             }
             reached.free();
+        }
+    }
+
+    /**
+     * Words of device memory by synchronous copies: slow, and only for set-up and recovery. A word
+     * is copied whole, and arrives after what was written before it.
+     */
+    static final class DeviceWords implements Words {
+        private final Copies copies;
+        private final DeviceMemory memory;
+        private final Runnable flush;
+
+        /** @param flush makes the device see what others have written into {@code memory}, before it is read */
+        DeviceWords(Copies copies, Device device, DeviceMemory memory, Runnable flush) {
+            this.copies = copies;
+            this.flush = flush;
+            this.memory = DeviceMemory.of(memory.address(), memory.byteSize(), device);
+        }
+
+        DeviceMemory memory() {
+            return memory;
+        }
+
+        private void write(long offset, ByteBuffer words) {
+            copies.write(memory.slice(offset, words.position()).address(), words);
+        }
+
+        @Override
+        public void putInt(long offset, int value) {
+            write(offset, Copies.buffer(4).putInt(value));
+        }
+
+        @Override
+        public long getLong(long offset) {
+            flush.run();
+            return copies.read(memory.slice(offset, 8).address(), 8).getLong();
+        }
+
+        @Override
+        public void putLong(long offset, long value) {
+            write(offset, Copies.buffer(8).putLong(value));
+        }
+
+        @Override
+        public long getLongAcquire(long offset) {
+            return getLong(offset);
+        }
+
+        @Override
+        public void putLongRelease(long offset, long value) {
+            putLong(offset, value);
         }
     }
 }

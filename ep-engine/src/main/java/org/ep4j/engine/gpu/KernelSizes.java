@@ -6,17 +6,17 @@ import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.gpu.driver.EngineGpu;
 
 /**
- * Sizes that host and kernels agree on: handles, temporary memory, and how kernels of high throughput divide their work and
- * shared memory. The macros EP_CHUNK, EP_PIECE and EP_STAGED_RECORDS of the kernels have the same values.
+ * Sizes that host and kernels share: handles, temporary memory, and the division of work and shared memory in kernels of high
+ * throughput. The macros EP_CHUNK, EP_PIECE and EP_STAGED_RECORDS of the kernels have the same values.
  */
 final class KernelSizes {
     /** Most bytes of a row that a warp holds in shared memory at once; longer rows go in pieces. */
     static final int PIECE = 16 * 1024;
 
-    /** Records are put together in shared memory while all of a token's fit into so many bytes. */
+    /** Limit for the records of a token that are written in shared memory first. */
     private static final int MOST_RECORD_BYTES = 16 * 1024;
 
-    /** Rows that a warp counts by itself. */
+    /** Rows that one warp counts. */
     private static final int CHUNK = 64;
 
     /** Counts of all chunks together stay below 64 MB; with more experts, chunks are larger. */
@@ -25,7 +25,7 @@ final class KernelSizes {
     /** Tokens whose places a warp counts at a time, one a lane; some GPUs have twice as many lanes. */
     private static final int SLICE = 32;
 
-    /** What a block knows of each rank, 28 bytes, stays below 48 KiB of shared memory. */
+    /** Limit that keeps 28 bytes for each rank below 48 KiB of shared memory. */
     static final int MOST_RANKS = 1700;
 
     private static final int OTHER_SHARED_BYTES = 12 * 1024;
@@ -67,16 +67,16 @@ final class KernelSizes {
         return (bytes + 255) / 256 * 256;
     }
 
-    /** Bytes of device memory for counts and prefixes of one operation, which holds nothing between operations. */
+    /** Bytes of device memory for counts and prefixes of one operation, unused between operations. */
     static long temporaryBytes(EpShape shape, int ranks) {
-        // The most demanding: a histogram of the local experts for every 256 rows that can be received.
+        // The largest: a histogram of the local experts for every 256 rows that can be received.
         long rows = Math.max(capacity(shape, ranks), ShapeSizes.lowLatencyRows(shape, ranks));
         long chunks = (rows + 255) / 256 + 1;
         long counts = Math.max(chunks * shape.experts() + 2L * shape.experts() * ranks, counts(shape, ranks));
         return 4 * (counts + 4096 + (ranks + 63L) / 64 * 64);
     }
 
-    /** Rows of a chunk, by which selections of each expert are counted. */
+    /** Rows of a chunk, for which the selections of each expert are counted. */
     static int chunk(EpShape shape, int ranks) {
         long capacity = capacity(shape, ranks);
         int chunk = CHUNK;
@@ -98,7 +98,7 @@ final class KernelSizes {
         return shape.maxTokens() == 0 ? 0 : ShapeSizes.receivedRows(shape, ranks);
     }
 
-    /** True where records go through shared memory, if there are bulk copies at all. */
+    /** Returns whether records go through shared memory if there are bulk copies. */
     static boolean stagesRecords(EpShape shape, BufferLayout layout, int ranks) {
         return (long) targets(shape, ranks) * layout.recordBytes() <= MOST_RECORD_BYTES;
     }
@@ -107,7 +107,7 @@ final class KernelSizes {
         return Math.min(shape.topK(), ranks);
     }
 
-    /** Shared memory of a block that can be given to its warps; the rest is for what its threads share by themselves. */
+    /** Shared memory of a block for its warps; the rest is for what all its threads share. */
     static int roomBytes(EngineGpu device, int ranks) {
         return device.info().sharedBytes() - OTHER_SHARED_BYTES - 12 * ranks;
     }
@@ -125,10 +125,9 @@ final class KernelSizes {
     }
 
     /**
-     * Shared memory of a block of a kernel of {@code ht_combine.cu}, in which pieces of rows arrive.
+     * Shared memory of a block of a kernel of {@code ht_combine.cu}, into which pieces of rows are copied.
      *
-     * @param warps of a block
-     * @param bytes of a row that are moved at a time; the last piece of a row may be shorter
+     * @param bytes of a piece; the last one of a row may be shorter
      * @param slots pieces for which a warp has room
      */
     record RowPieces(int warps, int bytes, int slots) {
@@ -139,21 +138,17 @@ final class KernelSizes {
 
         private static final int COPY_WARPS = 14;
 
-        /** Without bulk copies threads wait for what they have asked for. */
+        /** Without bulk copies threads wait for their loads. */
         private static final int PLAIN_WARPS = 16;
 
-        /** What a block of sums needs beside its pieces: barriers, and where the rows and the weights of each rank begin. */
+        /** Shared memory of a block of sums beside its pieces: barriers, and the start of the rows and weights of each rank. */
         private static final int BARRIER_BYTES = SUM_WARPS * 8 * Long.BYTES;
 
         private static final int BYTES_OF_RANK = 2 * Long.BYTES;
 
         private static final int UNIT = 16;
 
-        /**
-         * For sums of rows.
-         *
-         * @param rows most rows that are added up to one
-         */
+        /** Creates the pieces of kernels that sum up to {@code rows} rows. */
         static RowPieces forSums(EngineGpu device, int rowBytes, int rows, int ranks) {
             if (!device.hasBulkCopies()) {
                 // Room for the addresses of the rows.
@@ -167,7 +162,7 @@ final class KernelSizes {
             return new RowPieces(SUM_WARPS, bytes, room / bytes);
         }
 
-        /** For copies of rows, one at a time for every warp. */
+        /** Creates the pieces of kernels that copy rows, one at a time in each warp. */
         static RowPieces forCopies(EngineGpu device, int rowBytes, int ranks) {
             if (!device.hasBulkCopies()) {
                 return new RowPieces(PLAIN_WARPS * 32 / device.info().warpSize(), 0, 0);

@@ -8,15 +8,15 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.ep4j.EpShape;
-import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.Announcement;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.gpu.driver.KernelDialect;
 
-/** The text of the kernels, put together from its parts. */
+/** Source text of the kernels, assembled from its parts. */
 public final class KernelSource {
-    /** Parts of each mode, in order; a buffer compiles only what it needs, since that takes seconds. */
+    /** Parts of each mode, in order; a buffer compiles only the parts that it needs, since compilation takes seconds. */
     private static final List<String> HIGH_THROUGHPUT =
             List.of("ht_begin.cu", "ht_dispatch.cu", "ht_receive.cu", "ht_expand.cu", "ht_combine.cu");
 
@@ -27,11 +27,11 @@ public final class KernelSource {
     private KernelSource() {}
 
     /**
-     * All kernels of a buffer, without the dialect.
+     * Returns all kernels of a buffer, without the dialect.
      *
-     * @param sharedBytes that a block may have: {@link org.ep4j.gpu.GpuInfo#sharedBytes}
-     * @param window by which it exchanges with peers that are not mapped, if there are any
-     * @param postedByDevice true where kernels write these by {@link org.ep4j.spi.DevicePosted}, whose source goes before
+     * @param sharedBytes limit of a block: {@link org.ep4j.gpu.GpuInfo#sharedBytes}
+     * @param window for peers that are not mapped, if there are any
+     * @param postedByDevice whether kernels post to these by {@link org.ep4j.spi.DevicePosted}, whose source comes before
      */
     public static String of(
             EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, boolean postedByDevice) {
@@ -52,23 +52,11 @@ public final class KernelSource {
         if (shape.maxLowLatencyTokens() > 0) {
             parts.addAll(LOW_LATENCY);
         }
-        return text.append(all(parts)).toString();
+        return text.append(parts(parts.toArray(String[]::new))).toString();
     }
 
-    /**
-     * Rings that proxy threads of the host take commands from, for kernels of any source: {@code fifo_put} and what it needs. See
-     * {@link org.ep4j.engine.proxy.CommandRing}.
-     */
-    public static String fifo() {
-        return all(List.of("fifo.cu"));
-    }
-
-    /** Commands with the waits of the engine, for kernels of the engine: {@code fifo_write} and {@code fifo_advance}. */
-    public static String proxies() {
-        return all(List.of("fifo.cu", "proxy.cu"));
-    }
-
-    private static String all(List<String> parts) {
+    /** Source of parts that other kernels are compiled with, such as {@code fifo.cu}, whose rings {@link org.ep4j.engine.proxy.CommandRing} reads. */
+    public static String parts(String... parts) {
         StringBuilder text = new StringBuilder();
         for (String part : parts) {
             text.append("#line 1 \"").append(part).append("\"\n").append(part(part));
@@ -84,12 +72,7 @@ public final class KernelSource {
         return KernelDialect.text(name, KernelSource.class.getResourceAsStream(name));
     }
 
-    /**
-     * A shape and its layout as macros, which all kernels are compiled with: lines of {@code #define}.
-     *
-     * @param sharedBytes that a block may have
-     * @param window where some peers are not mapped
-     */
+    /** Returns a shape and its layout as macros, for all kernels: lines of {@code #define}. */
     private static String constants(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
         BufferLayout layout = new BufferLayout(shape, ranks);
         Map<String, Long> values = new LinkedHashMap<>();
@@ -101,8 +84,8 @@ public final class KernelSource {
         values.put("MAX_TOKENS", (long) shape.maxTokens());
         values.put("MAX_LL_TOKENS", (long) shape.maxLowLatencyTokens());
         values.put("CAPACITY", shape.maxTokens() == 0 ? 0 : ShapeSizes.receivedRows(shape, ranks));
-        values.put("BLOCKS", layout.block(Block.HIGH_THROUGHPUT, 0, 0));
-        values.put("BLOCK_BYTES", (long) layout.blockBytes());
+        values.put("ANNOUNCEMENTS", layout.announcement(Announcement.HIGH_THROUGHPUT, 0, 0));
+        values.put("ANNOUNCEMENT_BYTES", (long) layout.announcementBytes());
         values.put("ROWS", layout.rows());
         values.put("RECORDS", layout.record(0));
         values.put("RECORD_BYTES", (long) layout.recordBytes());
@@ -118,14 +101,14 @@ public final class KernelSource {
         values.put("COMBINE_SLOT_HEAD", (long) layout.combineSlotHead());
         values.put("COMBINE_SLOT_BYTES", (long) layout.combineSlotBytes());
         values.put("COMBINE_FLAGS", layout.combineFlag(0, 0, 0));
-        values.put("LL_TABLE_EXPERTS", (long) LowLatencyPieces.tableExperts(layout.messageHead(), ranks, sharedBytes));
+        values.put("LL_TABLE_EXPERTS", (long) LowLatencyLaunch.tableExperts(layout.messageHead(), ranks, sharedBytes));
         values.put("CHUNK", (long) KernelSizes.chunk(shape, ranks));
         values.put("PIECE", (long) KernelSizes.PIECE);
         values.put("STAGED_RECORDS", KernelSizes.stagesRecords(shape, layout, ranks) ? 1L : 0L);
         values.put("POSTED", window.isPresent() ? 1L : 0L);
-        values.put("RAILS", window.filter(WindowLayout::rails).isPresent() ? 1L : 0L);
+        values.put("RELAYS", window.filter(WindowLayout::relays).isPresent() ? 1L : 0L);
         window.ifPresent(w -> {
-            values.put("PASSED_RECORD_BYTES", (long) w.passedRecordBytes());
+            values.put("RELAYED_RECORD_BYTES", (long) w.relayedRecordBytes());
             values.put("CHANNELS", (long) w.channels());
             values.put("CHANNEL_BYTES", w.channelBytes());
             values.put("CHANNEL_ROOM", w.channelRows());

@@ -29,7 +29,7 @@ final class Launcher {
         this.device = device;
         this.module = module;
         parameters.put(0, list + 8);
-        // A kernel that is loaded when it is first launched may wait for all that runs, and what runs may wait for it.
+        // Loading a kernel at its first launch may wait for running kernels, which may wait for this one.
         names.forEach(name -> kernels.put(name, new Kernel(module.kernel(name, 0), 0)));
     }
 

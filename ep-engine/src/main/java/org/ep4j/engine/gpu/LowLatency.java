@@ -2,23 +2,25 @@ package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
 import java.util.function.Consumer;
+import org.ep4j.EpStateException;
+import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.sync.Flow;
-import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.ReceiveHook;
 
 /**
- * What the low-latency operations of one buffer share. Used under the lock of {@link Operations}. Operations are
- * numbered as this rank calls them, for the banks of results. (Which bank of symmetric memory an operation uses is
- * decided on the device, by its number there.)
+ * State that the low-latency operations of one buffer share. Used under the lock of {@link Operations}. Operations are
+ * numbered in the order of this rank's calls, for the banks of results. (The bank of symmetric memory follows from the operation's number
+ * on the device.)
  */
 final class LowLatency {
-    private final GpuState state;
+    final GpuState state;
     private final Operations operations;
-    private final HandlePool handles;
-    private final Flow dispatches = new Flow("low-latency dispatch");
-    private final Flow combines = new Flow("low-latency combine");
+    final HandlePool handles;
+    final Flow dispatches = new Flow("low-latency dispatch");
+    final Flow combines = new Flow("low-latency combine");
 
     LowLatency(GpuState state, Operations operations, Cleaner cleaner) {
         this.operations = operations;
@@ -27,28 +29,22 @@ final class LowLatency {
                 state.device(), KernelSizes.lowLatencyHandleBytes(state.shape(), state.ranks()), 64, cleaner);
     }
 
-    GpuState state() {
-        return state;
-    }
-
-    HandlePool handles() {
-        return handles;
-    }
-
-    Flow dispatches() {
-        return dispatches;
-    }
-
-    Flow combines() {
-        return combines;
-    }
-
-    /** Runs the receiving half of an operation that was sent with the hook; returns when it is done. */
+    /** Runs the receiving half of an operation that was sent with the hook, then releases its handle; returns when it is done. */
     void receiveLater(
-            Object request, OpOptions options, Receipt receipt, Flow flow, long call, Consumer<Queue> receive) {
-        receipt.run(() -> operations.submit(request, LowLatencyResults.receiving(options), false, (queue, event) -> {
+            Object request,
+            OpOptions options,
+            ReceiveHook hook,
+            Flow flow,
+            long call,
+            Handle handle,
+            Consumer<Queue> receive) {
+        hook.run(() -> operations.submit(request, LowLatencyResults.receiving(options), false, (queue, event) -> {
             flow.requirePending(call);
-            receive.accept(queue);
+            try {
+                receive.accept(queue);
+            } finally {
+                handle.release();
+            }
             return event;
         }));
     }
@@ -57,7 +53,7 @@ final class LowLatency {
         return dispatches.isAllReceived() && combines.isAllReceived();
     }
 
-    /** After a recovery nothing is in flight. */
+    /** Forgets operations in flight, after a recovery. */
     void reset() {
         dispatches.reset(dispatches.number());
         combines.reset(combines.number());
@@ -67,5 +63,32 @@ final class LowLatency {
         dispatches.validity().close();
         combines.validity().close();
         handles.close();
+    }
+
+    /** Routing of a low-latency dispatch. */
+    static final class Handle extends HandlePool.PooledHandle<LowLatency> implements LowLatencyHandle {
+        private final boolean weighted;
+        private volatile boolean received;
+
+        Handle(LowLatency owner, HandlePool.HandleMemory memory, int tokens, boolean weighted) {
+            super(owner, owner.handles, memory, tokens);
+            this.weighted = weighted;
+        }
+
+        boolean weighted() {
+            return weighted;
+        }
+
+        /** Records that the receiving half of the dispatch is queued. */
+        void received() {
+            received = true;
+        }
+
+        void requireReceived() {
+            if (!received) {
+                throw new EpStateException(
+                        "the dispatch of this handle has not been received; call receive() of its result");
+            }
+        }
     }
 }

@@ -10,13 +10,14 @@ import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.LowLatencyResults;
+import org.ep4j.engine.gpu.LowLatency.Handle;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout;
-import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.ReceiveHook;
 
 /**
  * One low-latency combine: a kernel that sends the row of every selection, or one sum for each (token, rank), to the
- * token's rank, and one that adds them up there. See {@code ll_combine.cu}.
+ * token's rank, and one that sums them there. See {@code ll_combine.cu}.
  */
 final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     private static final int PARTIAL_FLAG = 1;
@@ -26,7 +27,7 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     private final GpuState state;
     private final LowLatencyCombineRequest request;
     private final OpOptions options;
-    private final LowLatencyHandleImpl handle;
+    private final Handle handle;
     private final boolean partial;
     private final boolean logFmt;
 
@@ -34,10 +35,10 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
 
     LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, OpOptions options) {
         this.mode = mode;
-        this.state = mode.state();
+        this.state = mode.state;
         this.request = request;
         this.options = options;
-        handle = EngineHandle.own(request.handle(), LowLatencyHandleImpl.class, mode);
+        handle = EngineHandle.own(request.handle(), Handle.class, mode);
         state.checks().lowLatencyCombine(request, handle.tokens(), handle.weighted());
         partial = request.precision() != CombinePrecision.EXACT;
         logFmt = request.format() == WireFormat.LOGFMT10;
@@ -48,11 +49,11 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
         return call;
     }
 
-    /** Queues it, with the hook its first half. */
+    /** Queues the operation; with the hook, only its first half. */
     CombineResult run(Queue queue, EpEvent event) {
         handle.requireReceived();
         handle.usedBy(queue);
-        call = mode.combines().begin();
+        call = mode.combines.begin();
         if (request.receiveHook()) {
             handle.retain();
         }
@@ -61,56 +62,50 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
             receive(queue);
         }
         return new LowLatencyResults.Combine(
-                this, mode.combines().validity(), new Receipt(request.receiveHook()), event);
+                this, mode.combines.validity(), new ReceiveHook(request.receiveHook()), event);
     }
 
     private void send(Queue queue) {
-        LowLatencyPieces pieces = LowLatencyPieces.of(state);
-        int blocks = state.lowLatencyProcessors();
+        LowLatencyLaunch launch = LowLatencyLaunch.of(state);
+        int blocks = state.multiprocessors().lowLatency();
         Arguments arguments = arguments(queue);
         if (logFmt) {
             queue.launchOverlapping(
                     "ll_combine_send_coded",
                     blocks,
-                    LowLatencyPieces.CODED_THREADS,
-                    pieces.codedSendBytes(),
+                    LowLatencyLaunch.CODED_THREADS,
+                    launch.codedSendBytes(),
                     arguments);
         } else if (partial) {
-            queue.launchOverlapping("ll_combine_send_sums", blocks, pieces.sumThreads(), pieces.sumBytes(), arguments);
+            queue.launchOverlapping("ll_combine_send_sums", blocks, launch.sumThreads(), launch.sumBytes(), arguments);
         } else {
             int ranks = state.ranks();
-            arguments.set(Param.EXTRA, pieces.rowPiece(ranks));
+            arguments.set(Param.EXTRA, launch.rowPiece(ranks));
             queue.launchOverlapping(
-                    "ll_combine_send_rows", blocks, pieces.rowThreads(), pieces.rowBytes(ranks), arguments);
+                    "ll_combine_send_rows", blocks, launch.rowThreads(), launch.rowBytes(ranks), arguments);
         }
     }
 
-    /** Its first half has failed. */
+    /** Ends an operation whose first half has failed. */
     void abandon() {
-        mode.combines().abandon(call);
+        mode.combines.abandon(call);
     }
 
     @Override
-    public void receive(Receipt receipt) {
-        mode.receiveLater(request, options, receipt, mode.combines(), call, queue -> {
-            try {
-                receive(queue);
-            } finally {
-                handle.release();
-            }
-        });
+    public void receive(ReceiveHook hook) {
+        mode.receiveLater(request, options, hook, mode.combines, call, handle, this::receive);
     }
 
     private void receive(Queue queue) {
         queue.launchReceiving(
                 logFmt ? "ll_combine_receive_coded" : "ll_combine_receive",
-                state.lowLatencyProcessors(),
-                logFmt ? LowLatencyPieces.CODED_THREADS : LowLatencyPieces.COMBINE_THREADS,
-                logFmt ? LowLatencyPieces.of(state).codedReceiveBytes() : 0,
+                state.multiprocessors().lowLatency(),
+                logFmt ? LowLatencyLaunch.CODED_THREADS : LowLatencyLaunch.COMBINE_THREADS,
+                logFmt ? LowLatencyLaunch.of(state).codedReceiveBytes() : 0,
                 arguments(queue),
                 request.x(),
                 out());
-        mode.combines().end(call);
+        mode.combines.end(call);
     }
 
     private Arguments arguments(Queue queue) {

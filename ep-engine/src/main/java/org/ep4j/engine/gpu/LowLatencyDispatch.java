@@ -9,9 +9,10 @@ import org.ep4j.OpOptions;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.gpu.LowLatency.Handle;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout.LowLatency;
-import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.ReceiveHook;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,12 +31,12 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
 
     private long call;
     /** Absent until the dispatch is queued. */
-    private @Nullable LowLatencyHandleImpl handle;
+    private @Nullable Handle handle;
 
-    /** Checks all that can be checked without reading device contents. */
+    /** Checks everything that does not depend on device contents. */
     LowLatencyDispatch(org.ep4j.engine.gpu.LowLatency mode, LowLatencyDispatchRequest request, OpOptions options) {
         this.mode = mode;
-        this.state = mode.state();
+        this.state = mode.state;
         this.request = request;
         this.options = options;
         this.format = new LowLatencyFormat(request.format(), state.shape());
@@ -50,63 +51,63 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
     }
 
     @Override
-    public LowLatencyHandleImpl handle() {
+    public Handle handle() {
         return Objects.requireNonNull(handle);
     }
 
-    /** Queues it, with the hook its first half. */
+    /** Queues the operation; with the hook, only its first half. */
     LowLatencyDispatchResult run(Queue queue, EpEvent event) {
-        call = mode.dispatches().begin();
-        HandlePool.HandleMemory memory = mode.handles().take();
+        call = mode.dispatches.begin();
+        HandlePool.HandleMemory memory = mode.handles.take();
         boolean weighted = request.topkWeights().isPresent();
-        LowLatencyHandleImpl made = new LowLatencyHandleImpl(mode, memory, tokens, weighted);
+        Handle made = new Handle(mode, memory, tokens, weighted);
         made.usedBy(queue);
         if (request.receiveHook()) {
             made.retain();
         }
         handle = made;
-        LowLatencyPieces pieces = LowLatencyPieces.of(state);
+        LowLatencyLaunch launch = LowLatencyLaunch.of(state);
         queue.launchOverlapping(
                 "ll_dispatch_send",
-                // One more for what is said of all tokens where that is posted.
-                pieces.sendBlocks(state.remotes() ? tokens + 1 : tokens),
-                pieces.sendThreads(),
-                pieces.sendBytes(),
+                // One more block for counts and announcement if these are posted.
+                launch.sendBlocks(state.remotes() ? tokens + 1 : tokens),
+                launch.sendThreads(),
+                launch.sendBytes(),
                 arguments(queue));
         if (!request.receiveHook()) {
             receive(queue);
         }
         return new LowLatencyResults.Dispatch(
-                this, mode.dispatches().validity(), state, request, format, new Receipt(request.receiveHook()), event);
+                this,
+                mode.dispatches.validity(),
+                state,
+                request,
+                format,
+                new ReceiveHook(request.receiveHook()),
+                event);
     }
 
-    /** Its first half has failed. */
+    /** Ends an operation whose first half has failed. */
     void abandon() {
-        mode.dispatches().abandon(call);
+        mode.dispatches.abandon(call);
     }
 
     @Override
-    public void receive(Receipt receipt) {
-        mode.receiveLater(request, options, receipt, mode.dispatches(), call, queue -> {
-            try {
-                receive(queue);
-            } finally {
-                handle().release();
-            }
-        });
+    public void receive(ReceiveHook hook) {
+        mode.receiveLater(request, options, hook, mode.dispatches, call, handle(), this::receive);
     }
 
     private void receive(Queue queue) {
-        LowLatencyPieces pieces = LowLatencyPieces.of(state);
+        LowLatencyLaunch launch = LowLatencyLaunch.of(state);
         queue.launchReceiving(
                 "ll_dispatch_receive",
-                state.lowLatencyProcessors(),
-                LowLatencyPieces.RECEIVE_THREADS,
-                pieces.receiveBytes(),
+                state.multiprocessors().lowLatency(),
+                LowLatencyLaunch.RECEIVE_THREADS,
+                launch.receiveBytes(),
                 arguments(queue),
                 request.x(),
                 format.rowTensor(request, state, call));
-        mode.dispatches().end(call);
+        mode.dispatches.end(call);
         handle().received();
     }
 

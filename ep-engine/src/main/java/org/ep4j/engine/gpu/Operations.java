@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiFunction;
+import java.util.function.Supplier;
 import org.ep4j.EpEvent;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
@@ -16,24 +17,25 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
+import org.ep4j.engine.gpu.EventRing.OperationEvent;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.gpu.GpuStream;
-import org.ep4j.gpu.driver.EngineEvent;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.EngineGpu.EngineEvent;
 import org.ep4j.gpu.driver.GraphRecording;
 import org.ep4j.transport.Failures;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Queues the operations of one buffer, in the order of the calls, and tells how they ended. The device runs them one after
- * another, also when they come on different streams.
+ * Queues the operations of one buffer, in the order of the calls, and reports how they ended. The device runs them one after
+ * another, also on different streams.
  */
 final class Operations implements GraphRecording.Replayed {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
-    /** A failed kernel records after its deadline; then the host looks for so much longer. */
+    /** Time for a failed kernel to record its failure after its deadline. */
     private static final Duration GRACE = Duration.ofSeconds(5);
 
     private static final Duration LONGEST = Duration.ofDays(10_000);
@@ -45,21 +47,21 @@ final class Operations implements GraphRecording.Replayed {
     private final Launcher launcher;
     private final KernelFailures failures;
     private final DeviceState state;
-    private final Abort abort;
+    private final AbortWords abort;
     private final Waits waits;
-    private final Processors processors;
+    private final Multiprocessors multiprocessors;
     private final KernelMemory memory;
     private final Arguments common;
     private final Duration defaultTimeout;
     private final EventRing events;
     private final ReentrantLock lock = new ReentrantLock(true);
 
-    /** Those who take a failure wait for it. */
+    /** Newest operation; the end of a failed one is awaited through it. */
     private @Nullable OperationEvent last;
 
     private long lastStream;
 
-    /** For synchronous calls on a stream that all ranks of the process share; made when it is needed first. */
+    /** For synchronous calls on a stream that all ranks of the process share; created at its first use. */
     private @Nullable GpuStream ownStream;
 
     /** End of what was queued on the shared stream before. */
@@ -67,12 +69,12 @@ final class Operations implements GraphRecording.Replayed {
 
     private long sequence;
     private long recorded;
-    /** Numbers of recorded operations up to this one are of memory that the buffer does not use any more. */
+    /** Recorded operations up to this one use memory that the buffer has left. */
     private long recordedBeforeMove;
 
     private long recovered;
     private boolean ringsHaveHoles;
-    /** How often the buffer has moved. Written under the lock of {@code abort}. */
+    /** Number of moves of the buffer. Written under the lock of {@code abort}. */
     private volatile int moves;
 
     private boolean anyFailed;
@@ -84,9 +86,9 @@ final class Operations implements GraphRecording.Replayed {
             Launcher launcher,
             KernelFailures failures,
             DeviceState state,
-            Abort abort,
+            AbortWords abort,
             Waits waits,
-            Processors processors,
+            Multiprocessors multiprocessors,
             KernelMemory memory,
             Arguments common,
             Duration defaultTimeout,
@@ -97,7 +99,7 @@ final class Operations implements GraphRecording.Replayed {
         this.state = state;
         this.abort = abort;
         this.waits = waits;
-        this.processors = processors;
+        this.multiprocessors = multiprocessors;
         this.memory = memory;
         this.common = common;
         this.defaultTimeout = defaultTimeout;
@@ -107,33 +109,26 @@ final class Operations implements GraphRecording.Replayed {
     /**
      * Queues an operation; returns when it is done, unless it is asynchronous.
      *
-     * @param request what must stay reachable until the operation is queued
-     * @param counted true for operations, false for the second half of one
-     * @param body puts its kernels into the queue; the event is of its end, and can be waited for once this has returned
+     * @param request stays reachable until the operation is queued
+     * @param counted false for the second half of an operation
+     * @param body queues its kernels; the event is its end, and can be awaited once this has returned
      */
     <T> T submit(Object request, OpOptions options, boolean counted, BiFunction<Queue, EpEvent, T> body) {
         Duration timeout = bounded(options.timeout().orElse(defaultTimeout));
         OperationEvent event = new OperationEvent(this);
-        T result;
-        lock(timeout);
-        try {
-            checkOpen();
+        T result = locked(timeout, () -> {
             waits.requireReady();
-            settle();
-            mendRings();
-            report();
-            result = device.inside(() -> queue(options, timeout, counted, body, event));
-        } finally {
-            lock.unlock();
-        }
+            prepare();
+            return device.inside(() -> queue(options, timeout, counted, body, event));
+        });
         try {
             if (!options.isAsynchronous()) {
                 event.await(timeout.plus(timeout).plus(GRACE));
             }
             return result;
         } catch (EpTimeoutException e) {
-            // The caller has no event to await again, and to repeat the call would be an operation more than on other
-            // ranks.
+            // The caller has no event to await again, and a repeated call would be an operation that other ranks do not
+            // have.
             throw Failures.with(e, e.failure(), EpException.Recourse.RECOVER);
         } finally {
             Reference.reachabilityFence(request);
@@ -146,10 +141,10 @@ final class Operations implements GraphRecording.Replayed {
             boolean counted,
             BiFunction<Queue, EpEvent, T> body,
             OperationEvent event) {
-        if (options.isAsynchronous() && processors.refuses(options.stream())) {
-            throw processors.refusal(options.stream());
+        if (options.isAsynchronous()) {
+            multiprocessors.requireOwn(options.stream());
         }
-        boolean moves = !options.isAsynchronous() && processors.ranksShare(options.stream());
+        boolean moves = !options.isAsynchronous() && multiprocessors.ranksShare(options.stream());
         long stream = moves ? ownStreamBehind(options.stream()) : options.stream();
         boolean capturing = device.isCapturing(stream);
         if (capturing && !options.isAsynchronous()) {
@@ -162,7 +157,7 @@ final class Operations implements GraphRecording.Replayed {
                 before.await(timeout);
             }
         }
-        processors.use();
+        multiprocessors.use();
         memory.posting().wake();
         if (capturing) {
             return record(stream, timeout, counted, body, event);
@@ -187,7 +182,7 @@ final class Operations implements GraphRecording.Replayed {
         return own.handle();
     }
 
-    /** Recorded operations have numbers of their own: how often they run, and when, is known only when graphs are launched. */
+    /** Gives a recorded operation a number of its own: its runs are known only when graphs are launched. */
     private <T> T record(
             long stream, Duration timeout, boolean counted, BiFunction<Queue, EpEvent, T> body, OperationEvent event) {
         if (counted || recorded == 0) {
@@ -213,28 +208,22 @@ final class Operations implements GraphRecording.Replayed {
     public EpEvent replay(List<Long> numbers, long stream, Runnable launch) {
         Duration timeout = bounded(defaultTimeout);
         OperationEvent event = new OperationEvent(this);
-        lock(timeout);
-        try {
-            checkOpen();
+        return locked(timeout, () -> {
             waits.requireReady();
             if (numbers.get(0) <= recordedBeforeMove) {
                 throw new EpStateException(
                         "the buffer has recovered into new memory since the graph was recorded, but the"
                                 + " graph's operations use the old memory; record the graph again");
             }
-            settle();
-            mendRings();
-            report();
+            prepare();
             return device.inside(() -> {
-                if (processors.refuses(stream)) {
-                    throw processors.refusal(stream);
-                }
+                multiprocessors.requireOwn(stream);
                 if (device.isCapturing(stream)) {
                     throw new EpStateException("stream 0x" + Long.toHexString(stream)
                             + " is being captured into a graph, and this graph cannot contain another graph with"
                             + " operations of buffers; call these operations during the capture instead");
                 }
-                processors.use();
+                multiprocessors.use();
                 memory.posting().wake();
                 orderAfterLast(stream);
                 launch.run();
@@ -244,28 +233,27 @@ final class Operations implements GraphRecording.Replayed {
                 end(event, stream, first);
                 return event;
             });
-        } finally {
-            lock.unlock();
-        }
+        });
     }
 
-    /** A failure that nobody has asked for yet keeps all kernels from working: it is taken before the next operation. */
-    private void settle() {
-        if (failures.isPending()) {
-            takeFailure();
-        }
-    }
-
-    /** Throws what an operation failed with that nobody has awaited; its results must not be taken for good ones. */
-    private void report() {
+    /** Takes a pending failure, which would keep kernels from working, and throws that of an operation that no caller has awaited. */
+    private void prepare() {
+        settle();
+        mendRings();
         Optional<EpException> failure = failures.takeUnreported();
         if (failure.isPresent()) {
             throw failure.get();
         }
     }
 
+    private void settle() {
+        if (failures.isPending()) {
+            takeFailure();
+        }
+    }
+
     private void takeFailure() {
-        // Also one of a graph that is not known here, which counts as no operation.
+        // Also that of a graph captured elsewhere, which counts as no operation.
         anyFailed = true;
         boolean broken = failures.isBroken();
         boolean ring = failures.isOfRing();
@@ -280,13 +268,13 @@ final class Operations implements GraphRecording.Replayed {
                 awaitDevice(last, GRACE);
             }
             state.clearFailure();
-            // Nothing runs now, and what failed is told.
+            // Nothing runs now, and the failures are taken.
             failures.ended(sequence);
             ringsHaveHoles |= ring;
         }
     }
 
-    /** A kernel that gave up has left places empty that it had taken; nobody takes what is behind them. */
+    /** Restarts rings in which a kernel that gave up has left a hole, since commands behind it are not taken. */
     void mendRings() {
         if (ringsHaveHoles) {
             memory.posting().restart(GRACE);
@@ -294,7 +282,7 @@ final class Operations implements GraphRecording.Replayed {
         }
     }
 
-    /** The device numbers operations; whoever explains a failure compares them with those of other ranks. */
+    /** Reads the device's numbers of operations, which are compared with those of other ranks to explain a failure. */
     private void noteBegun() {
         long[] begun = state.numbers();
         waits.begin(Counter.HT_ENTER, begun[0]);
@@ -303,42 +291,38 @@ final class Operations implements GraphRecording.Replayed {
     }
 
     private void orderAfterLast(long stream) {
-        boolean same = lastStream == stream && stream != Processors.PER_THREAD_STREAM;
+        boolean same = lastStream == stream && stream != Multiprocessors.PER_THREAD_STREAM;
         if (last != null && !same && !last.isDone()) {
             last.before(device, stream);
         }
     }
 
     /** Runs host work between operations: what was queued is done, or failed. */
-    void exclusive(Duration longest, Runnable work) {
+    <T> T exclusive(Duration longest, Supplier<T> work) {
         Duration timeout = bounded(longest);
-        lock(timeout);
-        try {
-            checkOpen();
+        return locked(timeout, () -> {
             if (last != null) {
                 awaitDevice(last, timeout.plus(timeout).plus(GRACE));
             }
             settle();
             failures.ended(sequence);
-            work.run();
-        } finally {
-            lock.unlock();
-        }
+            return work.get();
+        });
     }
 
-    /** Operations that ended well since the last recovery. */
+    /** Counts the operations that succeeded since the last recovery. */
     long completed() {
         return sequence - recovered - failures.failed(recovered, sequence);
     }
 
-    /** Counts anew. Called inside {@link #exclusive}. */
+    /** Restarts the count of operations. Called inside {@link #exclusive}. */
     void recovered() {
         failures.takeUnreported();
         recovered = sequence;
     }
 
     /**
-     * Lets operations use the memory from now on that was prepared last, without the ranks of {@code mask}. Called inside
+     * Switches later operations to the memory that was prepared last, without the ranks of {@code mask}. Called inside
      * {@link #exclusive}.
      */
     void moved(Mask mask, int ranks) {
@@ -347,28 +331,28 @@ final class Operations implements GraphRecording.Replayed {
         synchronized (abort) {
             moves++;
             if (!closing) {
-                abort.none();
+                abort.all(false);
             }
             for (int r = 0; r < ranks; r++) {
                 if (!mask.has(r) && !memory.posting().hasGivenUp(r)) {
-                    abort.noneFor(r);
+                    abort.rank(r, false);
                 }
             }
         }
         recordedBeforeMove = recorded == 0 ? 0 : KernelFailures.RECORDED + recorded;
     }
 
-    /** Ranks began anew: what operations before owed each other is void. Called inside {@link #exclusive}. */
+    /** Voids what earlier operations of all ranks owe each other. Called inside {@link #exclusive}. */
     void restarted() {
         anyFailed = false;
     }
 
-    /** True if no operation has failed since ranks last began anew. Called inside {@link #exclusive}. */
+    /** Returns whether no operation has failed since {@link #restarted}. Called inside {@link #exclusive}. */
     boolean allSucceeded() {
         return !anyFailed;
     }
 
-    /** Waits for the end of an operation and throws what it ended with. */
+    /** Waits for the end of an operation and throws its failure. */
     void await(OperationEvent event, Duration deadline) {
         awaitDevice(event, deadline);
         restIfLast(event);
@@ -386,7 +370,7 @@ final class Operations implements GraphRecording.Replayed {
         waits.requireMember("the end of an operation");
     }
 
-    /** What is queued next wakes whoever posts. */
+    /** Lets proxy threads sleep if nothing is queued after an operation. */
     private void restIfLast(OperationEvent event) {
         if (memory.posting() != Posting.NONE && lock.tryLock()) {
             try {
@@ -399,7 +383,7 @@ final class Operations implements GraphRecording.Replayed {
         }
     }
 
-    /** Waits on the host; meanwhile a rank that dies, or a buffer that is closed, ends the waits of kernels. */
+    /** Waits on the host; meanwhile the loss of a rank, or the end of the buffer, ends the waits of kernels. */
     private void awaitDevice(OperationEvent event, Duration deadline) {
         if (!event.hasPassed()) {
             device.inside(() -> {
@@ -408,7 +392,7 @@ final class Operations implements GraphRecording.Replayed {
             });
         }
         if (!closing) {
-            abort.none();
+            abort.all(false);
         }
     }
 
@@ -428,7 +412,7 @@ final class Operations implements GraphRecording.Replayed {
             }
             if (now - checked > 1_000_000) {
                 checked = now;
-                endWaitsForTheGone(before);
+                abortWaits(before);
                 before = moves;
             }
             if (now - start < SPIN_NANOS) {
@@ -439,28 +423,34 @@ final class Operations implements GraphRecording.Replayed {
         }
     }
 
-    /** Twice that and more still fits a clock of nanoseconds. */
+    /** Limits a duration so that a multiple of it fits a clock of nanoseconds. */
     private static Duration bounded(Duration duration) {
         return duration.compareTo(LONGEST) > 0 ? LONGEST : duration;
     }
 
-    /**
-     * Ends waits that cannot succeed.
-     *
-     * @param before how often the buffer had moved when the operation was seen not to be done
-     */
-    private void endWaitsForTheGone(int before) {
-        // Somebody whose operation ended may have seen the buffer open still, and let the waits go on.
+    /** Ends waits that cannot succeed, unless the buffer has moved since the operation was found not to be done, after {@code before} moves. */
+    private void abortWaits(int before) {
+        // A caller whose operation has ended may have cleared the abort word just before the buffer was closed.
         boolean all = closing || waits.isAnyLost() || waits.isLeftOut();
         List<Integer> absent = waits.absent();
         synchronized (abort) {
-            // What was found before a move says nothing of the memory after it.
+            // What was found before a move does not hold for the memory after it.
             if (closing || moves == before) {
                 if (all) {
-                    abort.all();
+                    abort.all(true);
                 }
-                absent.forEach(abort::waitsFor);
+                absent.forEach(rank -> abort.rank(rank, true));
             }
+        }
+    }
+
+    private <T> T locked(Duration timeout, Supplier<T> work) {
+        lock(timeout);
+        try {
+            checkOpen();
+            return work.get();
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -495,12 +485,12 @@ final class Operations implements GraphRecording.Replayed {
         return state.address();
     }
 
-    /** The handle of an event that has come. */
+    /** Returns the handle of an event that has passed. */
     long passedHandle() {
         return events.passedHandle();
     }
 
-    /** Gives events back; nothing of this buffer runs any more. */
+    /** Destroys events and streams; nothing of this buffer runs any more. */
     void free() {
         events.close();
         if (sharedWork != null) {
@@ -511,7 +501,7 @@ final class Operations implements GraphRecording.Replayed {
         }
     }
 
-    /** True if nothing of this buffer is queued or runs. */
+    /** Returns whether nothing of this buffer is queued or runs. */
     boolean isIdle() {
         lock.lock();
         try {
@@ -521,12 +511,12 @@ final class Operations implements GraphRecording.Replayed {
         }
     }
 
-    /** Refuses new operations, ends the waits of running ones and waits for these. A second call does nothing. */
+    /** Refuses new operations, aborts and awaits those that run. A second call does nothing. */
     void close() {
         // A recovery or a mask holds the lock while it waits.
         closing = true;
         waits.close();
-        abort.all();
+        abort.all(true);
         lock.lock();
         try {
             if (closed) {
@@ -547,7 +537,6 @@ final class Operations implements GraphRecording.Replayed {
         }
     }
 
-    /** Where the kernels of one operation go. */
     final class Queue {
         private final long stream;
         private final Duration timeout;
@@ -561,28 +550,26 @@ final class Operations implements GraphRecording.Replayed {
             this.number = number;
         }
 
-        /** Arguments that all kernels of this buffer share are set, the others 0. */
+        /** Returns arguments in which those that all kernels of this buffer share are set, the others 0. */
         Arguments arguments() {
             return common.copy().set(Param.DEADLINE, timeout.toNanos()).set(Param.SEQUENCE, number);
         }
 
         /** Queues a kernel that calls {@code wait_for_previous}: see {@link EngineGpu#launchOverlapping}. */
         void launchOverlapping(String kernel, int blocks, int threads, int sharedBytes, Arguments arguments) {
-            launcher.launch(kernel, blocks, threads, sharedBytes, stream, arguments, processors.isAlone());
+            launcher.launch(kernel, blocks, threads, sharedBytes, stream, arguments, multiprocessors.isAlone());
         }
 
-        /**
-         * Queues the kernel that receives, behind the one that sends {@code x}. It begins while that still reads, so it must wait
-         * where {@code out} is the same memory.
-         */
+        /** Queues the kernel that receives, after the one that sends {@code x}, and overlapping it unless {@code out} is the same memory. */
         void launchReceiving(
                 String kernel, int blocks, int threads, int sharedBytes, Arguments arguments, Tensor x, Tensor out) {
             boolean apart =
                     out.address() + out.byteSize() <= x.address() || x.address() + x.byteSize() <= out.address();
-            launcher.launch(kernel, blocks, threads, sharedBytes, stream, arguments, apart && processors.isAlone());
+            launcher.launch(
+                    kernel, blocks, threads, sharedBytes, stream, arguments, apart && multiprocessors.isAlone());
         }
 
-        /** True while the stream records a graph: nothing may wait on the host. */
+        /** Returns whether the stream records a graph, so that nothing may wait on the host. */
         boolean isCapturing() {
             return capturing;
         }

@@ -12,8 +12,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.gpu.driver.NicMemory;
-import org.ep4j.gpu.driver.Registrable;
-import org.ep4j.plan.FarNics;
+import org.ep4j.gpu.driver.NicMemory.Registrable;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
@@ -22,8 +21,8 @@ import org.ep4j.spi.RegistersMemory;
 import org.ep4j.transport.memory.DeviceAllocation;
 
 /**
- * Decides where the window of a GPU lies, and makes it: memory of the GPU that all backends register as dma-buf, else by its
- * address, else pinned memory of the host. Ranks need not decide alike. What was decided is logged with the reasons.
+ * Decides where the window of a GPU lies, and creates it: in GPU memory that all backends register as dma-buf, else by its
+ * address, else in pinned host memory. Ranks may decide differently. The decision is logged with the reasons.
  */
 public final class WindowPlacement {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
@@ -35,7 +34,7 @@ public final class WindowPlacement {
     private final String wanted;
 
     /**
-     * For a rank of a plan.
+     * Creates it for a rank of a plan.
      *
      * @param backends open backends of the rank that register memory
      */
@@ -51,9 +50,9 @@ public final class WindowPlacement {
     }
 
     /**
-     * Makes the window; the caller closes it.
+     * Creates the window; the caller closes it.
      *
-     * @throws EpUnavailableException when it may lie nowhere but on the GPU, and cannot
+     * @throws EpUnavailableException when only GPU memory is allowed, and cannot be used
      */
     public GpuWindow place(WindowLayout layout) {
         if (wanted.equals("host")) {
@@ -102,12 +101,13 @@ public final class WindowPlacement {
                 .findFirst();
     }
 
-    /** A NIC that is far from the GPU is slower with its memory than with the host's. */
+    /** A NIC that is far from the GPU is slower with GPU memory than with host memory. */
     private Optional<String> tooFar() {
-        return FarNics.first(plan, rank)
+        return plan.farNic(rank)
                 .map(nic -> nic.name() + " is too far from the GPU ("
                         + nic.distance().type()
-                        + ") for GPUDirect RDMA; if this distance is wrong, as in a virtual machine that hides PCIe switches, set "
+                        + ") for GPUDirect RDMA; if this distance is wrong, as in a virtual machine that hides PCIe"
+                        + " switches, set "
                         + EpKeys.GPU_WINDOW.name() + "=device");
     }
 
@@ -128,7 +128,12 @@ public final class WindowPlacement {
         Optional<GpuWindow> window = Optional.empty();
         try {
             for (int i = 0; i < kinds.size() && window.isEmpty(); i++) {
-                window = tried(layout, kinds.get(i), allocation, reasons);
+                try {
+                    window = Optional.of(window(layout, kinds.get(i), allocation));
+                } catch (EpException e) {
+                    requireWorking(e);
+                    reasons.add(kinds.get(i) + ": " + e.getMessage());
+                }
             }
             return window;
         } finally {
@@ -138,25 +143,14 @@ public final class WindowPlacement {
         }
     }
 
-    private Optional<GpuWindow> tried(
-            WindowLayout layout, Kind kind, DeviceAllocation allocation, List<String> reasons) {
-        try {
-            return Optional.of(window(layout, kind, allocation));
-        } catch (EpException e) {
-            requireWorking(e);
-            reasons.add(kind + ": " + e.getMessage());
-            return Optional.empty();
-        }
-    }
-
-    /** A GPU that refuses all further work has no other place for the window either. */
+    /** Passes on the failure of a GPU that refuses all further work. */
     private static void requireWorking(EpException e) {
         if (e.recourse() == EpException.Recourse.RESTART_PROCESS) {
             throw e;
         }
     }
 
-    /** Takes the allocation over when it returns. */
+    /** Creates a window that owns the allocation. */
     private GpuWindow window(WindowLayout layout, Kind kind, DeviceAllocation allocation) {
         NicMemory nics = device.nicMemory().orElseThrow();
         DeviceMemory memory = allocation.memory().slice(0, layout.bytes());
@@ -165,11 +159,12 @@ public final class WindowPlacement {
             ExposedMemory exposed =
                     file.map(made -> ExposedMemory.of(memory, made.dmaBuf())).orElseGet(() -> ExposedMemory.of(memory));
             backends.forEach(backend -> backend.tryRegister(exposed));
-            return GpuWindow.hostPosted(
+            return new GpuWindow(
                     layout,
                     exposed,
                     memory.address(),
-                    device.allocatePinned(layout.counterBytes()),
+                    Optional.of(device.allocatePinned(layout.counterBytes())),
+                    Optional.empty(),
                     nics.facts().flushed() ? nics::flush : () -> {},
                     () -> {
                         file.ifPresent(NicMemory.File::close);

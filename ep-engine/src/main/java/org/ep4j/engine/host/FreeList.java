@@ -4,11 +4,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.Supplier;
 
-/**
- * Objects that are used again instead of being allocated for every operation. Safe for use from several threads.
- *
- * @param <T> type of the objects
- */
+/** Objects that are reused instead of being allocated for every operation. Safe for use from several threads. */
 final class FreeList<T> {
     /** Largest number of free objects: a model may close the handles of some tens of layers together. */
     private static final int MOST = 64;
@@ -21,7 +17,7 @@ final class FreeList<T> {
         this.factory = factory;
     }
 
-    /** The object that was added last, whose memory is most likely in a cache, or a new one. */
+    /** Takes the object that was added last, whose memory is most likely in a cache, or creates one. */
     T take() {
         T known;
         synchronized (this) {
@@ -30,14 +26,14 @@ final class FreeList<T> {
         return known == null ? factory.get() : known;
     }
 
-    /** Adds an object that nobody uses any more. */
+    /** Adds an object that is no longer in use. */
     synchronized void add(T object) {
         if (!closed && free.size() < MOST) {
             free.addFirst(object);
         }
     }
 
-    /** Forgets all objects, also those that are added later. */
+    /** Drops all objects, also those that are added later. */
     synchronized void close() {
         closed = true;
         free.clear();

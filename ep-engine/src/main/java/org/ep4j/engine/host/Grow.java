@@ -15,7 +15,7 @@ final class Grow {
         return array.length >= length ? array : new float[withReserve(length)];
     }
 
-    /** The number of rows that a rank receives changes a little from call to call. */
+    /** Adds a reserve, since the number of rows that a rank receives changes a little from call to call. */
     private static int withReserve(int length) {
         return Math.max(length, (int) Math.min(LONGEST, length + (long) (length >> 3)));
     }

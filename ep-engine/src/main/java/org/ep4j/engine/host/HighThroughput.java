@@ -2,23 +2,23 @@ package org.ep4j.engine.host;
 
 import java.util.function.IntPredicate;
 import org.ep4j.EpMismatchException;
-import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.Announcement;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.rows.RowCopies;
+import org.ep4j.engine.sync.Announcements;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.OperationNames;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Validity;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.memory.HostMemory;
 
 /**
- * Numbering and agreement of the high-throughput operations of one buffer. Every operation begins by telling each rank
- * what comes and, in a dispatch, how many rows; that this rank has begun also means that its memory may be written to.
+ * Numbering and announcements of the high-throughput operations of one buffer. Every operation begins with an announcement to each
+ * rank: the request and, in a dispatch, the number of rows. It also permits to write to this rank's memory.
  */
 final class HighThroughput {
-    /** What an operation is; part of what ranks must agree on. */
+    /** Kinds of operations, which ranks compare. */
     enum Kind {
         DISPATCH(1),
         CACHED_DISPATCH(2),
@@ -30,7 +30,7 @@ final class HighThroughput {
 
         Kind(int code) {
             this.code = code;
-            beginPhase = OperationNames.kind(code) + " begin";
+            beginPhase = Announcements.kind(code) + " begin";
         }
     }
 
@@ -40,61 +40,39 @@ final class HighThroughput {
     private static final int HANDLE = 3;
     private static final int MASK = 4;
     private static final int INPUT = 5;
-    private static final int PASSED = 6;
+    private static final int RELAYED = 6;
 
     /** Words that are equal on all ranks. */
     private static final int[] AGREED = {NUMBER, MASK, KIND, FLAGS, HANDLE};
 
-    private final HostState state;
-    private final RowCopies copies;
-    private final SentRecords sentRecords;
-    private final ReceivedRecords records;
-    private final RoutingReader reader;
-    private final FreeList<HighThroughputRouting> routings;
-    private final Validity dispatches = new Validity("dispatch", 1);
-    private final Validity combines = new Validity("combine", 1);
-    private final long[] mine = new long[BufferLayout.BLOCK_WORDS];
-    private final long[] theirs = new long[BufferLayout.BLOCK_WORDS];
+    final HostState state;
+    final RowCopies copies;
+    final SentRecords sentRecords;
+    final ReceivedRecords records;
+    final RoutingReader reader;
+    final FreeList<HighThroughputRouting> routings;
+    final Validity dispatches = new Validity("dispatch", 1);
+    final Validity combines = new Validity("combine", 1);
+    private final long[] mine = new long[BufferLayout.ANNOUNCEMENT_WORDS];
+    private final long[] theirs = new long[BufferLayout.ANNOUNCEMENT_WORDS];
     private final int[] rows;
     private final long[] inputs;
-    private final long[] passed;
-    private long number;
+    private final long[] relayed;
+
+    /** Number of the newest operation. */
+    long number;
 
     HighThroughput(HostState state) {
         this.state = state;
         this.copies = new RowCopies(state.rowLoops());
         rows = new int[state.ranks()];
         inputs = new long[state.ranks()];
-        passed = new long[state.ranks()];
+        relayed = new long[state.ranks()];
         int topK = state.shape().topK();
         this.sentRecords = new SentRecords(state.peers().layout(), state.placement(), topK);
         this.records = new ReceivedRecords(state.peers().layout(), topK, state.localExperts());
         this.reader = new RoutingReader(state.shape(), state.placement());
         this.routings = new FreeList<>(() -> new HighThroughputRouting(topK, state.ranks(), state.localExperts()));
-    }
-
-    HostState state() {
-        return state;
-    }
-
-    RowCopies copies() {
-        return copies;
-    }
-
-    SentRecords sentRecords() {
-        return sentRecords;
-    }
-
-    ReceivedRecords records() {
-        return records;
-    }
-
-    RoutingReader reader() {
-        return reader;
-    }
-
-    FreeList<HighThroughputRouting> routings() {
-        return routings;
     }
 
     void close() {
@@ -103,46 +81,30 @@ final class HighThroughput {
         routings.close();
     }
 
-    Validity dispatches() {
-        return dispatches;
-    }
-
-    Validity combines() {
-        return combines;
-    }
-
-    long number() {
-        return number;
-    }
-
-    void number(long next) {
-        number = next;
-    }
-
     /**
      * An operation that has begun. Its arrays belong to the mode; the next operation overwrites them.
      *
      * @param number of the operation
      * @param mask ranks left out
      * @param inputs for each rank, where its combine input begins in its symmetric memory
-     * @param passed for each rank, of how many of its tokens this rank passes rows on
+     * @param relayed for each rank, the number of its tokens that this rank forwards
      */
     @SuppressWarnings("ArrayRecordComponent")
-    record Begun(long number, Mask mask, long[] inputs, long[] passed) {}
+    record Begun(long number, Mask mask, long[] inputs, long[] relayed) {}
 
     /**
-     * Tells all ranks what this one does and waits until they do the same.
+     * Announces an operation to all ranks and waits until they announce the same.
      *
      * @param ofRanks for each rank, in a dispatch, the rows for it; in a combine to which peers post their rows, where
      *     theirs begin among {@link BufferLayout#returnedRow}; empty otherwise
-     * @param passedBy for each rank, of how many tokens it passes rows on for this one
-     * @throws EpMismatchException when a rank does something else
+     * @param relayedBy for each rank, the number of tokens that it forwards for this one
+     * @throws EpMismatchException when a rank announces another operation
      */
-    Begun begin(Kind kind, long flags, long handle, long input, int[] ofRanks, int[] passedBy, Deadline deadline) {
+    Begun begin(Kind kind, long flags, long handle, long input, int[] ofRanks, int[] relayedBy, Deadline deadline) {
         number++;
         Peers<HostMemory> peers = state.peers();
         Mask mask = state.waits().mask();
-        // Before the others know, since they may then write where the rows of the result before are.
+        // Before the announcement, which lets the others write where the rows of the result before are.
         (kind == Kind.DISPATCH || kind == Kind.CACHED_DISPATCH ? dispatches : combines).begin(number);
         state.waits().begin(Counter.HT_ENTER, number);
         mine[NUMBER] = number;
@@ -155,28 +117,30 @@ final class HighThroughput {
             if (mask.has(r)) {
                 continue;
             }
-            mine[PASSED] = passedBy[r];
-            peers.writeBlock(r, Block.HIGH_THROUGHPUT, number, mine, ofRanks);
+            mine[RELAYED] = relayedBy[r];
+            peers.writeAnnouncement(r, Announcement.HIGH_THROUGHPUT, number, mine, ofRanks);
             peers.advance(r, Counter.HT_ENTER, number);
         }
         for (int r = 0; r < peers.ranks(); r++) {
             inputs[r] = 0;
-            passed[r] = 0;
+            relayed[r] = 0;
             if (mask.has(r)) {
                 continue;
             }
             state.waits().await(Counter.HT_ENTER, r, number, deadline, kind.beginPhase);
-            peers.readBlock(Block.HIGH_THROUGHPUT, number, r, theirs);
+            peers.readAnnouncement(Announcement.HIGH_THROUGHPUT, number, r, theirs);
             checkSame(r);
             inputs[r] = theirs[INPUT];
-            passed[r] = theirs[PASSED];
+            relayed[r] = theirs[RELAYED];
         }
-        return new Begun(number, mask, inputs, passed);
+        return new Begun(number, mask, inputs, relayed);
     }
 
-    /** What {@code source} announced for each rank; it stays until the next call. */
+    /** Returns what {@code source} announced for each rank; valid until the next call. */
     int[] ofRanks(int source, long operation) {
-        long offset = state.peers().layout().block(Block.HIGH_THROUGHPUT, operation, source) + BufferLayout.blockInts();
+        BufferLayout layout = state.peers().layout();
+        long offset =
+                layout.announcement(Announcement.HIGH_THROUGHPUT, operation, source) + BufferLayout.announcementInts();
         state.peers().local().getInts(offset, rows, 0, rows.length);
         return rows;
     }
@@ -184,7 +148,7 @@ final class HighThroughput {
     private void checkSame(int source) {
         for (int word : AGREED) {
             if (theirs[word] != mine[word]) {
-                throw OperationNames.highThroughput(
+                throw Announcements.highThroughput(
                         state.peers().label(source), state.waits().mask(), mine, theirs);
             }
         }
@@ -196,10 +160,6 @@ final class HighThroughput {
                 state.peers().advance(r, counter, begun.number());
             }
         }
-    }
-
-    void awaitAll(Begun begun, Counter counter, Deadline deadline, String phase) {
-        await(begun, counter, r -> true, deadline, phase);
     }
 
     void await(Begun begun, Counter counter, IntPredicate which, Deadline deadline, String phase) {

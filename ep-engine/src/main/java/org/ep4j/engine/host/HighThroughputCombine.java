@@ -14,26 +14,22 @@ import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
-import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.Peers;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.memory.HostMemory;
 
 /**
- * One high-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's
- * memory, or in its own memory if the other rank had to send it, and reduced in the same pass. In the exact by-expert form
- * every selection's row is first sent to its slot on the token's rank.
+ * One high-throughput combine. The token's rank reads one row for each (token, rank) in place in the other rank's memory, or in its
+ * own memory if the other rank had to send it, and reduces it in the same pass. In the exact by-expert form every selection's row is
+ * first sent to its slot on the token's rank.
  */
 final class HighThroughputCombine extends Operation {
     private static final long WEIGHTS_FLAG = 1;
 
     private final HighThroughput mode;
-    private final HostState state;
-    private final BufferLayout layout;
     private final CombineRequest request;
     private final HighThroughputHandle handle;
     private final HighThroughputRouting routing;
@@ -42,25 +38,21 @@ final class HighThroughputCombine extends Operation {
     private final Optional<HostMemory> weights;
     private final List<HostMemory> biases = new ArrayList<>();
     private final RowSum sum;
-    private final int topK;
     private final long rowBytes;
     private final boolean selections;
     private final ReturnedRows returned;
     private final int[] returnedRows;
     private final Tensor out;
     private final Optional<Tensor> outWeights;
-    private long number;
 
     HighThroughputCombine(HighThroughput mode, CombineRequest request, RowSum sum) {
+        super(mode.state);
         this.mode = mode;
-        this.state = mode.state();
-        this.layout = state.peers().layout();
         this.request = request;
         this.sum = sum;
         handle = EngineHandle.own(request.handle(), HighThroughputHandle.class, mode);
-        topK = state.shape().topK();
         rowBytes = layout.rowBytes();
-        state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
+        state.checks().combine(request, handle, handle.alignment, state.symmetric(), layout);
         x = state.views().of(request.x());
         weights = request.weights().map(state.views()::of);
         for (Tensor bias : request.bias()) {
@@ -72,18 +64,13 @@ final class HighThroughputCombine extends Operation {
                         COMBINED, DataType.BF16, handle.tokens(), state.shape().hidden()));
         outWeights = request.weights().map(w -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK));
         routing = handle.retain();
-        sent = routing.sent();
+        sent = routing.sent;
         returned = new ReturnedRows(state, routing);
         returnedRows = returned.indices();
     }
 
     CombineResult result(EpEvent event) {
-        return new HighThroughputResults.Combine(this, mode.combines(), out, outWeights, event);
-    }
-
-    @Override
-    public long number() {
-        return number;
+        return new HighThroughputResults.Combine(this, mode.combines, out, outWeights, event);
     }
 
     @Override
@@ -101,8 +88,7 @@ final class HighThroughputCombine extends Operation {
         HighThroughput.Kind kind =
                 selections ? HighThroughput.Kind.COMBINE_SELECTIONS : HighThroughput.Kind.COMBINE_ROWS;
         HighThroughput.Begun begun =
-                mode.begin(kind, flags, handle.number(), input, returned.starts(), new int[state.ranks()], deadline);
-        Peers<HostMemory> peers = state.peers();
+                mode.begin(kind, flags, handle.number, input, returned.starts(), new int[state.ranks()], deadline);
         returned.send(mode, begun, selections ? -1 : input, weights.isPresent());
         if (selections) {
             sendSelections(begun.mask());
@@ -120,22 +106,22 @@ final class HighThroughputCombine extends Operation {
     }
 
     /**
-     * Puts what other ranks will read into symmetric memory, unless it is there already.
+     * Puts rows and weights that other ranks read into symmetric memory, unless they are there already.
      *
      * @return where the rows begin in this rank's symmetric memory
      */
     private long stage() {
-        HostMemory symmetric = state.peers().local();
+        HostMemory symmetric = peers.local();
         weights.ifPresent(this::stageWeights);
         if (selections) {
             return 0;
         }
         if (handle.byExpert()) {
-            sum.begin(routing.received());
-            for (int row = 0; row < routing.received(); row++) {
+            sum.begin(routing.received);
+            for (int row = 0; row < routing.received; row++) {
                 sum.clear();
                 for (int k = 0; k < topK; k++) {
-                    int expanded = routing.expandedRows()[row * topK + k];
+                    int expanded = routing.expandedRows[row * topK + k];
                     if (expanded >= 0) {
                         sum.add(x, expanded * rowBytes);
                     }
@@ -146,27 +132,26 @@ final class HighThroughputCombine extends Operation {
             return layout.combineArea();
         }
         long offset = request.x().address() - state.symmetric().address();
-        long bytes = routing.received() * rowBytes;
-        boolean inPlace = inside(offset, bytes, layout.rows(), layout.rowsBytes())
-                || inside(offset, bytes, layout.combineArea(), layout.combineInputBytes());
-        if (inPlace) {
+        long bytes = routing.received * rowBytes;
+        if (inside(offset, bytes, layout.rows(), layout.rowsBytes())
+                || inside(offset, bytes, layout.combineArea(), layout.combineInputBytes())) {
             return offset;
         }
         copyRowsForOthers(symmetric);
         return layout.combineArea();
     }
 
-    /** Rows of this rank's own tokens are read where they are. */
+    /** Leaves out rows of this rank's own tokens, which it reads in x. */
     private void copyRowsForOthers(HostMemory symmetric) {
-        RowCopies copies = mode.copies();
-        copies.begin((routing.received() - sent.rowsTo()[state.rank()]) * rowBytes);
+        RowCopies copies = mode.copies;
+        copies.begin((routing.received - sent.rowsTo[state.rank()]) * rowBytes);
         int row = 0;
-        while (row < routing.received()) {
+        while (row < routing.received) {
             int end = row;
-            while (end < routing.received() && routing.sourceRanks()[end] == routing.sourceRanks()[row]) {
+            while (end < routing.received && routing.sourceRanks[end] == routing.sourceRanks[row]) {
                 end++;
             }
-            if (routing.sourceRanks()[row] != state.rank()) {
+            if (routing.sourceRanks[row] != state.rank()) {
                 copies.add(symmetric, layout.combineArea() + row * rowBytes, x, row * rowBytes, (end - row) * rowBytes);
             }
             row = end;
@@ -179,15 +164,15 @@ final class HighThroughputCombine extends Operation {
     }
 
     private void stageWeights(HostMemory from) {
-        HostMemory symmetric = state.peers().local();
+        HostMemory symmetric = peers.local();
         if (!handle.byExpert()) {
-            symmetric.copy(layout.combineWeights(0), from, 0, routing.received() * 4L * topK);
+            symmetric.copy(layout.combineWeights(0), from, 0, routing.received * 4L * topK);
             return;
         }
         int[] row = new int[topK];
-        for (int r = 0; r < routing.received(); r++) {
+        for (int r = 0; r < routing.received; r++) {
             for (int k = 0; k < topK; k++) {
-                int expanded = routing.expandedRows()[r * topK + k];
+                int expanded = routing.expandedRows[r * topK + k];
                 row[k] = expanded < 0 ? 0 : from.getInt(4L * expanded);
             }
             symmetric.putInts(layout.combineWeights(r), row, 0, topK);
@@ -197,33 +182,32 @@ final class HighThroughputCombine extends Operation {
     /** Number of rows that are stored in the memory of mapped ranks. */
     private long storedSelections(Mask mask) {
         long count = 0;
-        for (int row = 0; row < routing.received(); row++) {
-            int source = routing.sourceRanks()[row];
-            if (mask.has(source) || source == state.rank() || state.peers().isPostedTo(source)) {
+        for (int row = 0; row < routing.received; row++) {
+            int source = routing.sourceRanks[row];
+            if (mask.has(source) || source == state.rank() || peers.isPostedTo(source)) {
                 continue;
             }
             for (int k = 0; k < topK; k++) {
-                count += routing.expandedRows()[row * topK + k] < 0 ? 0 : 1;
+                count += routing.expandedRows[row * topK + k] < 0 ? 0 : 1;
             }
         }
         return count;
     }
 
     private void sendSelections(Mask mask) {
-        Peers<HostMemory> peers = state.peers();
-        RowCopies copies = mode.copies();
+        RowCopies copies = mode.copies;
         copies.begin(storedSelections(mask) * rowBytes);
-        for (int row = 0; row < routing.received(); row++) {
-            int source = routing.sourceRanks()[row];
+        for (int row = 0; row < routing.received; row++) {
+            int source = routing.sourceRanks[row];
             if (mask.has(source) || source == state.rank()) {
                 continue;
             }
             for (int k = 0; k < topK; k++) {
-                int expanded = routing.expandedRows()[row * topK + k];
+                int expanded = routing.expandedRows[row * topK + k];
                 if (expanded < 0) {
                     continue;
                 }
-                long slot = layout.selectionSlot(routing.sourceTokens()[row], k);
+                long slot = layout.selectionSlot(routing.sourceTokens[row], k);
                 if (peers.isPostedTo(source)) {
                     long place = peers.place(source, slot, rowBytes);
                     peers.through(source).copy(place, x, expanded * rowBytes, rowBytes);
@@ -236,8 +220,8 @@ final class HighThroughputCombine extends Operation {
     }
 
     private void reduce(HighThroughput.Begun begun, HostMemory sums) {
-        sum.begin(sent.tokens());
-        for (int t = 0; t < sent.tokens(); t++) {
+        sum.begin(sent.tokens);
+        for (int t = 0; t < sent.tokens; t++) {
             sum.clear();
             // Without an iterator for each token.
             for (int b = 0; b < biases.size(); b++) {
@@ -246,10 +230,10 @@ final class HighThroughputCombine extends Operation {
             if (selections) {
                 addSelections(t, begun.mask());
             } else {
-                for (int i = sent.firstTarget()[t]; i < sent.firstTarget()[t + 1]; i++) {
-                    int target = sent.targets()[i];
+                for (int i = sent.firstTarget[t]; i < sent.firstTarget[t + 1]; i++) {
+                    int target = sent.targets[i];
                     if (target == state.rank() && !handle.byExpert()) {
-                        sum.add(x, routing.targetRows()[i] * rowBytes);
+                        sum.add(x, routing.targetRows[i] * rowBytes);
                     } else if (!begun.mask().has(target)) {
                         addRow(target, i, begun.inputs()[target]);
                     }
@@ -261,31 +245,31 @@ final class HighThroughputCombine extends Operation {
     }
 
     private void addRow(int rank, int target, long input) {
-        if (state.peers().isPostedTo(rank)) {
-            sum.add(state.peers().local(), layout.returnedRow(returnedRows[target]));
+        if (peers.isPostedTo(rank)) {
+            sum.add(peers.local(), layout.returnedRow(returnedRows[target]));
         } else {
-            sum.add(state.peers().memory(rank), input + routing.targetRows()[target] * rowBytes);
+            sum.add(peers.memory(rank), input + routing.targetRows[target] * rowBytes);
         }
     }
 
     private void addSelections(int token, Mask mask) {
         int ownRow = ownRow(token);
         for (int k = 0; k < topK; k++) {
-            int id = sent.ids()[token * topK + k];
+            int id = sent.ids[token * topK + k];
             int owner = id < 0 ? -1 : state.placement().rankOf(id);
             if (owner == state.rank()) {
-                sum.add(x, routing.expandedRows()[ownRow * topK + k] * rowBytes);
+                sum.add(x, routing.expandedRows[ownRow * topK + k] * rowBytes);
             } else if (id >= 0 && !mask.has(owner)) {
-                sum.add(state.peers().local(), layout.selectionSlot(token, k));
+                sum.add(peers.local(), layout.selectionSlot(token, k));
             }
         }
     }
 
     /** Row in which this rank received a token of its own, or -1. */
     private int ownRow(int token) {
-        for (int i = sent.firstTarget()[token]; i < sent.firstTarget()[token + 1]; i++) {
-            if (sent.targets()[i] == state.rank()) {
-                return routing.targetRows()[i];
+        for (int i = sent.firstTarget[token]; i < sent.firstTarget[token + 1]; i++) {
+            if (sent.targets[i] == state.rank()) {
+                return routing.targetRows[i];
             }
         }
         return -1;
@@ -295,16 +279,16 @@ final class HighThroughputCombine extends Operation {
         long base = state.layout().offset(COMBINED_WEIGHTS);
         HostMemory memory = state.highThroughput().access();
         int[] row = new int[topK];
-        for (int t = 0; t < sent.tokens(); t++) {
+        for (int t = 0; t < sent.tokens; t++) {
             for (int k = 0; k < topK; k++) {
                 row[k] = 0;
-                int id = sent.ids()[t * topK + k];
+                int id = sent.ids[t * topK + k];
                 if (id < 0 || mask.has(state.placement().rankOf(id))) {
                     continue;
                 }
                 int owner = state.placement().rankOf(id);
-                for (int i = sent.firstTarget()[t]; i < sent.firstTarget()[t + 1]; i++) {
-                    if (sent.targets()[i] == owner) {
+                for (int i = sent.firstTarget[t]; i < sent.firstTarget[t + 1]; i++) {
+                    if (sent.targets[i] == owner) {
                         row[k] = returnedWeight(owner, i, k);
                     }
                 }
@@ -314,8 +298,8 @@ final class HighThroughputCombine extends Operation {
     }
 
     private int returnedWeight(int owner, int target, int k) {
-        return state.peers().isPostedTo(owner)
-                ? state.peers().local().getInt(layout.returnedWeights(returnedRows[target]) + 4L * k)
-                : state.peers().memory(owner).getInt(layout.combineWeights(routing.targetRows()[target]) + 4L * k);
+        return peers.isPostedTo(owner)
+                ? peers.local().getInt(layout.returnedWeights(returnedRows[target]) + 4L * k)
+                : peers.memory(owner).getInt(layout.combineWeights(routing.targetRows[target]) + 4L * k);
     }
 }

@@ -25,13 +25,11 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.buffer.RequestChecks;
-import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.Peers;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
@@ -48,21 +46,21 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
     private static final int[] NO_INTS = {};
 
     private final HighThroughput mode;
-    private final HostState state;
-    private final BufferLayout layout;
     private final DispatchRequest request;
     private final Optional<HighThroughputHandle> cached;
     private final Optional<HighThroughputRouting> cachedRouting;
     private final int tokens;
-    private final int topK;
     private final int scales;
     private final long rowBytes;
     private final long worstRows;
     private final HostMemory x;
     private final Optional<HostMemory> xScales;
     private final Optional<HostMemory> weights;
-    private final PassedRows passed;
-    private long number;
+    private final RelayedRows relayed;
+    /** Memory and layout of the results. */
+    private final HostMemory results;
+
+    private final LocalLayout local;
     /** Absent until the dispatch has succeeded. */
     private @Nullable HighThroughputHandle handle;
 
@@ -70,35 +68,29 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
 
     /** Checks all that can be checked without reading device contents. */
     HighThroughputDispatch(HighThroughput mode, DispatchRequest request) {
+        super(mode.state);
         this.mode = mode;
-        this.state = mode.state();
-        this.layout = state.peers().layout();
         this.request = request;
-        int hidden = state.shape().hidden();
         RequestChecks checks = state.checks();
         tokens = checks.dispatch(request);
-        topK = state.shape().topK();
+        results = state.highThroughput().access();
+        local = state.layout();
         x = state.views().of(request.x());
         scales = request.scales().isPresent() ? state.shape().scales() : 0;
-        rowBytes = request.x().type().bytes(hidden);
+        rowBytes = request.x().type().bytes(state.shape().hidden());
         xScales = request.scales().map(state.views()::of);
         weights = request.topkWeights().map(state.views()::of);
-        passed = new PassedRows(state, rowBytes, scales);
+        relayed = new RelayedRows(state, rowBytes, scales);
         cached = request.routing().map(known -> EngineHandle.own(known, HighThroughputHandle.class, mode));
         checks.dispatchTo(request, tokens, cached);
         worstRows = checks.worstRows(
-                request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
+                request.layout(), cached.map(known -> known.alignment).orElse(request.expertAlignment()));
         symmetric = state.symmetric();
         cachedRouting = cached.map(HighThroughputHandle::retain);
     }
 
     DispatchResult result(EpEvent event) {
-        return new HighThroughputResults.Dispatch(this, mode.dispatches(), state, request, worstRows, event);
-    }
-
-    @Override
-    public long number() {
-        return number;
+        return new HighThroughputResults.Dispatch(this, mode.dispatches, state, request, worstRows, event);
     }
 
     @Override
@@ -108,7 +100,7 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
 
     @Override
     public DataType idType() {
-        return handle().idType();
+        return handle().idType;
     }
 
     @Override
@@ -118,13 +110,13 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
 
     @Override
     public int[] hostRowsPerExpert() {
-        long[] offsets = handle().routing().expertOffsets();
+        long[] offsets = handle().routing().expertOffsets;
         int[] aligned = new int[offsets.length - 1];
         for (int e = 0; e < aligned.length; e++) {
             aligned[e] = (int) (offsets[e + 1] - offsets[e]);
         }
-        // Of a handle that is closed, the next dispatch may have filled these meanwhile.
-        mode.dispatches().check(number);
+        // If the handle is closed, the next dispatch may have filled these meanwhile.
+        mode.dispatches.check(number);
         return aligned;
     }
 
@@ -144,33 +136,33 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
 
     private HighThroughputRouting readRouting() {
         state.checks().room(request, worstRows);
-        HighThroughputRouting fresh = mode.routings().take();
+        HighThroughputRouting fresh = mode.routings.take();
         Tensor ids = request.topkIds().orElseThrow();
         try {
-            mode.reader().read(ids, state.views().of(ids), tokens, state.waits().mask(), fresh.sent());
+            mode.reader.read(ids, state.views().of(ids), tokens, state.waits().mask(), fresh.sent);
         } catch (RuntimeException e) {
-            mode.routings().add(fresh);
+            mode.routings.add(fresh);
             throw e;
         }
         return fresh;
     }
 
     private void exchange(HighThroughputRouting routing, Deadline deadline) {
-        Routing sent = routing.sent();
+        Routing sent = routing.sent;
         long flags = (scales > 0 ? FP8_FLAG : 0)
                 | (weights.isPresent() ? WEIGHTS_FLAG : 0)
                 | (request.x().type() == DataType.FP8_E4M3_FNUZ ? FNUZ_FLAG : 0);
-        int[] passedBy = passed.counts(sent, state.waits().mask());
+        int[] relayedBy = relayed.counts(sent, state.waits().mask());
         HighThroughput.Begun begun = cached.isPresent()
                 ? mode.begin(
                         HighThroughput.Kind.CACHED_DISPATCH,
                         flags,
-                        cached.get().number(),
+                        cached.get().number,
                         0,
                         NO_INTS,
-                        passedBy,
+                        relayedBy,
                         deadline)
-                : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, sent.rowsTo(), passedBy, deadline);
+                : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, sent.rowsTo, relayedBy, deadline);
         int[] rowsFrom = new int[state.ranks()];
         if (cached.isPresent()) {
             countCachedRows(routing, begun.mask(), rowsFrom);
@@ -178,10 +170,10 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
             placeRows(routing, begun, rowsFrom);
         }
         // The NIC sends while this thread stores.
-        post(routing, passedBy, begun);
+        post(routing, relayedBy, begun);
         send(routing, begun.mask());
-        passed.passOn(begun, routing.firstRows(), mode.copies(), deadline);
-        mode.advance(begun, Counter.HT_DATA, r -> !state.peers().isPostedTo(r));
+        relayed.forward(begun, routing.firstRows, mode.copies, deadline);
+        mode.advance(begun, Counter.HT_DATA, r -> !peers.isPostedTo(r));
         receive(routing, begun, rowsFrom, deadline);
         HighThroughputHandle used = cached.orElseGet(() -> newHandle(routing, begun.number()));
         deliver(used, routing, rowsFrom);
@@ -191,8 +183,8 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
     }
 
     /**
-     * Reads the records of all rows once these are here; those of this rank's own rows first, while others are still sending. Rows of other
-     * ranks may come through a relay, whose counter alone says that they are here, so that all counters are awaited before.
+     * Reads the records of all rows once these have arrived; those of this rank's own rows first, while others are still sending. Rows
+     * may come through a relay, whose counter follows them, so all counters are awaited before the other records are read.
      */
     private void receive(HighThroughputRouting routing, HighThroughput.Begun begun, int[] rowsFrom, Deadline deadline) {
         int me = state.rank();
@@ -200,13 +192,13 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
         for (int source = 0; source < state.ranks(); source++) {
             first[source + 1] = first[source] + rowsFrom[source];
         }
-        ReceivedRecords records = mode.records();
+        ReceivedRecords records = mode.records;
         records.begin(first[state.ranks()], scales);
         if (cached.isEmpty()) {
             routing.beginReceived(first[state.ranks()]);
         }
         read(routing, me, first[me], rowsFrom[me]);
-        mode.awaitAll(begun, Counter.HT_DATA, deadline, "dispatch rows");
+        mode.await(begun, Counter.HT_DATA, r -> true, deadline, "dispatch rows");
         for (int source = 0; source < state.ranks(); source++) {
             if (begun.mask().has(source)) {
                 if (cached.isPresent()) {
@@ -219,19 +211,18 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
     }
 
     private void read(HighThroughputRouting routing, int source, int firstRow, int rows) {
-        HostMemory local = state.peers().local();
         if (cached.isPresent()) {
-            mode.records().read(local, firstRow, rows);
+            mode.records.read(peers.local(), firstRow, rows);
         } else {
-            mode.records().read(local, source, firstRow, rows, routing);
+            mode.records.read(peers.local(), source, firstRow, rows, routing);
         }
     }
 
-    /** From all ranks' counts: the row of every token on every target, and this rank's rows from every source. */
+    /** Computes, from all ranks' counts, the row of every token on every target, and this rank's rows from every source. */
     private void placeRows(HighThroughputRouting routing, HighThroughput.Begun begun, int[] rowsFrom) {
         int ranks = state.ranks();
         int me = state.rank();
-        int[] firstRows = routing.firstRows();
+        int[] firstRows = routing.firstRows;
         Arrays.fill(firstRows, 0);
         int[] next = new int[ranks];
         long[] total = new long[ranks];
@@ -258,40 +249,39 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
             }
         }
         routing.beginTargets();
-        int[] targetRows = routing.targetRows();
-        int[] targets = routing.sent().targets();
-        for (int i = 0; i < routing.sent().targetCount(); i++) {
+        int[] targetRows = routing.targetRows;
+        int[] targets = routing.sent.targets;
+        for (int i = 0; i < routing.sent.targetCount(); i++) {
             targetRows[i] = next[targets[i]]++;
         }
     }
 
     /** Rows of a rank that was masked since the routing was made keep their places, as zeros. */
     private void countCachedRows(HighThroughputRouting routing, Mask mask, int[] rowsFrom) {
-        HostMemory local = state.peers().local();
-        for (int row = 0; row < routing.received(); row++) {
-            int source = routing.sourceRanks()[row];
+        for (int row = 0; row < routing.received; row++) {
+            int source = routing.sourceRanks[row];
             rowsFrom[source]++;
             if (mask.has(source)) {
-                local.zero(layout.rows() + row * rowBytes, rowBytes);
+                peers.local().zero(layout.rows() + row * rowBytes, rowBytes);
             }
         }
     }
 
     private void send(HighThroughputRouting routing, Mask mask) {
-        Routing sent = routing.sent();
-        int[] firstTarget = sent.firstTarget();
-        int[] targets = sent.targets();
-        int[] targetRows = routing.targetRows();
+        Routing sent = routing.sent;
+        int[] firstTarget = sent.firstTarget;
+        int[] targets = sent.targets;
+        int[] targetRows = routing.targetRows;
         boolean[] stored = new boolean[state.ranks()];
         long rows = 0;
         for (int r = 0; r < state.ranks(); r++) {
-            stored[r] = !mask.has(r) && !state.peers().isPostedTo(r);
-            rows += stored[r] ? sent.rowsTo()[r] : 0;
+            stored[r] = !mask.has(r) && !peers.isPostedTo(r);
+            rows += stored[r] ? sent.rowsTo[r] : 0;
         }
-        RowCopies copies = mode.copies();
+        RowCopies copies = mode.copies;
         copies.begin(rows * rowBytes);
-        SentRecords records = mode.sentRecords();
-        records.begin(tokens, sent.ids(), weights, xScales, scales);
+        SentRecords records = mode.sentRecords;
+        records.begin(tokens, sent.ids, weights, xScales, scales);
         for (int t = 0; t < tokens; t++) {
             if (firstTarget[t] == firstTarget[t + 1]) {
                 continue;
@@ -300,7 +290,7 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
             for (int i = firstTarget[t]; i < firstTarget[t + 1]; i++) {
                 int target = targets[i];
                 if (stored[target]) {
-                    HostMemory memory = state.peers().memory(target);
+                    HostMemory memory = peers.memory(target);
                     copies.add(memory, layout.rows() + targetRows[i] * rowBytes, x, t * rowBytes, rowBytes);
                     records.add(target, memory, targetRows[i]);
                 }
@@ -308,33 +298,31 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
         }
         for (int r = 0; r < state.ranks(); r++) {
             if (stored[r]) {
-                records.write(r, state.peers().memory(r));
+                records.write(r, peers.memory(r));
             }
         }
         copies.finish();
     }
 
     /** One target after the other, since its rows are neighbours and go in few large writes. */
-    private void post(HighThroughputRouting routing, int[] passedBy, HighThroughput.Begun begun) {
-        Peers<HostMemory> peers = state.peers();
+    private void post(HighThroughputRouting routing, int[] relayedBy, HighThroughput.Begun begun) {
         for (int next = 1; next < state.ranks(); next++) {
-            // Not all ranks at the same target at the same time.
+            // Ranks begin with different targets.
             int target = (state.rank() + next) % state.ranks();
             if (begun.mask().has(target) || !peers.isPostedTo(target)) {
                 continue;
             }
-            if (passedBy[target] > 0) {
-                passed.post(target, routing.sent(), x, this::fillRecord);
+            if (relayedBy[target] > 0) {
+                relayed.post(target, routing.sent, x, this::fillRecord);
             }
-            if (!passed.isPassed(target)) {
-                postRows(target, routing.sent(), routing.targetRows());
+            if (!relayed.isRelayed(target)) {
+                postRows(target, routing.sent, routing.targetRows);
             }
             peers.advance(target, Counter.HT_DATA, begun.number());
         }
     }
 
     private void postRows(int target, Routing routing, int[] targetRows) {
-        Peers<HostMemory> peers = state.peers();
         int[] record = new int[1 + 2 * topK + scales];
         routing.forEachTo(target, (t, i) -> {
             long place = peers.place(target, layout.rows() + targetRows[i] * rowBytes, rowBytes);
@@ -360,24 +348,24 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
 
     private void fillIds(int[] record, Routing routing, int token, int target) {
         for (int k = 0; k < topK; k++) {
-            record[1 + k] = state.localIndex(routing.ids()[token * topK + k], target);
+            record[1 + k] = state.localIndex(routing.ids[token * topK + k], target);
         }
     }
 
     private HighThroughputHandle newHandle(HighThroughputRouting routing, long number) {
-        mode.records().countExperts(routing.expertRows());
+        mode.records.countExperts(routing.expertRows);
         int alignment = request.expertAlignment();
-        int[] expertRows = routing.expertRows();
-        long[] offsets = routing.expertOffsets();
+        int[] expertRows = routing.expertRows;
+        long[] offsets = routing.expertOffsets;
         for (int e = 0; e < expertRows.length; e++) {
             offsets[e + 1] = offsets[e] + (expertRows[e] + alignment - 1L) / alignment * alignment;
         }
         if (request.layout() == RowLayout.BY_EXPERT) {
             routing.beginExpanded();
-            int[] localIds = routing.localIds();
-            int[] expanded = routing.expandedRows();
+            int[] localIds = routing.localIds;
+            int[] expanded = routing.expandedRows;
             long[] next = offsets.clone();
-            for (int i = 0; i < routing.received() * topK; i++) {
+            for (int i = 0; i < routing.received * topK; i++) {
                 expanded[i] = localIds[i] < 0 ? -1 : (int) next[localIds[i]]++;
             }
         }
@@ -386,17 +374,15 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
 
     private void deliver(HighThroughputHandle used, HighThroughputRouting routing, int[] rowsFrom) {
         long rows = request.worstCase() ? worstRows : used.rows();
-        HostMemory memory = state.highThroughput().access();
-        LocalLayout local = state.layout();
         if (request.out().isPresent() && request.out().get().dim(0) < used.rows()) {
             throw new EpOverflowException("out holds " + request.out().get().dim(0) + " rows, but " + used.rows()
                     + " rows arrived; the exchange itself is complete on all ranks; pass a larger tensor to the next dispatch"
                     + " (at most " + worstRows + " rows can arrive)");
         }
-        memory.putInts(local.offset(ROWS_PER_EXPERT), routing.expertRows(), 0, routing.expertRows().length);
-        memory.putLongs(local.offset(EXPERT_OFFSETS), routing.expertOffsets(), 0, routing.expertOffsets().length);
+        results.putInts(local.offset(ROWS_PER_EXPERT), routing.expertRows, 0, routing.expertRows.length);
+        results.putLongs(local.offset(EXPERT_OFFSETS), routing.expertOffsets, 0, routing.expertOffsets.length);
         int[] perSource = used.byExpert() ? selectionsFrom(routing) : rowsFrom;
-        memory.putInts(local.offset(ROWS_PER_SOURCE), perSource, 0, perSource.length);
+        results.putInts(local.offset(ROWS_PER_SOURCE), perSource, 0, perSource.length);
         if (used.byExpert()) {
             expand(routing, rows);
         } else {
@@ -406,9 +392,9 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
 
     private int[] selectionsFrom(HighThroughputRouting routing) {
         int[] selections = new int[state.ranks()];
-        for (int i = 0; i < routing.received() * topK; i++) {
-            if (routing.localIds()[i] >= 0) {
-                selections[routing.sourceRanks()[i / topK]]++;
+        for (int i = 0; i < routing.received * topK; i++) {
+            if (routing.localIds[i] >= 0) {
+                selections[routing.sourceRanks[i / topK]]++;
             }
         }
         return selections;
@@ -416,71 +402,65 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
 
     /** By rank: rows stay where their senders put them, unless the caller wants them elsewhere. */
     private void deliverRows(HighThroughputRouting routing, long rows) {
-        HostMemory memory = state.highThroughput().access();
-        LocalLayout local = state.layout();
-        boolean wide = routing.sent().idType() == DataType.INT64;
-        ReceivedRecords records = mode.records();
-        records.writeExperts(memory, local.offset(TOPK_IDS), routing.localIds(), routing.received() * topK, wide);
-        records.writeWeights(memory, local.offset(TOPK_WEIGHTS), routing.received());
-        for (int row = 0; row < routing.received() && scales > 0; row++) {
-            records.writeScales(memory, local.offset(SCALES) + 4L * row * scales, row);
+        boolean wide = routing.sent.idType == DataType.INT64;
+        ReceivedRecords records = mode.records;
+        records.writeExperts(results, local.offset(TOPK_IDS), routing.localIds, routing.received * topK, wide);
+        records.writeWeights(results, local.offset(TOPK_WEIGHTS), routing.received);
+        for (int row = 0; row < routing.received && scales > 0; row++) {
+            records.writeScales(results, local.offset(SCALES) + 4L * row * scales, row);
         }
-        memory.putInts(local.offset(SOURCE_RANKS), routing.sourceRanks(), 0, routing.received());
-        memory.putInts(local.offset(SOURCE_TOKENS), routing.sourceTokens(), 0, routing.received());
-        clearTail(routing.received(), rows, wide);
+        results.putInts(local.offset(SOURCE_RANKS), routing.sourceRanks, 0, routing.received);
+        results.putInts(local.offset(SOURCE_TOKENS), routing.sourceTokens, 0, routing.received);
+        clearTail(routing.received, rows, wide);
         if (request.out().isPresent()) {
             HostMemory target = state.views().of(request.out().get());
-            RowCopies copies = mode.copies();
-            long bytes = routing.received() * rowBytes;
+            RowCopies copies = mode.copies;
+            long bytes = routing.received * rowBytes;
             copies.begin(bytes);
-            copies.add(target, 0, state.peers().local(), layout.rows(), bytes);
+            copies.add(target, 0, peers.local(), layout.rows(), bytes);
             copies.finish();
         }
     }
 
     private void clearTail(long from, long to, boolean wide) {
-        HostMemory memory = state.highThroughput().access();
-        LocalLayout local = state.layout();
         for (long row = from; row < to; row++) {
             for (int k = 0; k < topK; k++) {
                 long i = row * topK + k;
                 if (wide) {
-                    memory.putLong(local.offset(TOPK_IDS) + 8 * i, -1);
+                    results.putLong(local.offset(TOPK_IDS) + 8 * i, -1);
                 } else {
-                    memory.putInt(local.offset(TOPK_IDS) + 4 * i, -1);
+                    results.putInt(local.offset(TOPK_IDS) + 4 * i, -1);
                 }
-                memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * i, 0);
+                results.putInt(local.offset(TOPK_WEIGHTS) + 4 * i, 0);
             }
-            memory.putInt(local.offset(SOURCE_RANKS) + 4 * row, -1);
-            memory.putInt(local.offset(SOURCE_TOKENS) + 4 * row, -1);
+            results.putInt(local.offset(SOURCE_RANKS) + 4 * row, -1);
+            results.putInt(local.offset(SOURCE_TOKENS) + 4 * row, -1);
         }
     }
 
     private void expand(HighThroughputRouting routing, long rows) {
-        HostMemory received = state.peers().local();
-        HostMemory memory = state.highThroughput().access();
-        LocalLayout local = state.layout();
-        HostMemory target = request.out().map(state.views()::of).orElse(memory);
+        HostMemory received = peers.local();
+        HostMemory target = request.out().map(state.views()::of).orElse(results);
         long base = request.out().isPresent() ? 0 : local.offset(EXPANDED);
-        RowCopies copies = mode.copies();
-        copies.begin(Arrays.stream(routing.expertRows()).asLongStream().sum() * rowBytes);
-        ReceivedRecords records = mode.records();
+        RowCopies copies = mode.copies;
+        copies.begin(Arrays.stream(routing.expertRows).asLongStream().sum() * rowBytes);
+        ReceivedRecords records = mode.records;
         records.beginExpanded(Math.toIntExact(rows));
-        for (int row = 0; row < routing.received(); row++) {
+        for (int row = 0; row < routing.received; row++) {
             for (int k = 0; k < topK; k++) {
-                int to = routing.expandedRows()[row * topK + k];
+                int to = routing.expandedRows[row * topK + k];
                 if (to < 0) {
                     continue;
                 }
                 copies.add(target, base + to * rowBytes, received, layout.rows() + row * rowBytes, rowBytes);
                 if (scales > 0) {
-                    records.writeScales(memory, local.offset(EXPANDED_SCALES) + 4L * to * scales, row);
+                    records.writeScales(results, local.offset(EXPANDED_SCALES) + 4L * to * scales, row);
                 }
                 records.expand(row, k, to, routing);
             }
         }
         records.writeExpanded(
-                memory, local.offset(SOURCE_RANKS), local.offset(SOURCE_TOKENS), local.offset(TOPK_WEIGHTS));
+                results, local.offset(SOURCE_RANKS), local.offset(SOURCE_TOKENS), local.offset(TOPK_WEIGHTS));
         copies.finish();
         if (request.zeroPadding()) {
             zeroPadding(routing, target, base);
@@ -488,12 +468,12 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
     }
 
     private void zeroPadding(HighThroughputRouting routing, HostMemory target, long base) {
-        long scaleBase = state.layout().offset(EXPANDED_SCALES);
-        for (int e = 0; e < routing.expertRows().length; e++) {
-            long from = routing.expertOffsets()[e] + routing.expertRows()[e];
-            long rows = routing.expertOffsets()[e + 1] - from;
+        long scaleBase = local.offset(EXPANDED_SCALES);
+        for (int e = 0; e < routing.expertRows.length; e++) {
+            long from = routing.expertOffsets[e] + routing.expertRows[e];
+            long rows = routing.expertOffsets[e + 1] - from;
             target.zero(base + from * rowBytes, rows * rowBytes);
-            state.highThroughput().access().zero(scaleBase + from * 4 * scales, rows * 4 * scales);
+            results.zero(scaleBase + from * 4 * scales, rows * 4 * scales);
         }
     }
 }

@@ -5,51 +5,30 @@ import org.ep4j.DispatchHandle;
 import org.ep4j.RowLayout;
 import org.ep4j.engine.buffer.EngineHandle;
 
-/**
- * Handle of a dispatch whose rows have arrived. A later dispatch takes its routing once it is closed
- * and no operation uses it.
- */
+/** Handle of a dispatch whose rows have arrived. A later dispatch takes its routing once it is closed and no operation uses it. */
 final class HighThroughputHandle extends EngineHandle<HighThroughput, HighThroughputRouting> implements DispatchHandle {
-    private final long number;
-    private final DataType idType;
+    /** Number of the dispatch; equal on all ranks. */
+    final long number;
+
+    final DataType idType;
+    final int alignment;
     private final RowLayout layout;
     private final long rows;
-    private final int alignment;
 
-    /**
-     * Creates an open handle.
-     *
-     * @param owner the buffer's high-throughput mode, by identity
-     * @param number of the dispatch; equal on all ranks
-     * @param layout row order that the caller sees
-     * @param alignment of expert groups
-     */
     HighThroughputHandle(
             HighThroughput owner, long number, HighThroughputRouting routing, RowLayout layout, int alignment) {
-        super(owner, routing, routing.sent().tokens());
+        super(owner, routing, routing.sent.tokens);
         this.number = number;
         this.layout = layout;
         this.alignment = alignment;
-        idType = routing.sent().idType();
-        long[] offsets = routing.expertOffsets();
-        rows = byExpert() ? offsets[offsets.length - 1] : routing.received();
+        idType = routing.sent.idType;
+        long[] offsets = routing.expertOffsets;
+        rows = byExpert() ? offsets[offsets.length - 1] : routing.received;
     }
 
     @Override
     protected void free() {
-        owner().routings().add(routing());
-    }
-
-    long number() {
-        return number;
-    }
-
-    DataType idType() {
-        return idType;
-    }
-
-    int alignment() {
-        return alignment;
+        owner().routings.add(routing());
     }
 
     boolean byExpert() {

@@ -1,8 +1,7 @@
 package org.ep4j.engine.host;
 
 import java.time.Duration;
-import java.util.concurrent.atomic.AtomicReference;
-import org.ep4j.Bootstrap;
+import java.util.concurrent.CompletableFuture;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -10,25 +9,23 @@ import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpEvent;
-import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.BufferContext;
 import org.ep4j.engine.buffer.DeviceBuffer;
 import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
-import org.ep4j.plan.GroupPlan;
 import org.ep4j.transport.Deadline;
 
+/** A buffer of the host engine: runs the operations of both modes one after another, recovers and closes. */
 final class HostBuffer implements DeviceBuffer {
-    private final GroupPlan plan;
-    private final String name;
-    private final BufferSize size;
+    private final BufferContext context;
     private final HostState state;
     private final Duration timeout;
     private final Runnable free;
@@ -41,39 +38,24 @@ final class HostBuffer implements DeviceBuffer {
     /** Operations completed since {@link #recover} last returned. */
     private long completed;
 
-    /** Number of the last high-throughput operation that succeeded, or after which the buffer recovered. */
+    /** Number of the newest high-throughput operation that succeeded, or after which the buffer recovered. */
     private long succeeded;
 
-    /**
-     * Over memory that is mapped already.
-     *
-     * @param timeout longest wait of an operation that does not say otherwise
-     * @param free gives the memory back; called once
-     * @param way of a buffer that moves when it recovers
-     */
-    HostBuffer(
-            Bootstrap bootstrap,
-            GroupPlan plan,
-            String name,
-            BufferSize size,
-            HostState state,
-            Duration timeout,
-            Runnable free,
-            Recoverer.Way way) {
-        this.plan = plan;
-        this.name = name;
-        this.size = size;
+    /** Creates it over memory that {@code free}, which is called once, releases; {@code timeout} is for operations without one. */
+    HostBuffer(BufferContext context, HostState state, Duration timeout, Runnable free) {
+        this.context = context;
         this.state = state;
         this.timeout = timeout;
         this.free = free;
-        operations = new Operations(name, timeout, state.waits());
+        operations = new Operations(context.name(), timeout, state.waits());
         highThroughput = new HighThroughput(state);
         lowLatency = new LowLatency(state, operations);
-        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, way);
+        recoverer = new Recoverer(
+                new Numbers(), state.peers(), state.waits(), context.bootstrap(), context.recoverability());
         sum = new RowSum(state.shape().hidden(), state.rowLoops());
     }
 
-    /** Numbers the first operations. See {@link org.ep4j.config.EpKeys#FIRST_NUMBER}. */
+    /** See {@link Recoverer#numberFrom}. */
     void numberFrom(long first) {
         recoverer.numberFrom(first);
     }
@@ -85,14 +67,13 @@ final class HostBuffer implements DeviceBuffer {
 
     @Override
     public BufferSize size() {
-        return size;
+        return context.size();
     }
 
     @Override
     public DispatchLayout dispatchLayout(Tensor topkIds) {
         int tokens = state.checks().layoutTokens(topkIds);
-        return RoutingLayout.of(
-                topkIds, tokens, state.shape(), state.placement(), state.waits().mask(), plan);
+        return HostBuffers.dispatchLayout(topkIds, tokens, state, context.plan());
     }
 
     @Override
@@ -123,21 +104,21 @@ final class HostBuffer implements DeviceBuffer {
         return combine.result(run(combine, tensors, options));
     }
 
-    /** Runs or queues an operation; gives its end. */
+    /** Runs or queues an operation; returns its end. */
     private EpEvent run(Operation operation, RequestTensors tensors, OpOptions options) {
         EpEvent event = operations.submit(options, deadline -> {
             state.waits().requireReady();
-            long before = highThroughput.number();
+            long before = highThroughput.number;
             tensors.retain();
             try {
                 operation.run(deadline);
             } finally {
                 tensors.release();
             }
-            // A rank that the others have left out must not go on with what it has read.
+            // A rank that the others have left out must not use what it has read.
             state.waits().requireMember("the end of an operation");
-            if (highThroughput.number() != before) {
-                succeeded = highThroughput.number();
+            if (highThroughput.number != before) {
+                succeeded = highThroughput.number;
             }
             completed++;
         });
@@ -149,7 +130,7 @@ final class HostBuffer implements DeviceBuffer {
 
     @Override
     public long lowLatencyCombines() {
-        return lowLatency.combines().number();
+        return lowLatency.combines.number();
     }
 
     @Override
@@ -162,27 +143,23 @@ final class HostBuffer implements DeviceBuffer {
     @Override
     public void clearMasks(Duration longest) {
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
-            recoverer.clearMasks(name, longest);
+            recoverer.clearMasks(context.name(), longest);
         });
     }
 
     @Override
     public Recovery recover(Duration longest) {
-        AtomicReference<Recovery> result = new AtomicReference<>();
+        CompletableFuture<Recovery> result = new CompletableFuture<>();
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
-            result.set(recoverer.recover(completed, deadline));
+            result.complete(recoverer.recover(completed, deadline));
             completed = 0;
         });
-        Recovery recovery = result.get();
-        if (recovery == null) {
-            throw new EpStateException("the operation ended without a result");
-        }
-        return recovery;
+        return result.join();
     }
 
-    /** True if other ranks have done their part of all operations that this rank has begun. */
+    /** Returns whether other ranks have done their part of all operations that this rank has begun. */
     private boolean allSucceeded() {
-        return succeeded == highThroughput.number() && lowLatency.allSucceeded();
+        return succeeded == highThroughput.number && lowLatency.allSucceeded();
     }
 
     @Override
@@ -195,7 +172,7 @@ final class HostBuffer implements DeviceBuffer {
         if (operations.close()) {
             highThroughput.close();
             lowLatency.close();
-            // Others may still need what this rank, which has all that it needs itself, has sent last.
+            // Other ranks may still need what this rank has sent last.
             state.waits().until(Deadline.in(timeout));
             try {
                 state.peers().finish(state.waits().mask());
@@ -209,29 +186,25 @@ final class HostBuffer implements DeviceBuffer {
         /** Results of low latency are in this rank's own memory, which stays. */
         @Override
         public void moved(SymmetricMemory fresh, long high) {
-            highThroughput.dispatches().moved(high);
-            highThroughput.combines().moved(high);
+            highThroughput.dispatches.moved(high);
+            highThroughput.combines.moved(high);
         }
 
         @Override
         public boolean freed() {
-            highThroughput.dispatches().freed();
-            highThroughput.combines().freed();
+            highThroughput.dispatches.freed();
+            highThroughput.combines.freed();
             return true;
         }
 
         @Override
         public long[] begun() {
-            return new long[] {
-                highThroughput.number(),
-                lowLatency.dispatches().number(),
-                lowLatency.combines().number()
-            };
+            return new long[] {highThroughput.number, lowLatency.dispatches.number(), lowLatency.combines.number()};
         }
 
         @Override
         public void restart(long high, long dispatch, long combine) {
-            highThroughput.number(high);
+            highThroughput.number = high;
             succeeded = high;
             lowLatency.reset(dispatch, combine);
         }

@@ -13,30 +13,26 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.rows.Rows;
 import org.ep4j.engine.sync.Peers;
-import org.ep4j.engine.sync.Rails;
+import org.ep4j.engine.sync.Relays;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.transport.memory.HostMemory;
 import org.ep4j.transport.memory.HostViews;
 
 /**
- * What both modes of one buffer share.
+ * State that both modes of one buffer share.
  *
- * @param shape sizes
- * @param placement experts
  * @param peers symmetric memory and counters
- * @param rails who passes rows on
- * @param waits how counters are awaited
- * @param rowLoops how rows are copied, summed and cast
+ * @param rowLoops copies, sums and casts of rows
  * @param views of tensors' memory
  * @param layout of the results
  * @param highThroughput memory of high-throughput results
- * @param lowLatency memory of low-latency results, one for each bank; empty when the mode is left out
+ * @param lowLatency memory of low-latency results, one for each bank
  */
 record HostState(
         EpShape shape,
         ExpertPlacement placement,
         Peers<HostMemory> peers,
-        Rails rails,
+        Relays relays,
         Waits waits,
         Rows rowLoops,
         HostViews views,
@@ -44,12 +40,7 @@ record HostState(
         Region highThroughput,
         List<Region> lowLatency)
         implements BufferState {
-    /**
-     * Memory with its address.
-     *
-     * @param memory the range
-     * @param access to it
-     */
+    /** Memory, by address and as words. */
     record Region(DeviceMemory memory, HostMemory access) {
         static Region of(DeviceMemory memory) {
             return new Region(memory, HostMemory.of(memory));
@@ -98,7 +89,7 @@ record HostState(
         return lowLatency.get((int) (number & 1));
     }
 
-    /** Index of an expert on {@code rank}, or -1 when it is elsewhere; {@code id} may be -1. */
+    /** Index of an expert on {@code rank}; -1 if it is on another rank or {@code id} is -1. */
     int localIndex(int id, int rank) {
         return id >= 0 && placement.rankOf(id) == rank ? placement.localIndex(id) : -1;
     }

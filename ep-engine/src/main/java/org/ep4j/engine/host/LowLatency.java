@@ -2,75 +2,66 @@ package org.ep4j.engine.host;
 
 import java.util.Arrays;
 import java.util.HashSet;
-import java.util.Optional;
 import java.util.Set;
 import org.ep4j.EpStateException;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestTensors;
-import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.Announcement;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.rows.RowCopies;
+import org.ep4j.engine.sync.Announcements;
 import org.ep4j.engine.sync.Flow;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.OperationNames;
-import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.ReceiveHook;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.memory.HostMemory;
 
-/** What the low-latency operations of one buffer share: numbering, flow control and scratch memory. */
+/** State that the low-latency operations of one buffer share: numbering, flow control and scratch memory. */
 final class LowLatency {
     private static final int[] NO_INTS = {};
 
     /** A caller that combines none of its dispatches must not fill the memory. */
     private static final int MOST_UNCOMBINED = 64;
 
-    private final HostState state;
+    final HostState state;
     private final Operations operations;
-    private final CreditedFlow dispatches;
-    private final CreditedFlow combines;
+    final CreditedFlow dispatches;
+    final CreditedFlow combines;
     /** Numbers of dispatches since the last recovery for which there was no combine. */
     private final Set<Long> uncombined = new HashSet<>();
 
     private boolean tooManyUncombined;
-    private final RowCopies copies;
-    private final RoutingReader reader;
-    private final FreeList<LowLatencyRouting> routings;
+    final RowCopies copies;
+    final RoutingReader reader;
+    final FreeList<LowLatencyRouting> routings;
+    final Fp8Rows fp8Rows;
     private final int[] selections;
     private final int[] next;
-    private final int[] sourceFirst;
+
+    /** Number of rows of each local expert before those of one source, {@code [L]}, for the dispatch that is received. */
+    final int[] sourceFirst;
+
     private final long[] waited;
     private int[] ownRows = {};
-    private Optional<Fp8Rows> fp8Rows = Optional.empty();
 
     LowLatency(HostState state, Operations operations) {
         this.state = state;
         this.operations = operations;
         copies = new RowCopies(state.rowLoops());
         reader = new RoutingReader(state.shape(), state.placement());
+        fp8Rows = new Fp8Rows(state.shape().hidden(), state.rowLoops());
         selections = new int[state.shape().experts()];
         next = new int[state.localExperts()];
         sourceFirst = new int[state.localExperts()];
         waited = new long[state.ranks()];
         routings = new FreeList<>(() -> new LowLatencyRouting(state.shape().topK(), state.ranks()));
         dispatches = new CreditedFlow(
-                "low-latency dispatch", Block.LL_DISPATCH, Counter.LL_DISPATCH, Counter.LL_DISPATCH_CREDIT);
+                "low-latency dispatch", Announcement.LL_DISPATCH, Counter.LL_DISPATCH, Counter.LL_DISPATCH_CREDIT);
         combines = new CreditedFlow(
-                "low-latency combine", Block.LL_COMBINE, Counter.LL_COMBINE, Counter.LL_COMBINE_CREDIT);
-    }
-
-    HostState state() {
-        return state;
-    }
-
-    RowCopies copies() {
-        return copies;
-    }
-
-    RoutingReader reader() {
-        return reader;
+                "low-latency combine", Announcement.LL_COMBINE, Counter.LL_COMBINE, Counter.LL_COMBINE_CREDIT);
     }
 
     /** Zeroed counters of the selections of each expert, {@code [E]}, for the dispatch that is sent. */
@@ -85,25 +76,23 @@ final class LowLatency {
         return next;
     }
 
-    /** Numbers of rows of each local expert before those of one source, {@code [L]}, for the dispatch that is received. */
-    int[] sourceFirst() {
-        return sourceFirst;
-    }
-
-    /** Zeroed nanoseconds that were waited for each rank, {@code [R]}, for the operation that is received. */
+    /** Zeroed wait times for each rank in nanoseconds, {@code [R]}, for the operation that is received. */
     long[] waited() {
         Arrays.fill(waited, 0);
         return waited;
+    }
+
+    /** Adds {@link #waited} to statistics of the caller. */
+    void addWaited(HostMemory statistics) {
+        for (int r = 0; r < waited.length; r++) {
+            statistics.putLong(8L * r, statistics.getLong(8L * r) + waited[r]);
+        }
     }
 
     /** Room for a row of each selection, for a combine that is received before another operation runs. */
     int[] ownRows(int count) {
         ownRows = Grow.ints(ownRows, count);
         return ownRows;
-    }
-
-    FreeList<LowLatencyRouting> routings() {
-        return routings;
     }
 
     /** Copies a row to a rank: at once to one that is posted to, since the next row for it posts this one. */
@@ -116,14 +105,7 @@ final class LowLatency {
         }
     }
 
-    Fp8Rows fp8Rows() {
-        if (fp8Rows.isEmpty()) {
-            fp8Rows = Optional.of(new Fp8Rows(state.shape().hidden(), state.rowLoops()));
-        }
-        return fp8Rows.get();
-    }
-
-    /** A dispatch has begun; other ranks owe this one the rows of a combine for it, in which they may write here. */
+    /** Records that a dispatch has begun: in the combine for it other ranks write to this one. */
     void dispatched(long number) {
         if (uncombined.size() < MOST_UNCOMBINED) {
             uncombined.add(number);
@@ -132,12 +114,11 @@ final class LowLatency {
         }
     }
 
-    /** A combine for a dispatch has begun. */
     void combining(long dispatch) {
         uncombined.remove(dispatch);
     }
 
-    /** True if other ranks have done their part of all operations that this rank has begun since the last recovery. */
+    /** Returns whether other ranks have done their part of all operations that this rank has begun since the last recovery. */
     boolean allSucceeded() {
         return uncombined.isEmpty() && !tooManyUncombined && dispatches.allSucceeded() && combines.allSucceeded();
     }
@@ -150,25 +131,17 @@ final class LowLatency {
         combines.reset(combine);
     }
 
-    CreditedFlow dispatches() {
-        return dispatches;
-    }
-
-    CreditedFlow combines() {
-        return combines;
-    }
-
     /** Runs the receiving half of an operation that was sent with the hook; returns when it is done. */
     void receiveLater(
             RequestTensors tensors,
             OpOptions options,
-            Receipt receipt,
+            ReceiveHook hook,
             CreditedFlow flow,
             long number,
             Operations.Body receive) {
         operations.submit(
                 LowLatencyResults.receiving(options),
-                deadline -> receipt.run(() -> {
+                deadline -> hook.run(() -> {
                     flow.requirePending(number);
                     state.waits().requireReady();
                     try {
@@ -195,38 +168,34 @@ final class LowLatency {
     }
 
     /**
-     * One kind of operation, with the blocks and counters that ranks exchange for it. A bank of a peer may be written
-     * again when that peer has said that it emptied it. Used by the thread that runs operations.
+     * One kind of operation, with its announcements and counters. A bank of a peer is written again once that peer has given
+     * credit for it. Used by the thread that runs operations.
      */
     final class CreditedFlow extends Flow {
-        /** Word of a block that must be equal on all ranks. */
-        static final int OPTIONS = 1;
+        private static final int OPTIONS = 1;
+        private static final int MASK = 2;
 
-        /** Word of a block: the mask's digest. */
-        static final int MASK = 2;
+        /** Word of an announcement that may differ between ranks: number of messages. */
+        private static final int COUNT = 3;
 
-        /** Word of a block: number of messages. */
-        static final int COUNT = 3;
+        private static final int HANDLE = 4;
 
-        /** Word of a block: number of the dispatch whose routing is used. */
-        static final int HANDLE = 4;
-
-        private final Block block;
+        private final Announcement kind;
         private final Counter data;
         private final Counter credit;
         private final String creditPhase;
         private final String receivePhase;
-        private final long[] mine = new long[BufferLayout.BLOCK_WORDS];
-        private final long[] theirs = new long[BufferLayout.BLOCK_WORDS];
-        /** Operations up to this one are over: there was a recovery since. */
+        private final long[] mine = new long[BufferLayout.ANNOUNCEMENT_WORDS];
+        private final long[] theirs = new long[BufferLayout.ANNOUNCEMENT_WORDS];
+        /** Number of the newest operation before the last recovery. */
         private long over;
 
         /** Operations that succeeded since the last recovery. */
         private long succeeded;
 
-        private CreditedFlow(String name, Block block, Counter data, Counter credit) {
+        private CreditedFlow(String name, Announcement kind, Counter data, Counter credit) {
             super(name);
-            this.block = block;
+            this.kind = kind;
             this.data = data;
             this.credit = credit;
             creditPhase = name + " credit";
@@ -234,7 +203,7 @@ final class LowLatency {
         }
 
         /**
-         * Begins the next operation: its bank is empty here and at all ranks that are not masked.
+         * Begins the next operation once its bank is empty here and at all ranks that are not masked.
          *
          * @return its number
          */
@@ -254,51 +223,48 @@ final class LowLatency {
             return next;
         }
 
-        /** Sends for an operation that has begun; one that cannot be sent is not received either, so its bank is free. */
+        /** Sends an operation that has begun; if that fails, it is not received either, so its bank is free. */
         void sending(long operation, Runnable send) {
-            boolean sent = false;
             try {
                 send.run();
-                sent = true;
-            } finally {
-                if (!sent) {
-                    release(operation);
-                }
+            } catch (RuntimeException | Error e) {
+                release(operation);
+                throw e;
             }
         }
 
-        /** Tells a rank that all messages for it are written. */
+        /** Announces to a rank that all messages for it are written. */
         void sent(int target, long operation, long options, long count, long handle, Mask mask) {
             mine[0] = operation;
             mine[OPTIONS] = options;
             mine[MASK] = mask.digest();
             mine[COUNT] = count;
             mine[HANDLE] = handle;
-            state.peers().writeBlock(target, block, operation, mine, NO_INTS);
+            state.peers().writeAnnouncement(target, kind, operation, mine, NO_INTS);
             state.peers().advance(target, data, operation);
         }
 
         /**
          * Waits for a rank's messages.
          *
-         * @param waited nanoseconds waited are added at {@code source}
-         * @return how many there are
+         * @param waited gets the wait time in nanoseconds added at {@code source}
+         * @return number of messages
          */
         int await(int source, long operation, long options, long handle, Mask mask, Deadline deadline, long[] waited) {
             waited[source] += state.waits().await(data, source, operation, deadline, receivePhase);
-            state.peers().readBlock(block, operation, source, theirs);
+            state.peers().readAnnouncement(kind, operation, source, theirs);
             if (theirs[0] != operation
                     || theirs[OPTIONS] != options
                     || theirs[HANDLE] != handle
                     || theirs[MASK] != mask.digest()) {
                 long[] own = {operation, options, mask.digest(), 0, handle};
-                throw OperationNames.lowLatency(
-                        state.peers().label(source), mask, block == Block.LL_DISPATCH, own, theirs);
+                throw Announcements.lowLatency(
+                        state.peers().label(source), mask, kind == Announcement.LL_DISPATCH, own, theirs);
             }
             return (int) theirs[COUNT];
         }
 
-        /** Says that this rank has emptied its bank of an operation, whether that ended well or not. */
+        /** Gives credit for the bank of an operation, whether that succeeded or not. */
         void release(long operation) {
             end(operation);
             // The other bank may hold an operation before this one, which is received later.
@@ -309,7 +275,7 @@ final class LowLatency {
             Mask mask = state.waits().mask();
             for (int r = 0; r < state.ranks(); r++) {
                 if (!mask.has(r)) {
-                    state.peers().tell(r, credit, emptied);
+                    state.peers().tryAdvance(r, credit, emptied);
                 }
             }
         }
@@ -318,7 +284,6 @@ final class LowLatency {
             succeeded++;
         }
 
-        /** True if all operations that have begun since the last recovery have ended without a failure. */
         private boolean allSucceeded() {
             return succeeded == number() - over;
         }

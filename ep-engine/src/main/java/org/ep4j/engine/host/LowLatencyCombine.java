@@ -16,12 +16,10 @@ import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestTensors;
-import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.numeric.LogFmt;
 import org.ep4j.engine.numeric.RowSum;
-import org.ep4j.engine.numeric.ValueSum;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.ReceiveHook;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.memory.HostMemory;
 
@@ -32,8 +30,6 @@ import org.ep4j.transport.memory.HostMemory;
 final class LowLatencyCombine extends Operation implements LowLatencyResults.CombineSource {
     private final LowLatency mode;
     private final LowLatency.CreditedFlow flow;
-    private final HostState state;
-    private final BufferLayout layout;
     private final LowLatencyCombineRequest request;
     private final OpOptions options;
     private final LowLatencyHandleImpl handle;
@@ -44,30 +40,26 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     private final Optional<HostMemory> waitStatistics;
     private final RowSum sum;
     private final LogFmt logFmt;
-    private final int topK;
     private final int hidden;
     private final boolean exact;
     private final boolean isCoded;
-    private long number;
     private int[] ownRows = {};
     private final int[] ranges;
     private final int[] packed;
     private final byte[] coded;
 
     LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, OpOptions options, RowSum sum) {
+        super(mode.state);
         this.mode = mode;
-        this.flow = mode.combines();
-        this.state = mode.state();
-        this.layout = state.peers().layout();
+        this.flow = mode.combines;
         this.request = request;
         this.options = options;
         isCoded = request.format() == WireFormat.LOGFMT10;
         this.sum = sum;
         handle = EngineHandle.own(request.handle(), LowLatencyHandleImpl.class, mode);
         EpShape shape = state.shape();
-        topK = shape.topK();
         hidden = shape.hidden();
-        state.checks().lowLatencyCombine(request, handle.tokens(), handle.weighted());
+        state.checks().lowLatencyCombine(request, handle.tokens(), handle.weighted);
         x = state.views().of(request.x());
         weightMemory = request.topkWeights().map(state.views()::of);
         waitStatistics = request.waitStats().map(state.views()::of);
@@ -77,16 +69,11 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
         packed = new int[isCoded ? hidden / 2 : 0];
         coded = new byte[isCoded ? logFmt.maxBytes() : 0];
         routing = handle.retain();
-        sent = routing.sent();
+        sent = routing.sent;
     }
 
     CombineResult result(EpEvent event) {
-        return new LowLatencyResults.Combine(this, flow.validity(), new Receipt(request.receiveHook()), event);
-    }
-
-    @Override
-    public long number() {
-        return number;
+        return new LowLatencyResults.Combine(this, flow.validity(), new ReceiveHook(request.receiveHook()), event);
     }
 
     @Override
@@ -99,8 +86,8 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     }
 
     @Override
-    public void receive(Receipt receipt) {
-        mode.receiveLater(RequestTensors.received(request), options, receipt, flow, number, this::receive);
+    public void receive(ReceiveHook hook) {
+        mode.receiveLater(RequestTensors.received(request), options, hook, flow, number, this::receive);
     }
 
     /** Without the hook x stays as it is until the rows are added up, so this rank's own need no slot. */
@@ -108,43 +95,41 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
         return exact && !isCoded && !request.receiveHook();
     }
 
+    /** Options that all ranks announce alike. */
     private long agreed() {
         return (exact ? 0 : 1) | (isCoded ? 2 : 0);
     }
 
-    /** Sends; the receiving half is {@link #receive}, until whose end the handle is retained. */
+    /** Sends; the handle is retained until the end of the receiving half, {@link #receive}. */
     private void send(Deadline deadline) {
-        boolean done = false;
         try {
             Mask mask = state.waits().mask();
             handle.requireReceived();
             number = flow.begin(mask, deadline);
-            mode.combining(handle.number());
+            mode.combining(handle.number);
             flow.sending(number, () -> sendAll(mask));
-            done = true;
-        } finally {
-            if (!done) {
-                handle.release();
-            }
+        } catch (RuntimeException | Error e) {
+            handle.release();
+            throw e;
         }
     }
 
     private void sendAll(Mask mask) {
         if (ownRowsInPlace()) {
-            ownRows = mode.ownRows(sent.tokens() * topK);
+            ownRows = mode.ownRows(sent.tokens * topK);
         }
         // The NIC sends while this thread stores; it reads rows from the caches.
         sum.begin(0);
         send(mask, true);
         long rows = isCoded ? 0 : storedRows(mask);
         sum.begin(rows);
-        mode.copies().begin(rows * layout.rowBytes());
+        mode.copies.begin(rows * layout.rowBytes());
         send(mask, false);
         sum.finish();
-        mode.copies().finish();
+        mode.copies.finish();
         for (int r = 0; r < state.ranks(); r++) {
             if (!mask.has(r)) {
-                flow.sent(r, number, agreed(), 0, handle.number(), mask);
+                flow.sent(r, number, agreed(), 0, handle.number, mask);
             }
         }
     }
@@ -152,13 +137,13 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     /** Number of rows, or of sums of rows, that are stored in the memory of mapped ranks. */
     private long storedRows(Mask mask) {
         long rows = 0;
-        for (int m = 0; m < routing.messages(); m++) {
-            int target = routing.sourceRanks()[m];
-            if (mask.has(target) || state.peers().isPostedTo(target) || (target == state.rank() && ownRowsInPlace())) {
+        for (int m = 0; m < routing.messages; m++) {
+            int target = routing.sourceRanks[m];
+            if (mask.has(target) || peers.isPostedTo(target) || (target == state.rank() && ownRowsInPlace())) {
                 continue;
             }
             for (int k = 0; exact && k < topK; k++) {
-                rows += routing.rows()[m * topK + k] < 0 ? 0 : 1;
+                rows += routing.rows[m * topK + k] < 0 ? 0 : 1;
             }
             rows += exact ? 0 : 1;
         }
@@ -167,13 +152,13 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
 
     /** Sends to the peers that are posted to, or to the others. */
     private void send(Mask mask, boolean posted) {
-        for (int m = 0; m < routing.messages(); m++) {
-            int target = routing.sourceRanks()[m];
-            if (mask.has(target) || state.peers().isPostedTo(target) != posted) {
+        for (int m = 0; m < routing.messages; m++) {
+            int target = routing.sourceRanks[m];
+            if (mask.has(target) || peers.isPostedTo(target) != posted) {
                 continue;
             }
             if (target == state.rank() && ownRowsInPlace()) {
-                System.arraycopy(routing.rows(), m * topK, ownRows, routing.sourceTokens()[m] * topK, topK);
+                System.arraycopy(routing.rows, m * topK, ownRows, routing.sourceTokens[m] * topK, topK);
             } else {
                 sendMessage(m, target);
             }
@@ -181,11 +166,11 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     }
 
     private void sendMessage(int m, int target) {
-        int token = routing.sourceTokens()[m];
+        int token = routing.sourceTokens[m];
         int firstK = -1;
         for (int k = 0; k < topK; k++) {
             int i = m * topK + k;
-            int row = routing.rows()[i];
+            int row = routing.rows[i];
             if (row < 0) {
                 continue;
             }
@@ -204,7 +189,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
                 firstK = k;
                 sum.clear();
             }
-            sum.add(x, from, routing.messageWeights()[i]);
+            sum.add(x, from, routing.messageWeights[i]);
         }
         if (firstK >= 0) {
             long slot = layout.combineSlot(number, token, firstK);
@@ -212,9 +197,9 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
                 sum.store(packed);
                 sendCoded(target, slot);
             } else {
-                sum.store(state.peers().through(target), placeRow(target, slot));
-                if (state.peers().isPostedTo(target)) {
-                    // It is sent when the next one is placed, so that each of these sums takes a call of its own.
+                sum.store(peers.through(target), placeRow(target, slot));
+                if (peers.isPostedTo(target)) {
+                    // Placing the next sum posts this one, so each of these sums is a call of its own.
                     sum.finish();
                 }
             }
@@ -222,13 +207,13 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     }
 
     private long placeRow(int target, long slot) {
-        return state.peers().place(target, slot + layout.combineSlotHead(), layout.rowBytes());
+        return peers.place(target, slot + layout.combineSlotHead(), layout.rowBytes());
     }
 
     private void sendCoded(int target, long slot) {
         int bytes = logFmt.encode(packed, ranges, coded);
-        long place = state.peers().place(target, slot, layout.combineSlotHead() + bytes);
-        HostMemory memory = state.peers().through(target);
+        long place = peers.place(target, slot, layout.combineSlotHead() + bytes);
+        HostMemory memory = peers.through(target);
         memory.putInts(place, ranges, 0, ranges.length);
         memory.putBytes(place + layout.combineSlotHead(), coded, 0, bytes);
     }
@@ -240,15 +225,11 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
             long[] waited = mode.waited();
             for (int r = 0; r < state.ranks(); r++) {
                 if (!mask.has(r)) {
-                    flow.await(r, number, agreed(), handle.number(), mask, deadline, waited);
+                    flow.await(r, number, agreed(), handle.number, mask, deadline, waited);
                 }
             }
             reduce(mask, state.views().of(out()));
-            waitStatistics.ifPresent(s -> {
-                for (int r = 0; r < waited.length; r++) {
-                    s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
-                }
-            });
+            waitStatistics.ifPresent(mode::addWaited);
         } finally {
             handle.release();
             flow.release(number);
@@ -256,17 +237,17 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     }
 
     private void reduce(Mask mask, HostMemory sums) {
-        HostMemory local = state.peers().local();
+        HostMemory local = peers.local();
         int[] lastToken = new int[state.ranks()];
         Arrays.fill(lastToken, -1);
-        ValueSum values = new ValueSum(isCoded ? hidden : 0);
+        LogFmt.Sum values = new LogFmt.Sum(isCoded ? hidden : 0);
         float[] decoded = new float[isCoded ? hidden : 0];
-        sum.begin(sent.tokens());
-        for (int t = 0; t < sent.tokens(); t++) {
+        sum.begin(sent.tokens);
+        for (int t = 0; t < sent.tokens; t++) {
             sum.clear();
             values.clear();
             for (int k = 0; k < topK; k++) {
-                int id = sent.ids()[t * topK + k];
+                int id = sent.ids[t * topK + k];
                 int owner = id < 0 ? -1 : state.placement().rankOf(id);
                 if (id < 0 || mask.has(owner) || (!exact && lastToken[owner] == t)) {
                     continue;
@@ -288,7 +269,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
         sum.finish();
     }
 
-    private void addDecoded(ValueSum values, float[] decoded, int selection) {
+    private void addDecoded(LogFmt.Sum values, float[] decoded, int selection) {
         if (exact) {
             values.add(decoded, weight(selection));
         } else {
@@ -318,7 +299,7 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
         if (weightMemory.isPresent()) {
             return weightMemory.get().getFloat(4L * index);
         }
-        return handle.weighted() ? routing.weights()[index] : 0f;
+        return handle.weighted ? routing.weights[index] : 0f;
     }
 
     @Override

@@ -15,34 +15,30 @@ import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.WireFormat;
-import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.LowLatencyResults;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.buffer.RequestTensors;
-import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.ReceiveHook;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One low-latency dispatch. Send: one message for each (token, rank) into the next free slot of this rank's part of the
- * target's bank. Receive: messages are taken by source rank and expanded into the packed rows of each expert.
+ * target's bank. Receive: messages are read by source rank and expanded into the packed rows of each expert.
  */
 final class LowLatencyDispatch extends Operation implements LowLatencyResults.DispatchSource {
     private final LowLatency mode;
     private final LowLatency.CreditedFlow flow;
-    private final HostState state;
-    private final BufferLayout layout;
     private final LowLatencyDispatchRequest request;
     private final OpOptions options;
     private final LowLatencyFormat format;
     private final int tokens;
-    private final int topK;
     private final int hidden;
     private final int scales;
     private final long wireRow;
@@ -57,15 +53,13 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
 
     /** Checks all that can be checked without reading device contents. */
     LowLatencyDispatch(LowLatency mode, LowLatencyDispatchRequest request, OpOptions options) {
+        super(mode.state);
         this.mode = mode;
-        this.flow = mode.dispatches();
-        this.state = mode.state();
-        this.layout = state.peers().layout();
+        this.flow = mode.dispatches;
         this.request = request;
         this.options = options;
         format = new LowLatencyFormat(request.format(), state.shape());
         hidden = state.shape().hidden();
-        topK = state.shape().topK();
         tokens = state.checks().lowLatencyDispatch(request);
         x = state.views().of(request.x());
         scales = format.fp8() ? state.shape().scales() : 0;
@@ -79,12 +73,7 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
 
     LowLatencyDispatchResult result(EpEvent event) {
         return new LowLatencyResults.Dispatch(
-                this, flow.validity(), state, request, format, new Receipt(request.receiveHook()), event);
-    }
-
-    @Override
-    public long number() {
-        return handle().number();
+                this, flow.validity(), state, request, format, new ReceiveHook(request.receiveHook()), event);
     }
 
     @Override
@@ -102,8 +91,8 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
     }
 
     @Override
-    public void receive(Receipt receipt) {
-        mode.receiveLater(RequestTensors.received(request), options, receipt, flow, number(), this::receive);
+    public void receive(ReceiveHook hook) {
+        mode.receiveLater(RequestTensors.received(request), options, hook, flow, number, this::receive);
     }
 
     /** Without the hook x stays as it is until the rows are unpacked, so this rank's own need no message. */
@@ -118,35 +107,34 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
     /** Sends; the receiving half is {@link #receive}, for which the handle is retained. */
     private void send(Deadline deadline) {
         Mask mask = state.waits().mask();
-        LowLatencyRouting fresh = mode.routings().take();
-        long number;
+        LowLatencyRouting fresh = mode.routings.take();
         try {
-            mode.reader().read(request.topkIds(), state.views().of(request.topkIds()), tokens, mask, fresh.sent());
-            checkDuplicates(fresh.sent());
+            mode.reader.read(request.topkIds(), state.views().of(request.topkIds()), tokens, mask, fresh.sent);
+            checkDuplicates(fresh.sent);
             fresh.begin(weights.isPresent());
             number = flow.begin(mask, deadline);
         } catch (RuntimeException e) {
-            mode.routings().add(fresh);
+            mode.routings.add(fresh);
             throw e;
         }
         mode.dispatched(number);
-        flow.sending(number, () -> sendAs(number, fresh, mask));
+        flow.sending(number, () -> sendAll(fresh, mask));
     }
 
-    private void sendAs(long number, LowLatencyRouting fresh, Mask mask) {
+    private void sendAll(LowLatencyRouting fresh, Mask mask) {
         int[] sent = new int[state.ranks()];
-        mode.copies().begin(storedRows(fresh.sent(), mask) * wireRow);
+        mode.copies.begin(storedRows(fresh.sent, mask) * wireRow);
         for (int t = 0; t < tokens; t++) {
             message[0] = t;
             if (weights.isPresent()) {
                 weights.get().getInts(4L * t * topK, message, 2 + topK, topK);
                 for (int k = 0; k < topK; k++) {
-                    fresh.weights()[t * topK + k] = Float.intBitsToFloat(message[2 + topK + k]);
+                    fresh.weights[t * topK + k] = Float.intBitsToFloat(message[2 + topK + k]);
                 }
             }
-            sendToken(number, fresh.sent(), t, sent);
+            sendToken(fresh.sent, t, sent);
         }
-        mode.copies().finish();
+        mode.copies.finish();
         for (int r = 0; r < state.ranks(); r++) {
             if (!mask.has(r)) {
                 flow.sent(r, number, agreed(), sent[r], 0, mask);
@@ -161,37 +149,37 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
     private long storedRows(Routing routing, Mask mask) {
         long rows = 0;
         for (int r = 0; r < state.ranks(); r++) {
-            boolean none = mask.has(r) || state.peers().isPostedTo(r) || (r == state.rank() && ownRowsInPlace());
-            rows += none ? 0 : routing.rowsTo()[r];
+            boolean none = mask.has(r) || peers.isPostedTo(r) || (r == state.rank() && ownRowsInPlace());
+            rows += none ? 0 : routing.rowsTo[r];
         }
         return rows;
     }
 
     /** Sends a token to its ranks, with a {@code message} that already holds all but ids and scales; counts what each rank is sent. */
-    private void sendToken(long number, Routing routing, int token, int[] sent) {
+    private void sendToken(Routing routing, int token, int[] sent) {
         HostMemory row = x;
         long rowAt = 2L * token * hidden;
         boolean staged = false;
-        for (int i = routing.firstTarget()[token]; i < routing.firstTarget()[token + 1]; i++) {
-            int target = routing.targets()[i];
+        for (int i = routing.firstTarget[token]; i < routing.firstTarget[token + 1]; i++) {
+            int target = routing.targets[i];
             for (int k = 0; k < topK; k++) {
-                message[2 + k] = state.localIndex(routing.ids()[token * topK + k], target);
+                message[2 + k] = state.localIndex(routing.ids[token * topK + k], target);
             }
             boolean inPlace = target == state.rank() && ownRowsInPlace();
-            HostMemory memory = state.peers().through(target);
+            HostMemory memory = peers.through(target);
             long bytes = layout.messageHead() + (inPlace ? 0 : wireRow);
-            long slot = state.peers().place(target, layout.message(number, state.rank(), sent[target]++), bytes);
+            long slot = peers.place(target, layout.message(number, state.rank(), sent[target]++), bytes);
             long place = slot + layout.messageHead();
             if (format.fp8() && row == x) {
-                // Cast where the first rank reads it, and copied from there for the others.
-                Fp8Rows cast = mode.fp8Rows();
+                // Cast into the memory of the first rank, and copied from there for the others.
+                Fp8Rows cast = mode.fp8Rows;
                 cast.cast(x, rowAt, memory, place, format.wire() != WireFormat.FP8);
                 cast.scales().getInts(0, message, layout.messageScales(), scales);
                 row = memory;
                 rowAt = place;
-                staged = state.peers().isPostedTo(target);
+                staged = peers.isPostedTo(target);
             } else if (staged) {
-                // From a staging buffer, which the next message to that rank may take.
+                // At once, since the next message to the rank that was first may reuse the staging buffer.
                 memory.copy(place, row, rowAt, wireRow);
             } else if (!inPlace) {
                 mode.copyTo(target, place, row, rowAt, wireRow);
@@ -205,14 +193,14 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
         int most = state.shape().maxLowLatencyTokens();
         int[] selections = mode.selections();
         for (int i = 0; i < tokens * topK; i++) {
-            int id = routing.ids()[i];
+            int id = routing.ids[i];
             if (id >= 0 && ++selections[id] > most) {
-                throw duplicates(routing.ids(), id, most);
+                throw duplicates(routing.ids, id, most);
             }
         }
     }
 
-    /** No more than {@code most} tokens come here, so one of them names the expert twice. */
+    /** There are at most {@code most} tokens, so one of them names the expert twice. */
     private EpArgumentException duplicates(int[] ids, int expert, int most) {
         int token = 0;
         while (Arrays.stream(ids, token * topK, (token + 1) * topK)
@@ -221,27 +209,26 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
                 < 2) {
             token++;
         }
-        return ExpertIds.duplicates(token, expert, most);
+        return RequestChecks.duplicateIds(token, expert, most);
     }
 
     /** Receives; the bank is free for the second-next dispatch afterwards. */
     private void receive(Deadline deadline) {
         LowLatencyHandleImpl sent = handle();
-        long number = sent.number();
         try {
             Mask mask = state.waits().mask();
             long[] waited = mode.waited();
             int[] next = mode.next();
-            int[] before = mode.sourceFirst();
-            Expansion expansion = new Expansion(number, sent.routing());
-            // About as many selections come here as go from here.
-            mode.copies().begin((long) tokens * topK * wireRow);
+            int[] before = mode.sourceFirst;
+            Expansion expansion = new Expansion(sent.routing());
+            // About as many selections arrive as are sent.
+            mode.copies.begin((long) tokens * topK * wireRow);
             for (int source = 0; source < state.ranks(); source++) {
                 System.arraycopy(next, 0, before, 0, next.length);
                 if (!mask.has(source)) {
                     int count = flow.await(source, number, agreed(), 0, mask, deadline, waited);
                     expansion.take(source, count, next);
-                    mode.copies().finish();
+                    mode.copies.finish();
                 }
                 for (int e = 0; e < next.length; e++) {
                     long range = ((long) before[e] << 32) | (next[e] - before[e]);
@@ -255,11 +242,7 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
                     s.putInt(4L * e, s.getInt(4L * e) + next[e]);
                 }
             });
-            waitStatistics.ifPresent(s -> {
-                for (int r = 0; r < waited.length; r++) {
-                    s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
-                }
-            });
+            waitStatistics.ifPresent(mode::addWaited);
         } finally {
             sent.release();
             flow.release(number);
@@ -268,7 +251,6 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
 
     /** Fills the receiver's side of the routing while messages are unpacked. */
     private final class Expansion {
-        private final long number;
         private final LowLatencyRouting into;
         private final HostMemory local;
         private final HostMemory rows;
@@ -276,8 +258,7 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
         private final HostMemory scaleMemory;
         private final long scalesBase;
 
-        Expansion(long number, LowLatencyRouting into) {
-            this.number = number;
+        Expansion(LowLatencyRouting into) {
             this.into = into;
             local = state.bank(number).access();
             rows = request.out().map(state.views()::of).orElse(local);
@@ -291,17 +272,17 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
         }
 
         void take(int source, int count, int[] next) {
-            HostMemory symmetric = state.peers().local();
+            HostMemory symmetric = peers.local();
             boolean inPlace = source == state.rank() && ownRowsInPlace();
             into.beginMessages(count);
-            int first = into.messages();
-            int[] rowOf = into.rows();
-            float[] messageWeights = into.messageWeights();
+            int first = into.messages;
+            int[] rowOf = into.rows;
+            float[] messageWeights = into.messageWeights;
             for (int m = 0; m < count; m++) {
                 long slot = layout.message(number, source, m);
                 symmetric.getInts(slot, message, 0, message.length);
-                into.sourceRanks()[first + m] = source;
-                into.sourceTokens()[first + m] = message[0];
+                into.sourceRanks[first + m] = source;
+                into.sourceTokens[first + m] = message[0];
                 for (int k = 0; k < topK; k++) {
                     int expert = message[2 + k];
                     int i = (first + m) * topK + k;
@@ -313,16 +294,16 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
                     long row = expert * expertRows + next[expert]++;
                     rowOf[i] = Math.toIntExact(row);
                     if (inPlace) {
-                        mode.copies().add(rows, rowsBase + row * wireRow, x, message[0] * wireRow, wireRow);
+                        mode.copies.add(rows, rowsBase + row * wireRow, x, message[0] * wireRow, wireRow);
                     } else {
                         long sent = slot + layout.messageHead();
-                        mode.copies().add(rows, rowsBase + row * wireRow, symmetric, sent, wireRow);
+                        mode.copies.add(rows, rowsBase + row * wireRow, symmetric, sent, wireRow);
                     }
                     local.putInt(base(SOURCE_TOKENS) + 4 * row, message[0]);
                     putScales(row);
                 }
             }
-            into.endMessages(count);
+            into.messages += count;
         }
 
         private void putScales(long row) {

@@ -4,42 +4,28 @@ import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.engine.buffer.EngineHandle;
 
-/**
- * Handle of a low-latency dispatch that has been sent. A later dispatch takes its routing once it is closed
- * and no operation uses it.
- */
+/** Handle of a low-latency dispatch that has been sent. A later dispatch takes its routing once it is closed and no operation uses it. */
 final class LowLatencyHandleImpl extends EngineHandle<LowLatency, LowLatencyRouting> implements LowLatencyHandle {
-    private final long number;
-    private final boolean weighted;
+    /** Number of the dispatch; equal on all ranks. */
+    final long number;
+
+    /** Whether the dispatch carries weights. */
+    final boolean weighted;
+
     private volatile boolean received;
 
-    /**
-     * Creates the handle of a dispatch that will be received.
-     *
-     * @param owner the buffer's low-latency mode, by identity
-     * @param number of the dispatch; equal on all ranks
-     * @param weighted true if the dispatch carries weights
-     */
     LowLatencyHandleImpl(LowLatency owner, long number, LowLatencyRouting routing, boolean weighted) {
-        super(owner, routing, routing.sent().tokens());
+        super(owner, routing, routing.sent.tokens);
         this.number = number;
         this.weighted = weighted;
     }
 
     @Override
     protected void free() {
-        owner().routings().add(routing());
+        owner().routings.add(routing());
     }
 
-    long number() {
-        return number;
-    }
-
-    boolean weighted() {
-        return weighted;
-    }
-
-    /** Says that the receiver's side of the routing is there. */
+    /** Marks the receiver's side of the routing as complete. */
     void received() {
         received = true;
     }

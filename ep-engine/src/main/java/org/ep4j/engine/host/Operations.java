@@ -38,7 +38,7 @@ final class Operations {
         this.waits = waits;
     }
 
-    /** What an operation does once its turn has come. */
+    /** Body of an operation, run once its turn has come. */
     interface Body {
         void run(Deadline deadline);
     }
@@ -122,7 +122,7 @@ final class Operations {
                 throw e;
             }
         } catch (RuntimeException e) {
-            // Whoever holds that operation's event is told; this one only had to come after it.
+            // That operation's event reports it; this one only has to run after it.
             LOG.log(System.Logger.Level.DEBUG, "an operation failed", e);
         }
     }
@@ -155,17 +155,14 @@ final class Operations {
         if (toStop != null) {
             toStop.shutdown();
         }
-        awaitRunning();
-        return true;
-    }
-
-    /** Running operations see the closed flag in their waits, so this takes no longer than copying and the longest sleep do. */
-    private void awaitRunning() {
+        // Running operations see in their waits that it is closed, so this takes no longer than copying and the longest
+        // sleep.
         running.lock();
         try {
             LOG.log(System.Logger.Level.TRACE, "no operation runs on {0}", name);
         } finally {
             running.unlock();
         }
+        return true;
     }
 }

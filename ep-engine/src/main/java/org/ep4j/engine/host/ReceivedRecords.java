@@ -35,39 +35,30 @@ final class ReceivedRecords {
         wideIds = new long[PIECE * topK];
     }
 
-    /**
-     * Forgets the records of another dispatch.
-     *
-     * @param rows that are received
-     * @param rowScales S
-     */
+    /** Begins a dispatch that receives so many rows with S = {@code rowScales}. */
     void begin(int rows, int rowScales) {
         scales = rowScales;
         stride = layout.recordBytes(scales) / Integer.BYTES;
-        int length = Math.multiplyExact(rows, stride);
-        words = Grow.ints(words, length);
+        words = Grow.ints(words, Math.multiplyExact(rows, stride));
         Arrays.fill(counts, 0);
     }
 
     /** Reads the records of rows that have arrived. */
     void read(HostMemory symmetric, int firstRow, int rows) {
         for (int row = firstRow; row < firstRow + rows; row += PIECE) {
-            readPiece(symmetric, row, Math.min(PIECE, firstRow + rows - row));
+            int piece = Math.min(PIECE, firstRow + rows - row);
+            symmetric.getInts(layout.record(row, scales), words, row * stride, piece * stride);
         }
     }
 
     /** Reads the records of rows that have arrived from a rank, and fills the receiver's side of a routing. */
     void read(HostMemory symmetric, int source, int firstRow, int rows, HighThroughputRouting routing) {
-        Arrays.fill(routing.sourceRanks(), firstRow, firstRow + rows, source);
+        Arrays.fill(routing.sourceRanks, firstRow, firstRow + rows, source);
         for (int row = firstRow; row < firstRow + rows; row += PIECE) {
             int piece = Math.min(PIECE, firstRow + rows - row);
-            readPiece(symmetric, row, piece);
-            unpack(row, piece, routing.sourceTokens(), routing.localIds());
+            read(symmetric, row, piece);
+            unpack(row, piece, routing.sourceTokens, routing.localIds);
         }
-    }
-
-    private void readPiece(HostMemory symmetric, int row, int piece) {
-        symmetric.getInts(layout.record(row, scales), words, row * stride, piece * stride);
     }
 
     private void unpack(int firstRow, int rows, int[] tokens, int[] ids) {
@@ -78,29 +69,29 @@ final class ReceivedRecords {
             for (int k = 0; k < topK; k++) {
                 int id = words[at + 1 + k];
                 ids[row * topK + k] = id;
-                // Without a branch: random experts would be mispredicted half of the time. Experts of other ranks are
-                // counted
-                // in K words, since additions to one word wait for each other.
+                // Without a branch, which would be mispredicted half of the time. Experts of other ranks are counted in
+                // K
+                // words, since additions to one word wait for each other.
                 int other = id >> 31;
                 counts[(id & ~other) + (locals + k & other)]++;
             }
         }
     }
 
-    /** Takes the experts of rows from an earlier dispatch, whose source sends nothing any more: without weights and scales. */
+    /** Fills records from an earlier dispatch, without weights and scales, for rows whose source does not send any more. */
     void clear(HighThroughputRouting routing, int firstRow, int rows) {
         for (int row = firstRow; row < firstRow + rows; row++) {
             int at = row * stride;
             Arrays.fill(words, at, at + stride, 0);
-            words[at] = routing.sourceTokens()[row];
-            System.arraycopy(routing.localIds(), row * topK, words, at + 1, topK);
+            words[at] = routing.sourceTokens[row];
+            System.arraycopy(routing.localIds, row * topK, words, at + 1, topK);
         }
     }
 
     /** Bits of the weight of the {@code k}-th expert of a row; 0 where that is on another rank. */
     int weight(int row, int k) {
         int at = row * stride + 1 + k;
-        // Without a branch, which random experts would make the processor guess wrong half of the time.
+        // Without a branch, which would be mispredicted half of the time.
         return words[at + topK] & ~(words[at] >> 31);
     }
 
@@ -150,8 +141,8 @@ final class ReceivedRecords {
 
     /** Makes row {@code to} of the by-expert layout the {@code k}-th selection of a row. */
     void expand(int row, int k, int to, HighThroughputRouting routing) {
-        expandedRanks[to] = routing.sourceRanks()[row];
-        expandedTokens[to] = routing.sourceTokens()[row];
+        expandedRanks[to] = routing.sourceRanks[row];
+        expandedTokens[to] = routing.sourceTokens[row];
         expandedWeights[to] = weight(row, k);
     }
 

@@ -5,9 +5,8 @@ import org.ep4j.engine.sync.Peers;
 import org.ep4j.transport.memory.HostMemory;
 
 /**
- * The rows of one high-throughput combine between ranks that cannot read each other's memory. The rank of the tokens says
- * where in its memory the rows of each such peer begin; the peer sends them there, in the order of its rows, which is that of
- * the tokens.
+ * The rows of one high-throughput combine between ranks that cannot read each other's memory. The tokens' rank announces where in its
+ * memory the rows of each such peer begin; the peer sends them there, in the order of its rows, which is the order of the tokens.
  */
 final class ReturnedRows {
     private final HostState state;
@@ -25,22 +24,22 @@ final class ReturnedRows {
         int next = 0;
         for (int r = 0; r < starts.length; r++) {
             starts[r] = next;
-            next += peers.isPostedTo(r) ? routing.sent().rowsTo()[r] : 0;
+            next += peers.isPostedTo(r) ? routing.sent.rowsTo[r] : 0;
         }
     }
 
-    /** For each rank, where its rows begin at this one; empty where all ranks are mapped. */
+    /** By rank: the index of its first row at this one; empty if all ranks are mapped. */
     int[] starts() {
         return starts;
     }
 
-    /** Index of the returned row of each of the routing's targets; undefined for mapped targets, and empty where all are mapped. */
+    /** Index of the returned row of each of the routing's targets; undefined for mapped targets, empty if all are mapped. */
     int[] indices() {
         if (starts.length == 0) {
             return starts;
         }
-        int[] targets = routing.sent().targets();
-        int[] indices = new int[routing.sent().targetCount()];
+        int[] targets = routing.sent.targets;
+        int[] indices = new int[routing.sent.targetCount()];
         int[] next = starts.clone();
         for (int i = 0; i < indices.length; i++) {
             indices[i] = next[targets[i]]++;
@@ -49,18 +48,17 @@ final class ReturnedRows {
     }
 
     /**
-     * Sends to every rank that cannot read this one's memory what it needs.
+     * Sends rows and weights to every rank that cannot read this one's memory.
      *
-     * @param begun the combine
      * @param input where the rows begin in this rank's symmetric memory; negative to send none
      * @param weights whether there are weights
      */
     void send(HighThroughput mode, HighThroughput.Begun begun, long input, boolean weights) {
         int first = 0;
-        while (first < routing.received()) {
-            int source = routing.sourceRanks()[first];
+        while (first < routing.received) {
+            int source = routing.sourceRanks[first];
             int end = first;
-            while (end < routing.received() && routing.sourceRanks()[end] == source) {
+            while (end < routing.received && routing.sourceRanks[end] == source) {
                 end++;
             }
             if (peers.isPostedFrom(source) && !begun.mask().has(source)) {

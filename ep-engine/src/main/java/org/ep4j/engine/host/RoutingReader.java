@@ -7,7 +7,6 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
-import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.transport.memory.HostMemory;
@@ -50,20 +49,20 @@ final class RoutingReader {
      *
      * @param topkIds {@code [tokens, K]}
      * @param memory gives access to them
-     * @param mask ranks that get nothing
+     * @param mask ranks that nothing is sent to
      * @throws EpArgumentException when an id is neither -1 nor an expert's
      */
     void read(Tensor topkIds, HostMemory memory, int tokens, Mask mask, Routing routing) {
         int topK = shape.topK();
         checks.ids(topkIds, tokens);
         routing.begin(tokens, topkIds.type());
-        int[] ids = routing.ids();
+        int[] ids = routing.ids;
         readIds(topkIds.type(), memory, ids, tokens * topK);
         leaveOut(mask);
         Arrays.fill(lastToken, -1);
         Arrays.fill(rowsTo, 0);
-        int[] firstTarget = routing.firstTarget();
-        int[] targets = routing.targets();
+        int[] firstTarget = routing.firstTarget;
+        int[] targets = routing.targets;
         int next = 0;
         for (int t = 0; t < tokens; t++) {
             firstTarget[t] = next;
@@ -71,9 +70,9 @@ final class RoutingReader {
             for (int i = t * topK; i < (t + 1) * topK; i++) {
                 int id = ids[i];
                 if (id < -1 || id >= shape.experts()) {
-                    throw outOfRange(memory, topkIds.type(), t, i - t * topK, topK, shape.experts());
+                    throw outOfRange(memory, topkIds.type(), t, i - t * topK);
                 }
-                // Without branches, which random experts would make the processor guess wrong half of the time.
+                // Without branches, which random experts would mispredict half of the time.
                 int owner = owners[1 + id];
                 int first = lastToken[owner] == t ? 0 : 1;
                 lastToken[owner] = t;
@@ -84,7 +83,7 @@ final class RoutingReader {
             }
         }
         firstTarget[tokens] = next;
-        System.arraycopy(rowsTo, 0, routing.rowsTo(), 0, ranks);
+        System.arraycopy(rowsTo, 0, routing.rowsTo, 0, ranks);
     }
 
     private void readIds(DataType type, HostMemory memory, int[] ids, int count) {
@@ -114,10 +113,9 @@ final class RoutingReader {
         ownersWithout = mask;
     }
 
-    private static EpArgumentException outOfRange(
-            HostMemory memory, DataType type, int t, int k, int topK, int experts) {
-        long i = (long) t * topK + k;
-        long value = type == DataType.INT32 ? memory.getInt(4 * i) : memory.getLong(8 * i);
-        return ExpertIds.outOfRange(t, k, value, experts);
+    private EpArgumentException outOfRange(HostMemory memory, DataType type, int t, int k) {
+        long i = (long) t * shape.topK() + k;
+        long id = type == DataType.INT32 ? memory.getInt(4 * i) : memory.getLong(8 * i);
+        return RequestChecks.idOutOfRange(t, k, id, shape.experts());
     }
 }

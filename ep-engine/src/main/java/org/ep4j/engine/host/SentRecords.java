@@ -7,9 +7,9 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.transport.memory.HostMemory;
 
 /**
- * Makes the records of the rows that a dispatch stores in the memory of its peers, and writes several at a time. A record has the token,
- * its K local expert indices at the receiver (-1 for those on other ranks), its K weights and its S scales. One thread at a time; used again
- * by the next dispatch.
+ * Builds the records of the rows that a dispatch stores in the memory of its peers, and writes several at a time. A record has the
+ * token, its K local expert indices at the receiver (-1 for those on other ranks), its K weights and its S scales. One thread at a
+ * time; the next dispatch reuses it.
  */
 final class SentRecords {
     /** Records that are written at once, and tokens whose weights and scales are read at once: a few KB. */
@@ -22,7 +22,7 @@ final class SentRecords {
     private final int[] firstRow;
     private final int[] count;
 
-    /** Of the current token, by selection: its rank, -1 for none, and its place among that rank's experts. */
+    /** By selection of the current token: its rank, -1 for none, and its index on that rank. */
     private final int[] owners;
 
     private final int[] locals;
@@ -51,15 +51,7 @@ final class SentRecords {
         tokenWeights = new int[PIECE * topK];
     }
 
-    /**
-     * Begins the records of a dispatch; forgets those that were not finished.
-     *
-     * @param newTokens T
-     * @param newIds {@code [T * K]}
-     * @param newWeights {@code [T, K]}, or empty for zeros
-     * @param newScales {@code [T, S]}, or empty for none
-     * @param newScaleCount S
-     */
+    /** Begins a dispatch of {@code [T * K]} ids, {@code [T, K]} weights (or zeros), {@code [T, S]} scales (or none). */
     void begin(
             int newTokens,
             int[] newIds,

@@ -1,4 +1,7 @@
-/** The host engine: both modes over mapped paths, in Java. */
+/**
+ * The host engine: dispatch and combine of both modes on CPU threads, over mapped and posted paths. For readers of one operation,
+ * step by step.
+ */
 @NullMarked
 package org.ep4j.engine.host;
 

@@ -5,31 +5,31 @@ import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 
 /**
- * Where everything lies in the symmetric buffer, in bytes from its start; the same on all ranks. Immutable.
+ * Offsets in the symmetric buffer, in bytes from its start; the same on all ranks. Immutable.
  *
  * <p>High throughput: received rows and their records by final row; the area from which a combine is read in place, or into
  * which the rows of every selection are sent. Low latency: fixed slots in two banks, one message for each (source rank,
  * token), one combined row for each (token, selection).
  *
- * <p>Where some path of the plan is posted there are more regions behind these: rows of a combine that posted peers send
- * back, since they cannot be read where they are, rows of a dispatch that a rank passes on to others, and a place for each peer where what is posted to it lies until it is sent.
+ * <p>Where some path of the plan is posted there are more regions behind these: rows of a combine that posted peers send back,
+ * since they cannot be read in place, rows of a dispatch that a relay forwards, and a staging buffer for each peer.
  */
-@SuppressWarnings("EnumOrdinal") // counters and blocks lie in the order in which they are declared
+@SuppressWarnings("EnumOrdinal") // counters and announcements lie in the order in which they are declared
 public final class BufferLayout {
     /** Regions begin at multiples of a page. */
     private static final int PAGE = 4096;
 
-    /** Each counter has a cache line of its own, which also holds the word that says whether its reader sleeps. */
+    /** Each counter has a cache line of its own, with the word that says whether its reader sleeps. */
     private static final int LINE = 64;
 
-    /** Most that waits to be sent to one peer: several pieces, so that one is filled while others are sent. */
+    /** Largest staging buffer of one peer: several pieces, so that one is filled while others are sent. */
     private static final long STAGING = 4 << 20;
 
-    /** Most that waits to be sent to all peers together, unless one row for each takes more. */
+    /** Largest size of all staging buffers together, unless one row for each takes more. */
     private static final long ALL_STAGING = 256 << 20;
 
-    /** Long words at the head of a {@link Block}. */
-    public static final int BLOCK_WORDS = 8;
+    /** 64-bit words of an {@link Announcement}; R ints follow. */
+    public static final int ANNOUNCEMENT_WORDS = 8;
 
     private final int ranks;
     private final int hidden;
@@ -38,14 +38,14 @@ public final class BufferLayout {
     private final int maxTokens;
     private final int maxLowLatencyTokens;
     private final long receiveCapacity;
-    private final int blockBytes;
+    private final int announcementBytes;
     private final int recordBytes;
     private final int messageHead;
     private final int messageBytes;
     private final int countBytes;
     private final int combineSlotBytes;
 
-    private final long blocks;
+    private final long announcements;
     private final long rows;
     private final long records;
     private final long combineArea;
@@ -57,8 +57,8 @@ public final class BufferLayout {
     private final long combineFlags;
     private final long returnedRows;
     private final long returnedWeights;
-    private final long passedRows;
-    private final long passedRecords;
+    private final long relayedRows;
+    private final long relayedRecords;
     private final long staging;
     private final long stagingBytes;
     private final boolean posted;
@@ -73,9 +73,9 @@ public final class BufferLayout {
      * The layout of a shape in a group of {@code ranks}.
      *
      * @param posted whether some of them post to others
-     * @param passed most ranks whose rows one rank passes on
+     * @param relayed most ranks whose rows one rank forwards
      */
-    public BufferLayout(EpShape shape, int ranks, boolean posted, int passed) {
+    public BufferLayout(EpShape shape, int ranks, boolean posted, int relayed) {
         this.posted = posted;
         this.ranks = ranks;
         this.hidden = shape.hidden();
@@ -84,7 +84,7 @@ public final class BufferLayout {
         this.maxTokens = shape.maxTokens();
         this.maxLowLatencyTokens = shape.maxLowLatencyTokens();
         this.receiveCapacity = ShapeSizes.receivedRows(shape, ranks);
-        this.blockBytes = align(8 * BLOCK_WORDS + 4 * ranks, LINE);
+        this.announcementBytes = align(announcementInts() + 4 * ranks, LINE);
         this.recordBytes = recordBytes(scales);
         this.messageHead = align(8 + 16 * topK + 4 * scales, 16);
         this.messageBytes = messageHead + 2 * hidden;
@@ -92,8 +92,8 @@ public final class BufferLayout {
         this.combineSlotBytes = align(4 * scales, 16) + 2 * hidden;
 
         long next = counter(Counter.HT_ROUND, 0);
-        blocks = page(next);
-        next = blocks + (long) Block.values().length * 2 * ranks * blockBytes;
+        announcements = page(next);
+        next = announcements + (long) Announcement.values().length * 2 * ranks * announcementBytes;
         rows = page(next);
         next = rows + receiveCapacity * rowBytes();
         records = page(next);
@@ -117,22 +117,22 @@ public final class BufferLayout {
         next = returnedRows + returned * rowBytes();
         returnedWeights = page(next);
         next = returnedWeights + returned * 4 * topK;
-        passedRows = page(next);
-        next = passedRows + (long) passed * maxTokens * rowBytes();
-        passedRecords = page(next);
-        next = passedRecords + (long) passed * maxTokens * recordBytes;
+        relayedRows = page(next);
+        next = relayedRows + (long) relayed * maxTokens * rowBytes();
+        relayedRecords = page(next);
+        next = relayedRecords + (long) relayed * maxTokens * recordBytes;
         staging = page(next);
         stagingBytes = posted ? page(stagingFor()) : 0;
         next = staging + ranks * stagingBytes;
         bytes = page(next);
     }
 
-    /** What one operation sends to a peer, within limits, but room for the largest single thing. */
+    /** Bytes that one operation sends to a peer, within limits; at least those of the largest single write. */
     private long stagingFor() {
         long operation = Math.max(
                 maxTokens * Math.max(rowBytes() + recordBytes, topK * rowBytes()),
                 maxLowLatencyTokens * Math.max(messageBytes, (long) topK * combineSlotBytes));
-        long single = Math.max(Math.max(blockBytes, recordBytes), Math.max(messageBytes, combineSlotBytes));
+        long single = Math.max(Math.max(announcementBytes, recordBytes), Math.max(messageBytes, combineSlotBytes));
         return Math.max(single, Math.min(operation, Math.min(STAGING, ALL_STAGING / ranks)));
     }
 
@@ -160,43 +160,44 @@ public final class BufferLayout {
         return 2L * hidden;
     }
 
-    /** The counter of {@code source}; that of {@link Counter#HT_ROUND} lies where counters are apart from the rest. */
+    /** Counter of {@code source}; {@link Counter#HT_ROUND} is only in a window, where counters are apart from the rest. */
     public long counter(Counter kind, int source) {
         return ((long) kind.ordinal() * ranks + source) * LINE;
     }
 
-    /** Bytes of all counters where they are apart from the rest. */
+    /** Bytes of all counters of a window. */
     public long counterBytes() {
         return page((long) Counter.values().length * ranks * LINE);
     }
 
-    /** A counter's number among those that posted peers advance. */
+    /** Number of a counter for {@link org.ep4j.spi.HostPosted}. */
     public static int number(Counter kind) {
         return kind.ordinal();
     }
 
-    /** The block of {@code source} for operation {@code number}: {@link #BLOCK_WORDS} longs, then R ints. */
-    public long block(Block kind, long number, int source) {
-        return blocks + ((kind.ordinal() * 2L + (number & 1)) * ranks + source) * blockBytes;
+    /** Announcement of {@code source} for operation {@code number}: {@link #ANNOUNCEMENT_WORDS} longs, then R ints. */
+    public long announcement(Announcement kind, long number, int source) {
+        return announcements + ((kind.ordinal() * 2L + (number & 1)) * ranks + source) * announcementBytes;
     }
 
     /**
-     * Returns whether a write to an offset belongs to an operation of low latency: its messages, counts and combine slots, their flags, and
-     * the blocks of these operations.
+     * Returns whether a write to an offset belongs to an operation of low latency: its messages, counts, combine slots, their
+     * flags, and its announcements.
      */
     public boolean isLowLatency(long offset) {
         return offset < rows
-                ? offset >= block(Block.LL_DISPATCH, 0, 0) && offset < block(Block.LL_COMBINE, 1, ranks)
+                ? offset >= announcement(Announcement.LL_DISPATCH, 0, 0)
+                        && offset < announcement(Announcement.LL_COMBINE, 1, ranks)
                 : offset >= messages && offset < returnedRows;
     }
 
-    public int blockBytes() {
-        return blockBytes;
+    public int announcementBytes() {
+        return announcementBytes;
     }
 
-    /** Offset of the ints in a block. */
-    public static int blockInts() {
-        return 8 * BLOCK_WORDS;
+    /** Offset of the ints in an announcement. */
+    public static int announcementInts() {
+        return 8 * ANNOUNCEMENT_WORDS;
     }
 
     /** Received rows: dense rows of the type that was sent. */
@@ -214,7 +215,7 @@ public final class BufferLayout {
     }
 
     /**
-     * Record of a received row where ranks on the host keep it: records that have no scales, or fewer, lie closer together.
+     * Record of a received row on the host, where records with fewer scales are closer together.
      *
      * @param scales S of the dispatch, the same on all ranks
      */
@@ -279,14 +280,14 @@ public final class BufferLayout {
     }
 
     /**
-     * What {@code source} sends in a low-latency dispatch: the number of messages, then of selections of each of this
-     * rank's experts. In the upper half of each long is the number of the dispatch, so that they need no counter.
+     * Counts of {@code source} in a low-latency dispatch: of messages, then of selections of each of this rank's experts. The
+     * upper half of each long has the number of the dispatch, so that they need no counter.
      */
     public long counts(long number, int source) {
         return counts + ((number & 1) * ranks + source) * countBytes;
     }
 
-    /** Bytes of what one source says so. */
+    /** Bytes of the {@link #counts} of one source. */
     public int countBytes() {
         return countBytes;
     }
@@ -310,12 +311,12 @@ public final class BufferLayout {
         return align(4 * scales, 16);
     }
 
-    /** True when some ranks post to others. */
+    /** Returns whether some ranks post to others. */
     public boolean posted() {
         return posted;
     }
 
-    /** Row {@code index} of those that posted peers sent back for a combine, each peer's together. */
+    /** Row {@code index} of those that peers posted back for a combine, each peer's together. */
     public long returnedRow(long index) {
         return returnedRows + index * rowBytes();
     }
@@ -325,17 +326,17 @@ public final class BufferLayout {
         return returnedWeights + index * 4L * topK;
     }
 
-    /** A row that is to be passed on, dense rows of the type that was sent. */
-    public long passedRow(long index, long bytes) {
-        return passedRows + index * bytes;
+    /** A row to forward: dense rows of the type that was sent. */
+    public long relayedRow(long index, long bytes) {
+        return relayedRows + index * bytes;
     }
 
-    /** The record that goes with {@link #passedRow}, with global expert ids. */
-    public long passedRecord(long index) {
-        return passedRecords + index * recordBytes;
+    /** The record that goes with {@link #relayedRow}, with global expert ids. */
+    public long relayedRecord(long index) {
+        return relayedRecords + index * recordBytes;
     }
 
-    /** Where what is posted to {@code peer} lies until it is sent. */
+    /** Staging buffer of {@code peer}, for what is posted to it. */
     public long staging(int peer) {
         return staging + peer * stagingBytes;
     }

@@ -4,7 +4,7 @@ import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 
 /**
- * Where the results of one rank lie in its own memory, in bytes from the start of three allocations: high throughput, and
+ * Offsets of the results of one rank in its own memory, in bytes from the start of three allocations: high throughput, and
  * the two low-latency banks. Immutable.
  */
 @SuppressWarnings("EnumOrdinal") // looked up for every row; the enums are used for nothing else

@@ -5,7 +5,7 @@ import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.RowLayout;
 
-/** What a shape means in a group of so many ranks. */
+/** Sizes that follow from a shape and the number of ranks. */
 public final class ShapeSizes {
     private ShapeSizes() {}
 

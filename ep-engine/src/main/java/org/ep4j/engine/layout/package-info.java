@@ -1,4 +1,4 @@
-/** Where everything lies in a buffer; computed once, shared by all engines. */
+/** Offsets and sizes of all memory of a buffer, computed once and shared by the engines and the kernels. No memory is accessed here. */
 @NullMarked
 package org.ep4j.engine.layout;
 

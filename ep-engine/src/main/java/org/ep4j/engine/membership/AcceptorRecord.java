@@ -1,8 +1,8 @@
 package org.ep4j.engine.membership;
 
 /**
- * What a rank has to keep where it outlives the rank's process, before it sends anything that depends on it: other ranks on the
- * host read it once the process has ended.
+ * State of an acceptor that has to outlive its process, and to be stored before a message that depends on it is sent: other ranks on
+ * the host read it once the process has ended.
  *
  * @param membership the newest membership that the rank knows
  * @param promised the highest ballot that the rank has promised or accepted in this epoch; it answers no lower one

@@ -4,13 +4,13 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * The whole state of a rank's agreement, as it tells all other ranks. A newer message replaces an older one, so that a slot of
- * memory which is written again and again can carry them: a message that is lost, or arrives twice or too late, does no harm.
+ * The whole state of a rank's agreement, which it sends to all other ranks. A newer message replaces an older one, so that a slot of
+ * memory which is overwritten can carry them: a message that is lost, repeated or late does no harm.
  *
  * @param version grows with each message of a sender
- * @param acceptor the sender's promises and votes; its membership says for which epoch the rest of the message is
+ * @param acceptor the sender's promises and votes; its membership has the epoch of the rest of the message
  * @param proposal the sender's own proposal
- * @param suspects by rank: {@link Standing#MEMBER}, or why the sender wants to leave this rank out
+ * @param suspects by rank: {@link RankStatus#MEMBER}, or why the sender wants to leave this rank out
  * @param dead members that are proved dead; not to be changed. Their final records are part of the next two values
  * @param deadPromised the highest ballot in the final records of {@code dead}
  * @param deadAccepted the newest vote in the final records of {@code dead}
@@ -20,7 +20,7 @@ record AgreementMessage(
         long version,
         AcceptorRecord acceptor,
         Vote proposal,
-        List<Standing> suspects,
+        List<RankStatus> suspects,
         BitSet dead,
         long deadPromised,
         Vote deadAccepted,

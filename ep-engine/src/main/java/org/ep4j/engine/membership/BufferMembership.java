@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The membership of one buffer on one rank: agrees with the other ranks on the members of the next epoch, through memory that they
  * map or post to, and lets the buffer move into fresh memory among these members. It has no thread of its own: a rank answers the
- * others while it is in {@link #recover} itself. For one thread at a time, but for {@link #isLeftOut}, {@link #requireMember} and
+ * others while it is in {@link #recover} itself. One thread at a time, except {@link #isLeftOut}, {@link #requireMember} and
  * {@link #recoveries}.
  */
 public final class BufferMembership implements RecoveryWatch {
@@ -36,81 +36,72 @@ public final class BufferMembership implements RecoveryWatch {
     /** Longer than a message takes between processes that share a processor, which yield while they poll. */
     private static final long ATTEMPT_NANOS = 4_000_000;
 
-    /** Between attempts of operations to send what is owed to ranks that were left out. */
-    private static final long OWED_NANOS = 20_000_000;
+    /** Between attempts of operations to send messages that were deferred, to ranks that were left out. */
+    private static final long DEFERRED_NANOS = 20_000_000;
 
-    private final int self;
+    final int self;
+    final ControlSlots slots;
+    final Bootstrap bootstrap;
     private final int buffer;
-    private final ControlSlots slots;
     private final LivenessLocks locks;
-    private final Bootstrap bootstrap;
     private final NanoClock clock;
     private final MessageCodec codec;
     private final MembershipAgreement agreement;
-
-    /** By rank: the version of the last message that was read, and the message. Guarded by this object. */
-    private final long[] read;
-
-    private final @Nullable AgreementMessage[] latest;
-    /** Ranks whose messages do not count any more. */
-    private final BitSet unheard = new BitSet();
-
-    private final boolean[] proved;
-    /** By rank: when a message of it was read last. Guarded by this object. */
-    private final long[] heard;
-
-    private final Silence silence;
+    private final SilenceLimit silence;
     private final UnaryOperator<EpFailure> known;
+    private final boolean[] proved;
     private byte[] sent = {};
-    private AcceptorRecord stored;
+    /** Time at which this rank last sent its state. */
+    private long sentAt;
 
-    /** The epoch whose memory the buffer uses. */
-    private volatile long epochInUse;
-    /** Guarded by this object. */
-    private boolean closed;
+    private AcceptorRecord stored;
+    /** Ranks that were sent a membership without them. */
+    private final BitSet notified = new BitSet();
+
+    /** Time at which an operation last tried to send deferred messages. */
+    private long deferredAt = Long.MIN_VALUE / 2;
 
     /** The newest epoch into whose memory this rank has tried to move: each is tried once. */
     private long epochTried;
 
     private boolean recovering;
-    /**
-     * From when on ranks count as silent: when the recovery that is under way began, or this rank had been stopped itself. Guarded by this
-     * object.
-     */
-    private long listening;
-
-    /** When this rank last looked for messages. Guarded by this object. */
-    private long looked;
-
-    /** When this rank last read what others have stored. Guarded by this object. */
-    private long storedRead = Long.MIN_VALUE / 2;
-
-    /** What it read then. Guarded by this object. */
-    private List<Membership> storedLast = List.of();
-
-    /** Whether a rank on this host has stored a membership without this rank. */
-    private volatile boolean leftOut;
-
-    /** When an operation last tried to send what is owed. */
-    private long owedAt = Long.MIN_VALUE / 2;
-
-    /** When this rank last sent its state. */
-    private long sentAt;
-    /** Ranks that were sent a membership without them. */
-    private final BitSet notified = new BitSet();
-
     /** Throws if the wait that is under way has to end for another reason than its deadline. */
     private Runnable check = () -> {};
 
+    /** The epoch whose memory the buffer uses. */
+    private volatile long epochInUse;
+    /** Whether a rank on this host has stored a membership without this rank. */
+    private volatile boolean leftOut;
+
+    // The fields below are guarded by this object.
+
+    private final @Nullable AgreementMessage[] latest;
+    /** Ranks whose messages are ignored. */
+    private final BitSet ignored = new BitSet();
+
+    /** By rank: time at which its newest message was read. */
+    private final long[] latestAt;
+
+    /** Time from which the silence of ranks is measured: begin of the recovery, or end of a stop of this rank. */
+    private long silentSince;
+
+    /** Time at which this rank last read messages. */
+    private long polledAt;
+
+    /** Memberships that others have stored, and the time at which this rank read them. */
+    private List<Membership> storedByOthers = List.of();
+
+    private long storedReadAt = Long.MIN_VALUE / 2;
+    private boolean closed;
+
     /**
-     * In epoch 0, with all ranks.
+     * Creates it in epoch 0, with all ranks.
      *
      * @param buffer number of the buffer, the same on all ranks and used once in the life of {@code locks}
      * @param memory {@link #bytes} of each rank, used for nothing else
      * @param locks prove which ranks are dead, and keep the records
      * @param bootstrap of all ranks
-     * @param silence when a rank is given up of which nothing proves that it is dead
-     * @param known adds what is known of a rank to a failure
+     * @param known adds host and path of a rank to a failure
      * @throws org.ep4j.EpResourceException if there is no room for this rank's record
      */
     public BufferMembership(
@@ -119,7 +110,7 @@ public final class BufferMembership implements RecoveryWatch {
             LivenessLocks locks,
             Bootstrap bootstrap,
             NanoClock clock,
-            Silence silence,
+            SilenceLimit silence,
             UnaryOperator<EpFailure> known) {
         this.self = bootstrap.rank();
         this.buffer = buffer;
@@ -132,10 +123,9 @@ public final class BufferMembership implements RecoveryWatch {
         int ranks = memory.ranks();
         this.codec = new MessageCodec(ranks);
         this.agreement = new MembershipAgreement(self, Membership.first(ranks), ATTEMPT_NANOS);
-        this.read = new long[ranks];
         this.latest = new AgreementMessage[ranks];
         this.proved = new boolean[ranks];
-        this.heard = new long[ranks];
+        this.latestAt = new long[ranks];
         this.stored = agreement.record();
         locks.reserve(buffer, codec.recordBytes());
         memory.posted().values().forEach(posted -> posted.setWaitCheck(() -> requireMember("recover")));
@@ -146,31 +136,23 @@ public final class BufferMembership implements RecoveryWatch {
         return ControlSlots.bytes(ranks);
     }
 
-    int self() {
-        return self;
-    }
-
-    ControlSlots slots() {
-        return slots;
-    }
-
     public NanoClock clock() {
         return clock;
     }
 
     /**
-     * When a rank is given up of which nothing proves that it is dead.
+     * When a rank is given up that is not proved dead.
      *
-     * @param longest time without a message of it, once the rendezvous is lost, which tells of the heartbeats of others. Longer than
+     * @param longest time without a message of it, once the rendezvous is lost, which reports the heartbeats of others. Longer than
      *     an operation may take, since a rank sends no message while it is in one
      * @param alone true takes ranks for dead that are lost and not proved dead: the user vouches for it
      */
-    public record Silence(Duration longest, boolean alone) {}
+    public record SilenceLimit(Duration longest, boolean alone) {}
 
-    /** What moves the buffer into fresh memory. */
+    /** Moves the buffer into fresh memory. */
     public interface Move<T> {
         /**
-         * Makes memory among the members of an epoch, and whatever they have to exchange.
+         * Allocates memory among the members of an epoch, and exchanges what they need to use it.
          *
          * @param members a bootstrap over {@code ranks}
          * @param ranks the members, ascending, this one among them
@@ -179,7 +161,7 @@ public final class BufferMembership implements RecoveryWatch {
         T run(Bootstrap members, List<Integer> ranks, long epoch);
     }
 
-    /** Thrown inside a move when it has to be given up because of another agreement. */
+    /** Thrown inside a move that has to be given up because of another agreement. */
     private static final class EpochOverException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
@@ -201,16 +183,16 @@ public final class BufferMembership implements RecoveryWatch {
      * @throws EpTimeoutException if a rank that is not known to be lost does not take part
      */
     public <T> T recover(Set<Integer> masked, long end, long millis, Runnable check, Move<T> move) {
-        listen(recovering);
+        startSilence(recovering);
         recovering = true;
-        // Before the first message, which says whom this rank wants to leave out.
+        // Before the first message, which has the ranks that this one wants to leave out.
         slots.findUnreachable();
         this.check = check;
         for (int r = 0; r < slots.ranks(); r++) {
             if (masked.contains(r)) {
-                agreement.suspect(r, Standing.MASKED);
-            } else if (agreement.suspicion(r) == Standing.MASKED) {
-                agreement.suspect(r, Standing.MEMBER);
+                agreement.suspect(r, RankStatus.MASKED);
+            } else if (agreement.suspicion(r) == RankStatus.MASKED) {
+                agreement.suspect(r, RankStatus.MEMBER);
             }
         }
         while (true) {
@@ -239,12 +221,13 @@ public final class BufferMembership implements RecoveryWatch {
         }
     }
 
-    /** Moves; gives nothing if there has to be another agreement. */
+    /** Moves; returns nothing if another agreement is needed. */
     private <T> Optional<T> attempt(Move<T> move, List<Integer> members, long end, long millis) {
         try {
             return Optional.of(move.run(new SlotBootstrap(this, epochTried, members), members, epochTried));
         } catch (RuntimeException | Error e) {
-            // What failed may be a consequence: a member that gives up the move removes what others were about to map.
+            // The failure may be a consequence: a member that gives up the move removes memory that others are about to
+            // map.
             if (e instanceof Error || needsNewProcess(e) || !isOver(epochTried)) {
                 try {
                     sendLast(members, end);
@@ -272,19 +255,19 @@ public final class BufferMembership implements RecoveryWatch {
         return e instanceof EpException failure && failure.recourse() == EpException.Recourse.RESTART_PROCESS;
     }
 
-    /** Ranks count as silent from now on at the earliest; from before if an earlier call of recover has just failed. */
-    private synchronized void listen(boolean again) {
+    /** Measures silence from now on, or, after a call of recover that has just failed, from before. */
+    private synchronized void startSilence(boolean again) {
         long now = clock.nanoTime();
-        if (!again || now - looked > 2 * heartbeat()) {
-            listening = now;
+        if (!again || now - polledAt > 2 * heartbeat()) {
+            silentSince = now;
         }
-        looked = now;
+        polledAt = now;
     }
 
-    /** The others may still wait for what this rank has sent last. */
+    /** Sends deferred messages, for which the others may still wait. */
     private void sendLast(List<Integer> members, long end) {
         int tries = 0;
-        while (members.stream().anyMatch(r -> slots.owes(r) && state(r) == MemberState.ALIVE)
+        while (members.stream().anyMatch(r -> slots.hasDeferred(r) && state(r) == MemberState.ALIVE)
                 && clock.nanoTime() - end < 0) {
             check.run();
             Pause.after(tries++);
@@ -293,7 +276,7 @@ public final class BufferMembership implements RecoveryWatch {
         }
     }
 
-    /** Whether a move to an epoch cannot succeed: there is another epoch, or an agreement on one, or a member is lost. */
+    /** Returns whether a move to an epoch cannot succeed: there is another epoch, or an agreement on one, or a member is lost. */
     private boolean isOver(long epoch) {
         readSlots();
         receive();
@@ -305,7 +288,7 @@ public final class BufferMembership implements RecoveryWatch {
                 || IntStream.range(0, slots.ranks()).anyMatch(r -> membership.has(r) && state(r) != MemberState.ALIVE);
     }
 
-    /** Returns when there is a membership of an epoch that this rank has not tried to move to. */
+    /** Waits for a membership of an epoch to which this rank has not tried to move. */
     private void decide(long end, long millis) {
         int tries = 0;
         agreement.begin(epochTried);
@@ -330,38 +313,37 @@ public final class BufferMembership implements RecoveryWatch {
         }
     }
 
-    /** Reads what the other ranks have written since the last time, without an answer. */
+    /** Reads new messages of the other ranks, without an answer. */
     private synchronized void readSlots() {
         if (closed) {
             return;
         }
         long now = clock.nanoTime();
-        if (now - looked > 2 * heartbeat()) {
-            // This rank did nothing meanwhile, so it knows of no silence.
-            listening = now;
+        if (now - polledAt > 2 * heartbeat()) {
+            // This rank was stopped meanwhile, so nothing is known of silence.
+            silentSince = now;
         }
-        looked = now;
-        for (int r = 0; r < read.length; r++) {
+        polledAt = now;
+        for (int r = 0; r < latest.length; r++) {
+            AgreementMessage before = latest[r];
             long version = slots.version(r, ControlSlots.AGREEMENT);
-            if (version > read[r]) {
+            if (version > (before == null ? 0 : before.version())) {
                 Optional<byte[]> message = slots.read(r, ControlSlots.AGREEMENT, version);
                 if (message.isPresent()) {
-                    heard[r] = now;
-                    read[r] = version;
+                    latestAt[r] = now;
                     latest[r] = codec.message(message.get());
                 }
             }
         }
     }
 
-    /** The newest message of a rank that was read. */
     private synchronized @Nullable AgreementMessage latest(int rank) {
-        return unheard.get(rank) ? null : latest[rank];
+        return ignored.get(rank) ? null : latest[rank];
     }
 
-    private synchronized void noteUnheard() {
+    private synchronized void updateIgnored() {
         for (int r = 0; r < slots.ranks(); r++) {
-            unheard.set(r, !agreement.hears(r));
+            ignored.set(r, !agreement.listensTo(r));
         }
     }
 
@@ -372,12 +354,12 @@ public final class BufferMembership implements RecoveryWatch {
                 agreement.receive(r, message);
             }
         }
-        noteUnheard();
+        updateIgnored();
     }
 
     /**
-     * The memberships that other ranks on this host know, which may run. A rank that has left this one out may have no other way to say so.
-     * Each is a read of a file, so what was read a moment ago is given again.
+     * Returns the memberships that other ranks on this host have stored, which may run: a rank that posts and has left this one out may
+     * be unable to send a message. Each is a read of a file, so the result is kept for a moment.
      */
     private List<Membership> storedMemberships() {
         return slots.isAnyPosted() ? readStored() : List.of();
@@ -385,22 +367,22 @@ public final class BufferMembership implements RecoveryWatch {
 
     private synchronized List<Membership> readStored() {
         long now = clock.nanoTime();
-        if (now - storedRead < ATTEMPT_NANOS) {
-            return storedLast;
+        if (now - storedReadAt < ATTEMPT_NANOS) {
+            return storedByOthers;
         }
-        storedRead = now;
+        storedReadAt = now;
         List<Membership> all = new ArrayList<>();
-        for (int r = 0; r < read.length; r++) {
-            if (slots.isPosted(r) && !unheard.get(r)) {
+        for (int r = 0; r < slots.ranks(); r++) {
+            if (slots.isPosted(r) && !ignored.get(r)) {
                 locks.storedRecord(r, buffer, codec.recordBytes())
                         .ifPresent(bytes -> all.add(finalRecord(bytes).membership()));
             }
         }
-        storedLast = List.copyOf(all);
-        return storedLast;
+        storedByOthers = all;
+        return all;
     }
 
-    /** Takes over what is known of the other ranks. */
+    /** Updates the agreement with the states of the other ranks. */
     private void updateSuspicions() {
         storedMemberships().forEach(agreement::takeOver);
         for (int r = 0; r < proved.length; r++) {
@@ -408,18 +390,18 @@ public final class BufferMembership implements RecoveryWatch {
                 continue;
             }
             MemberState state = state(r);
-            if (agreement.suspicion(r) == Standing.MASKED && state != MemberState.LEFT) {
-                // It stays left out, whatever it sends.
+            if (agreement.suspicion(r) == RankStatus.MASKED && state != MemberState.LEFT) {
+                // It stays left out, even if it sends messages.
                 LOG.log(System.Logger.Level.TRACE, "a masked rank is {0}", state);
             } else if (state != MemberState.ALIVE) {
                 agreement.suspect(
                         r,
                         state == MemberState.LEFT
-                                ? Standing.LEFT
-                                : slots.isUnreachable(r) ? Standing.UNREACHABLE : Standing.SILENT);
-            } else if (agreement.suspicion(r) == Standing.SILENT) {
+                                ? RankStatus.LEFT
+                                : slots.isUnreachable(r) ? RankStatus.UNREACHABLE : RankStatus.SILENT);
+            } else if (agreement.suspicion(r) == RankStatus.SILENT) {
                 // It has sent something since.
-                agreement.suspect(r, Standing.MEMBER);
+                agreement.suspect(r, RankStatus.MEMBER);
             }
             MemberState known = bootstrap.state(r);
             Optional<byte[]> last = locks.finalRecord(r, known, buffer, codec.recordBytes());
@@ -427,17 +409,17 @@ public final class BufferMembership implements RecoveryWatch {
                 agreement.proveDead(r, finalRecord(last.get()));
                 proved[r] = true;
             } else if (silence.alone() && !locks.watches(r) && (known != MemberState.ALIVE || isSilent(r))) {
-                // One that cannot be reached may still be heard by others.
+                // A rank that this one cannot reach may still reach others.
                 agreement.vouchDead(r);
-                noteUnheard();
+                updateIgnored();
                 proved[r] = true;
             }
         }
     }
 
-    /** Whether nothing is heard of a rank, and neither the rendezvous nor a lock would tell if it had died. */
+    /** Returns whether a rank is silent, and neither the rendezvous nor a lock would show its death. */
     private synchronized boolean isSilent(int rank) {
-        long since = Math.max(listening, heard[rank]);
+        long since = Math.max(silentSince, latestAt[rank]);
         return bootstrap.state(0) != MemberState.ALIVE
                 && !locks.watches(rank)
                 && clock.nanoTime() - since > silence.longest().toNanos();
@@ -450,7 +432,7 @@ public final class BufferMembership implements RecoveryWatch {
                 : codec.record(bytes);
     }
 
-    /** Stores what this rank has promised and accepted, then tells all ranks, those that were left out as well. */
+    /** Stores what this rank has promised and accepted, then sends it to all ranks, also those that were left out. */
     private void send() {
         AcceptorRecord record = agreement.record();
         if (!record.equals(stored)) {
@@ -463,7 +445,7 @@ public final class BufferMembership implements RecoveryWatch {
                 Arrays.equals(bytes, Long.BYTES, bytes.length, sent, Math.min(Long.BYTES, sent.length), sent.length);
         long now = clock.nanoTime();
         if (same && now - sentAt < heartbeat()) {
-            slots.sendOwed();
+            slots.sendDeferred();
             return;
         }
         sent = bytes;
@@ -473,7 +455,7 @@ public final class BufferMembership implements RecoveryWatch {
             // A rank that was left out may have closed the buffer since.
             if (r != self && !notified.get(r)) {
                 slots.send(r, ControlSlots.AGREEMENT, message.version(), bytes);
-                notified.set(r, !membership.has(r) && !slots.owes(r));
+                notified.set(r, !membership.has(r) && !slots.hasDeferred(r));
             }
         }
     }
@@ -483,7 +465,7 @@ public final class BufferMembership implements RecoveryWatch {
         return silence.longest().toNanos() / 8;
     }
 
-    /** Called again and again while this rank waits inside a move: answers the others, and ends the move if it cannot succeed. */
+    /** Called repeatedly while this rank waits inside a move: answers the others, and ends the move if it cannot succeed. */
     void requireCurrent(long epoch) {
         check.run();
         if (isOver(epoch)) {
@@ -498,19 +480,6 @@ public final class BufferMembership implements RecoveryWatch {
                 : state;
     }
 
-    boolean provesLosses() {
-        return bootstrap.provesLosses();
-    }
-
-    long stateChanges() {
-        return bootstrap.stateChanges();
-    }
-
-    /**
-     * Ends an operation of a rank that the others have left out. A rank that was stopped learns it here.
-     *
-     * @throws EpPeerLostException naming this rank
-     */
     @Override
     public void requireMember(String phase) {
         if (isLeftOut()) {
@@ -518,18 +487,17 @@ public final class BufferMembership implements RecoveryWatch {
         }
     }
 
-    /** Reads no message from here on: the memory of the slots is given back. For any thread. */
+    /** Reads no message from here on: the memory of the slots is released. For any thread. */
     public synchronized void close() {
         closed = true;
     }
 
-    /** Whether the others have left this rank out, as far as is known now. */
     @Override
     public boolean isLeftOut() {
         if (isLeftOutByMessage()) {
             return true;
         }
-        // Without a stream: every operation asks.
+        // Without a stream, since every operation calls this.
         for (Membership one : storedMemberships()) {
             if (one.epoch() > epochInUse && !one.has(self)) {
                 leftOut = true;
@@ -538,7 +506,6 @@ public final class BufferMembership implements RecoveryWatch {
         return leftOut;
     }
 
-    /** Every operation asks, and nearly always there is no message. */
     private synchronized boolean isLeftOutByMessage() {
         readSlots();
         for (int r = 0; r < slots.ranks(); r++) {
@@ -552,34 +519,21 @@ public final class BufferMembership implements RecoveryWatch {
         return false;
     }
 
-    boolean isRecovering() {
-        return recovering;
-    }
-
-    /**
-     * Begins an operation: refuses it from a call of {@link #recover} until one has succeeded, since the buffer's memory may differ between
-     * ranks. Not during {@link #recover}.
-     *
-     * @throws EpStateException then
-     */
+    /** {@inheritDoc} The buffer's memory may differ between ranks until then. Not during {@link #recover}. */
     @Override
     public void requireReady() {
-        if (isRecovering()) {
+        if (recovering) {
             throw new EpStateException(
                     "recovery of this buffer is not complete; call recover again before the next operation",
                     EpException.Recourse.RECOVER);
         }
-        // A rank that was left out may have begun to take messages since. One that has not costs a moment.
-        if (slots.owesAny() && clock.nanoTime() - owedAt > OWED_NANOS) {
-            slots.sendOwed();
-            owedAt = clock.nanoTime();
+        // A rank that was left out may have begun to accept messages since. One that has not costs a moment.
+        if (slots.hasAnyDeferred() && clock.nanoTime() - deferredAt > DEFERRED_NANOS) {
+            slots.sendDeferred();
+            deferredAt = clock.nanoTime();
         }
     }
 
-    /**
-     * The ranks that are in {@link #recover} or have been through it, which this rank has not, and by each of them the ranks that it wants to
-     * leave out. For any thread.
-     */
     @Override
     public Map<Integer, List<Integer>> recoveries() {
         readSlots();
@@ -596,14 +550,14 @@ public final class BufferMembership implements RecoveryWatch {
     private List<Integer> leftOut(AgreementMessage message) {
         Membership theirs = message.acceptor().membership();
         return IntStream.range(0, slots.ranks())
-                .filter(r -> message.suspects().get(r) != Standing.MEMBER
+                .filter(r -> message.suspects().get(r) != RankStatus.MEMBER
                         || message.dead().get(r)
                         || !theirs.has(r))
                 .boxed()
                 .toList();
     }
 
-    /** Whether the sender has begun a recovery that this rank has not been through. */
+    /** Returns whether the sender has begun a recovery that this rank has not completed. */
     private boolean isAhead(AgreementMessage message) {
         boolean under = message.acceptor().promised() != Vote.NO_BALLOT
                 || message.proposal().ballot() != Vote.NO_BALLOT;
@@ -628,13 +582,13 @@ public final class BufferMembership implements RecoveryWatch {
                 continue;
             }
             living++;
-            Standing suspicion = agreement.suspicion(r);
-            if (suspicion != Standing.MEMBER) {
+            RankStatus suspicion = agreement.suspicion(r);
+            if (suspicion != RankStatus.MEMBER) {
                 against.add(r + " (" + text(suspicion) + ")");
                 continue;
             }
             with.add(r);
-            if (r != self && !agreement.hasHeardOf(r) && missing < 0) {
+            if (r != self && !agreement.hasMessageOf(r) && missing < 0) {
                 missing = r;
             }
         }
@@ -665,7 +619,7 @@ public final class BufferMembership implements RecoveryWatch {
                 unproved);
     }
 
-    private static String text(Standing suspicion) {
+    private static String text(RankStatus suspicion) {
         return switch (suspicion) {
             case SILENT -> "silent for the heartbeat timeout, or its connection is lost";
             case UNREACHABLE -> "cannot be reached";

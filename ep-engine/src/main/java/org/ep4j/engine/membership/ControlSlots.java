@@ -15,17 +15,17 @@ import org.ep4j.spi.HostPosted;
 import org.ep4j.transport.memory.Words;
 
 /**
- * Slots in memory that ranks map or post to, through which they agree on a membership and exchange what it takes to move a buffer. The
- * memory of each rank has slots for each other rank, which only that other rank writes, again and again. It stays for the buffer's life: no
- * rank writes the slots of another one, so a rank that was left out can do no harm here.
+ * Slots in memory that ranks map or post to, through which they agree on a membership and exchange messages to move a buffer. The memory
+ * of each rank has slots for each other rank, which only that other rank overwrites. It stays for the buffer's life: no rank writes the
+ * slots of another one, so a rank that was left out can do no harm here.
  *
- * <p>A slot has a version, a length, a checksum and bytes; a message whose checksum does not match has not arrived whole. A rank that maps
- * the memory sets the version to 0 while it writes. A rank that posts has one message to a peer in flight at a time; the next one is
- * {@linkplain #sendOwed owed} until then, so that nothing here waits for a peer that has stopped, unless another thread fills the
- * queue to it at that moment, of another buffer or for a GPU. For one thread.
+ * <p>A slot has a version, a length, a checksum and bytes; a message whose checksum does not match is incomplete. A rank that maps the
+ * memory sets the version to 0 while it writes. A rank that posts has one message to a peer in flight at a time; the next one is
+ * {@linkplain #sendDeferred deferred} until then, so that nothing here waits for a peer that has stopped, unless another thread fills
+ * the queue to it at that moment, of another buffer or for a GPU. For one thread.
  */
 public final class ControlSlots {
-    /** The slot of {@link AgreementMessage}s. */
+    /** Slot of {@link AgreementMessage}s. */
     static final int AGREEMENT = 0;
 
     /** The first of two slots that {@link SlotBootstrap} uses in turn. */
@@ -42,15 +42,15 @@ public final class ControlSlots {
     private static final int LINE = 64;
     private static final int PAGE = 4096;
 
-    /** The counter that is advanced to post what was written; nothing looks at it. */
+    /** Counter that is advanced to post what was written; it is not read. */
     private static final int COUNTER = 0;
 
-    /** So many times in a row a connection may be in use before a message waits for {@link #TURN}. */
+    /** Tries for which a connection may be in use before a message waits for {@link #TURN}. */
     private static final int BUSY_TRIES = 32;
 
     /**
-     * How long a message then waits, first for the thread that uses the connection and then for the writes in flight: long
-     * enough for some large writes of each, and short if the peer has stopped.
+     * Longest such wait, first for the thread that uses the connection and then for the writes in flight: long enough for some
+     * large writes of each, and short if the peer has stopped.
      */
     private static final Duration TURN = Duration.ofMillis(10);
 
@@ -60,63 +60,52 @@ public final class ControlSlots {
     private final Memory memory;
     private final Words own;
     private final int slotBytes;
-    private final Map<Integer, Posting> postings = new TreeMap<>();
+    private final Map<Integer, PostedSlots> posted = new TreeMap<>();
     /** One wait in a call is enough: there may be many peers that have stopped. */
     private boolean mayDrain;
 
     /**
-     * Memory of all ranks, zeroed when it was new.
+     * Memory of all ranks, zeroed at first.
      *
      * @param own of this rank
      * @param mapped of the ranks that this one maps, by rank
-     * @param posted how this rank writes the others, by rank
+     * @param posted by which this rank writes the others, by rank
      */
     public record Memory(Words own, Map<Integer, ? extends Words> mapped, Map<Integer, HostPosted> posted) {
-        public Memory {
-            mapped = Map.copyOf(mapped);
-            posted = Map.copyOf(posted);
-        }
-
         int ranks() {
             return 1 + mapped.size() + posted.size();
         }
     }
 
-    private static final class Posting {
-        private final HostPosted posted;
+    /** The slots at a rank to which this one posts. */
+    private static final class PostedSlots {
+        private final HostPosted path;
         /** By slot: the newest message, if it could not be posted yet. */
-        private final Map<Integer, Message> owed = new TreeMap<>();
+        private final Map<Integer, Message> deferred = new TreeMap<>();
 
-        /** How often in a row the connection was in use. */
+        /** Number of tries in a row in which the connection was in use. */
         private int busy;
 
         private boolean unreachable;
         private long posts;
 
-        Posting(HostPosted posted) {
-            this.posted = posted;
+        PostedSlots(HostPosted path) {
+            this.path = path;
         }
     }
 
-    private static final class Message {
-        private final long version;
-        private final byte[] bytes;
-
-        Message(long version, byte[] bytes) {
-            this.version = version;
-            this.bytes = bytes;
-        }
-    }
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    private record Message(long version, byte[] bytes) {}
 
     ControlSlots(int self, Memory memory) {
         this.self = self;
         this.memory = memory;
         this.own = memory.own();
         this.slotBytes = slotBytes(memory.ranks());
-        memory.posted().forEach((rank, posted) -> postings.put(rank, new Posting(posted)));
+        memory.posted().forEach((rank, path) -> posted.put(rank, new PostedSlots(path)));
     }
 
-    /** Bytes of each rank's memory, a multiple of a page: slots, then what is posted to those of others. */
+    /** Bytes of each rank's memory, a multiple of a page: slots, then staging for those of others. */
     static long bytes(int ranks) {
         return (2 * slotsBytes(ranks) + PAGE - 1) & -PAGE;
     }
@@ -139,13 +128,13 @@ public final class ControlSlots {
     }
 
     /**
-     * Overwrites this rank's slot at another rank, at once or by a later {@link #sendOwed}.
+     * Overwrites this rank's slot at another rank, at once or by a later {@link #sendDeferred}.
      *
      * @param version larger than the version of any earlier message in this slot
      */
     void send(int to, int slot, long version, byte[] bytes) {
-        Posting posting = postings.get(to);
-        if (posting == null) {
+        PostedSlots peer = posted.get(to);
+        if (peer == null) {
             Words words = memory.mapped().get(to);
             if (words == null) {
                 throw new IllegalArgumentException(
@@ -153,39 +142,38 @@ public final class ControlSlots {
             }
             write(words, offset(self, slot), version, bytes);
         } else {
-            posting.owed.put(slot, new Message(version, bytes));
-            sendOwed(to, posting);
+            peer.deferred.put(slot, new Message(version, bytes));
+            sendDeferred(to, peer);
         }
     }
 
-    /** Posts what could not be posted before. To be called again and again while messages are exchanged. */
-    void sendOwed() {
+    /** Posts deferred messages. Called repeatedly while messages are exchanged. */
+    void sendDeferred() {
         mayDrain = true;
-        postings.forEach(this::sendOwed);
+        posted.forEach(this::sendDeferred);
         mayDrain = false;
     }
 
-    private void sendOwed(int to, Posting posting) {
-        if (posting.owed.isEmpty()) {
+    private void sendDeferred(int to, PostedSlots peer) {
+        if (peer.deferred.isEmpty()) {
             return;
         }
         try {
-            // Also what an operation has posted: a queue that is full would make this rank wait for a peer that has
-            // stopped.
-            if (!posting.posted.isIdle(to) && !endsStream(to, posting)) {
+            // Waits for writes of operations too: a full queue would make this rank wait for a peer that has stopped.
+            if (!peer.path.isIdle(to) && !endsStream(to, peer)) {
                 return;
             }
-            posting.busy = 0;
-            for (Map.Entry<Integer, Message> one : posting.owed.entrySet()) {
+            peer.busy = 0;
+            for (Map.Entry<Integer, Message> one : peer.deferred.entrySet()) {
                 int slot = one.getKey();
                 Message message = one.getValue();
                 long staged = slotsBytes(ranks()) + offset(to, slot);
-                write(own, staged, message.version, message.bytes);
-                posting.posted.putMessage(to, offset(self, slot), staged, HEAD + padded(message.bytes.length));
+                write(own, staged, message.version(), message.bytes());
+                peer.path.putMessage(to, offset(self, slot), staged, HEAD + padded(message.bytes().length));
             }
-            posting.posts++;
-            posting.posted.signal(to, COUNTER, posting.posts);
-            posting.owed.clear();
+            peer.posts++;
+            peer.path.signal(to, COUNTER, peer.posts);
+            peer.deferred.clear();
         } catch (EpTimeoutException e) {
             // Another thread has filled the queue meanwhile.
             LOG.log(
@@ -194,37 +182,37 @@ public final class ControlSlots {
                     e);
         } catch (EpPeerLostException e) {
             requireAbout(to, e);
-            posting.unreachable = true;
-            posting.owed.clear();
+            peer.unreachable = true;
+            peer.deferred.clear();
         }
     }
 
-    /** Threads of other buffers may keep a connection busy. While this waits for it, they post nothing. */
-    private boolean endsStream(int to, Posting posting) {
-        posting.busy++;
-        if (posting.busy < BUSY_TRIES || !mayDrain) {
+    /** Waits for a connection that threads of other buffers keep busy; they post nothing meanwhile. */
+    private boolean endsStream(int to, PostedSlots peer) {
+        peer.busy++;
+        if (peer.busy < BUSY_TRIES || !mayDrain) {
             return false;
         }
-        posting.busy = 0;
+        peer.busy = 0;
         mayDrain = false;
-        posting.posted.flush(to, System.nanoTime() + TURN.toNanos());
-        // A peer that has stopped still takes nothing.
-        return posting.posted.isIdle(to);
+        peer.path.flush(to, System.nanoTime() + TURN.toNanos());
+        // A peer that has stopped still accepts nothing.
+        return peer.path.isIdle(to);
     }
 
-    /** Finds out to which ranks nothing can be posted any more. */
+    /** Detects the ranks to which nothing can be posted any more. */
     void findUnreachable() {
-        postings.forEach((to, posting) -> {
+        posted.forEach((to, peer) -> {
             try {
-                posting.posted.isIdle(to);
+                peer.path.isIdle(to);
             } catch (EpPeerLostException e) {
                 requireAbout(to, e);
-                posting.unreachable = true;
+                peer.unreachable = true;
             }
         });
     }
 
-    /** Passes on a loss of another rank than the peer: of this one, which was left out. */
+    /** Rethrows a loss that does not name the peer: it names this rank, which was left out. */
     private static void requireAbout(int peer, EpPeerLostException e) {
         if (e.failure().peer() != peer) {
             throw e;
@@ -232,27 +220,26 @@ public final class ControlSlots {
     }
 
     boolean isPosted(int rank) {
-        return postings.containsKey(rank);
+        return posted.containsKey(rank);
     }
 
-    boolean owes(int rank) {
-        Posting posting = postings.get(rank);
-        return posting != null && !posting.owed.isEmpty();
+    boolean hasDeferred(int rank) {
+        PostedSlots peer = posted.get(rank);
+        return peer != null && !peer.deferred.isEmpty();
     }
 
-    /** True if a message to any rank could not be posted yet. */
-    boolean owesAny() {
-        return isAnyPosted() && postings.values().stream().anyMatch(posting -> !posting.owed.isEmpty());
+    boolean hasAnyDeferred() {
+        return isAnyPosted() && posted.values().stream().anyMatch(peer -> !peer.deferred.isEmpty());
     }
 
-    /** Whether this rank writes to any other one by its backend. */
+    /** Returns whether this rank posts to any other one. */
     boolean isAnyPosted() {
-        return !postings.isEmpty();
+        return !posted.isEmpty();
     }
 
     boolean isUnreachable(int rank) {
-        Posting posting = postings.get(rank);
-        return posting != null && posting.unreachable;
+        PostedSlots peer = posted.get(rank);
+        return peer != null && peer.unreachable;
     }
 
     private static void write(Words words, long at, long version, byte[] bytes) {
@@ -267,12 +254,12 @@ public final class ControlSlots {
         words.putLongRelease(at + VERSION, version);
     }
 
-    /** The version of the newest message in a rank's slot, which may not be complete; 0 if there is none. */
+    /** Version of the newest message in a rank's slot, which may be incomplete; 0 if there is none. */
     long version(int from, int slot) {
         return own.getLongAcquire(offset(from, slot));
     }
 
-    /** The message in a rank's slot, if it has this version and is complete. */
+    /** Reads the message in a rank's slot, if it has this version and is complete. */
     Optional<byte[]> read(int from, int slot, long version) {
         long at = offset(from, slot);
         if (version == 0 || own.getLongAcquire(at + VERSION) != version) {
@@ -293,7 +280,6 @@ public final class ControlSlots {
         return matches && own.getLongAcquire(at + VERSION) == version ? Optional.of(bytes) : Optional.empty();
     }
 
-    /** Bytes as words that lie in memory in the order of the bytes. */
     private static ByteBuffer words(byte[] bytes) {
         return ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder());
     }
@@ -302,7 +288,7 @@ public final class ControlSlots {
         return (bytes + Long.BYTES - 1) & -Long.BYTES;
     }
 
-    /** Never 0, which new memory has. */
+    /** Checksum of a message; never 0, which new memory has. */
     static long checksum(long version, byte[] bytes) {
         CRC32C crc = new CRC32C();
         crc.update(ByteBuffer.allocate(Long.BYTES).putLong(0, version));

@@ -10,12 +10,11 @@ import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.transport.memory.NativeMethods;
-import org.ep4j.transport.memory.NativePath;
 
 /**
- * An open file with a lock (flock(2)) that one rank holds as long as its process lives. A POSIX lock, which is all that
- * {@code FileChannel.lock} gives, belongs to the process; this one belongs to the open file, so ranks that are threads of one
- * process have locks of their own. Linux only.
+ * An open file with a lock (flock(2)) that one rank holds as long as its process lives. The POSIX lock of {@code FileChannel.lock}
+ * belongs to the process; this one belongs to the open file, so ranks that are threads of one process have locks of their own. Linux
+ * only.
  */
 final class LivenessFile implements AutoCloseable {
     /** {@code asm-generic/fcntl.h}, which x86-64 and AArch64 share. */
@@ -36,10 +35,10 @@ final class LivenessFile implements AutoCloseable {
     private static final int MAP_SHARED = 1;
     private static final long MAP_FAILED = -1;
 
-    /** {@code linux/falloc.h}: gives pages back and leaves the size of the file as it is. */
+    /** {@code linux/falloc.h}: frees pages and keeps the size of the file. */
     private static final int PUNCH_HOLE_KEEP_SIZE = 3;
 
-    /** Content of the file of a rank that has left in good order. */
+    /** First byte of the file of a rank that has left its group. */
     private static final byte[] LEFT = {'L'};
 
     private final Calls calls;
@@ -51,7 +50,7 @@ final class LivenessFile implements AutoCloseable {
     }
 
     /**
-     * Creates a file that was not there, for its owner alone, and takes its lock.
+     * Creates a new file, readable by its owner only, and takes its lock.
      *
      * @throws IOException also when the C library cannot be called
      */
@@ -75,14 +74,14 @@ final class LivenessFile implements AutoCloseable {
         } catch (EpUnavailableException | LinkageError e) {
             throw new IOException("the C library cannot be called: " + e.getMessage(), e);
         }
-        int descriptor = calls.open(NativePath.bytes(path), flags, OWNER_ONLY);
+        int descriptor = calls.open(NativeMethods.pathBytes(path), flags, OWNER_ONLY);
         if (descriptor < 0) {
             throw new IOException("open of " + path + " failed with errno " + Native.getLastError());
         }
         return new LivenessFile(calls, descriptor);
     }
 
-    /** Device and inode: the same for all who have this file open, whatever its name is. */
+    /** Device and inode, which identify this file independently of its name. */
     String id() throws IOException {
         return id(Path.of("/proc/self/fd/" + descriptor));
     }
@@ -93,7 +92,7 @@ final class LivenessFile implements AutoCloseable {
         return values.get("dev") + ":" + values.get("ino");
     }
 
-    /** True when nobody holds the lock. Several ranks may ask at once. Does not block. */
+    /** Returns whether the lock is free. Several ranks may ask at once. Does not block. */
     boolean isUnlocked() {
         if (calls.flock(descriptor, LOCK_SH | LOCK_NB) != 0) {
             return false;
@@ -102,7 +101,7 @@ final class LivenessFile implements AutoCloseable {
         return true;
     }
 
-    /** Notes that the rank leaves in good order, before it closes the file. */
+    /** Marks the file of a rank that leaves its group, before it closes the file. */
     void markLeft() {
         calls.pwrite(descriptor, LEFT, LEFT.length, 0);
     }
@@ -116,7 +115,7 @@ final class LivenessFile implements AutoCloseable {
         }
     }
 
-    /** Reads bytes; what lies behind the end of the file is zero. */
+    /** Reads bytes; those behind the end of the file are zero. */
     byte[] read(long offset, int length) throws IOException {
         byte[] bytes = new byte[length];
         if (calls.pread(descriptor, bytes, length, offset) < 0) {
@@ -125,21 +124,9 @@ final class LivenessFile implements AutoCloseable {
         return bytes;
     }
 
-    /** A part of a file in the memory of this process, which stays when the file is closed. */
-    static final class Mapping implements AutoCloseable {
-        private final Calls calls;
-        private final DeviceMemory memory;
-
-        private Mapping(Calls calls, DeviceMemory memory) {
-            this.calls = calls;
-            this.memory = memory;
-        }
-
-        DeviceMemory memory() {
-            return memory;
-        }
-
-        /** Not to be called twice. */
+    /** A mapping of a part of a file, which stays when the file is closed. */
+    record Mapping(Calls calls, DeviceMemory memory) implements AutoCloseable {
+        /** Must not be called twice. */
         @Override
         public void close() {
             calls.munmap(memory.address(), memory.byteSize());
@@ -147,7 +134,7 @@ final class LivenessFile implements AutoCloseable {
     }
 
     /**
-     * Takes memory for a part of the file, which is zero if it was not written yet.
+     * Allocates memory for a part of the file, which is zero if it was not written yet.
      *
      * @throws IOException if there is no room for it
      */
@@ -159,7 +146,7 @@ final class LivenessFile implements AutoCloseable {
     }
 
     /**
-     * Maps a part of the file. It can be used once the rank that the file belongs to has {@linkplain #allocate allocated} it.
+     * Maps a part of the file. It can be used once the rank that owns the file has {@linkplain #allocate allocated} it.
      *
      * @param offset a multiple of a page
      */
@@ -171,24 +158,25 @@ final class LivenessFile implements AutoCloseable {
         return new Mapping(calls, DeviceMemory.of(address, bytes, Device.HOST));
     }
 
-    /** Gives the memory of a part back. A process that still maps it may write there and takes new memory then. */
+    /** Frees the memory of a part. A process that still maps it may write there, which allocates it again. */
     void free(long offset, long bytes) {
         calls.fallocate(descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes);
     }
 
-    /** True when the rank that held the lock has left in good order. */
+    /** Returns whether the rank that held the lock has left its group. */
     boolean isMarkedLeft() {
         byte[] content = new byte[LEFT.length];
         return calls.pread(descriptor, content, content.length, 0) == content.length && Arrays.equals(content, LEFT);
     }
 
-    /** Closes the file; the lock of the rank that holds it is free then. Not to be called twice. */
+    /** Closes the file, which frees the lock if this rank holds it. Must not be called twice. */
     @Override
     public void close() {
         calls.close(descriptor);
     }
 
-    private static final class Calls {
+    /** Bindings of the C library. */
+    static final class Calls {
         Calls() {
             NativeMethods.bindToC(Calls.class);
         }

@@ -7,8 +7,10 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -27,35 +29,35 @@ import org.ep4j.EpStateException;
 import org.ep4j.transport.memory.HostMemory;
 
 /**
- * The lock that this rank holds for life, and those of its peers on the same host. The kernel releases the lock of a process that
- * has ended, after all of its threads have, and of no other one: a lock that is free proves that its rank does nothing any more,
- * also between containers, where process ids prove nothing. A process that is stopped keeps its lock.
+ * The lock that this rank holds for life, and those of its peers on the same host. The kernel releases a lock only when all threads of
+ * its process have ended: a free lock proves that its rank accesses nothing any more, also between containers, where process ids prove
+ * nothing. A process that is stopped keeps its lock.
  *
  * <p>Each rank creates a file, {@link #announcement announces} it, {@link #open opens} those of the others, and
  * {@link #removeName removes the name} of its own once all have opened it. The kernel deletes the file when the last process that
- * has it open ends. Nothing is ever known of a peer whose file cannot be opened: on another host, of another user, without a
- * common folder, or on a system other than Linux. Safe for several threads.
+ * has it open ends. Nothing is proved of a peer whose file cannot be opened: on another host, of another user, without a common folder,
+ * or on a system other than Linux. Safe for several threads.
  *
- * <p>The file also keeps what the rank has promised in agreements on memberships, for each of its buffers, so that its peers can read
- * it when the process has ended. Files of ranks that reach each other's can be the memory through which they agree, see {@link #share}.
+ * <p>The file also keeps the rank's record in agreements on memberships, for each of its buffers, so that its peers can read it when
+ * the process has ended. Files of ranks that reach each other's can be the memory through which they agree, see {@link #share}.
  */
 public final class LivenessLocks implements AutoCloseable {
     private static final Logger LOG = System.getLogger("org.ep4j");
 
-    /** Tells ranks of this process, of which nothing has to be proved, from others. */
+    /** Identifies ranks of this process, of which nothing has to be proved. */
     private static final String PROCESS = UUID.randomUUID().toString();
 
     private static final int FIELDS = 4;
 
-    /** Of a copy of a record: number, length, checksum. */
+    /** Bytes before a copy of a record: number, length, checksum. */
     private static final int HEAD = 3 * Long.BYTES;
 
     private static final int LINE = 64;
 
-    /** Where the memory of buffers begins in a file; records are before it. */
+    /** Offset of the memory of buffers in a file; records are before it. */
     private static final long MEMORY = 64L << 20;
 
-    /** Of Linux kernels: a mapping begins on a page. */
+    /** Largest page of Linux kernels: a mapping begins on a page. */
     private static final long LARGEST_PAGE = 64 << 10;
 
     private final String host;
@@ -65,14 +67,14 @@ public final class LivenessLocks implements AutoCloseable {
     private String id = "";
     /** Files of the peers on this host, also of those in this process. */
     private final Map<Integer, LivenessFile> files = new HashMap<>();
-    /** Peers whose lock proves something: those in other processes. */
+    /** Peers in other processes that have not ended. */
     private final Set<Integer> watched = new HashSet<>();
 
-    /** Peers in this process, whose end only the bootstrap can show. */
+    /** Peers in this process, whose end only the bootstrap can report. */
     private final Set<Integer> inSameProcess = new HashSet<>();
 
     private final Map<Integer, MemberState> ended = new HashMap<>();
-    /** How often the record of a buffer was stored. */
+    /** By buffer: number of times that its record was stored. */
     private final Map<Integer, Long> stores = new HashMap<>();
 
     private final boolean lossIsProof;
@@ -85,11 +87,11 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     /**
-     * Creates this rank's file and takes its lock. If that is impossible, the others get to know of the end of this rank's process by
-     * its connections only.
+     * Creates this rank's file and takes its lock. If that is impossible, the others detect the end of this rank's process by its
+     * connections only.
      *
      * @param host id of the running kernel
-     * @param folders in which a file may be created; the first that works is taken. Peers' files are looked for in all of them, since
+     * @param folders in which a file may be created; the first usable one is taken. Peers' files are searched in all of them, since
      *     a folder that containers share may have another path in each
      * @param lossIsProof whether a rank of this process that the bootstrap has lost was declared dead, as tests do
      */
@@ -104,7 +106,7 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     private boolean create(Path folder) {
-        // Like the names of shared memory files, so that what a crash leaves behind is removed with them.
+        // Named like shared memory files, so that leftovers of a crash are removed with them.
         Path path = folder.resolve(String.format(
                 Locale.ROOT,
                 "ep4j-%d-%016x.life",
@@ -115,7 +117,7 @@ public final class LivenessLocks implements AutoCloseable {
             own = Optional.of(file);
             name = Optional.of(path);
             id = file.id();
-            // Between creation and locking it looks like a leftover.
+            // Between creation and locking it may have been taken for a leftover.
             if (!LivenessFile.id(path).equals(id)) {
                 throw new IOException(path + " was removed as a leftover file before this rank could lock it");
             }
@@ -128,7 +130,7 @@ public final class LivenessLocks implements AutoCloseable {
         }
     }
 
-    /** What the others need to open this rank's file. */
+    /** Message with which the others can open this rank's file. */
     public byte[] announcement() {
         return String.join("\n", host, PROCESS, id, name.map(Path::toString).orElse(""))
                 .getBytes(StandardCharsets.UTF_8);
@@ -163,7 +165,7 @@ public final class LivenessLocks implements AutoCloseable {
         LOG.log(Level.DEBUG, "no lock shows whether rank {0} is alive", peer);
     }
 
-    /** The peer lives, since it waits for this rank: if its lock seems free, locks prove nothing here. */
+    /** Opens a peer's file. The peer lives, since it waits for this rank: if its lock seems free, locks prove nothing here. */
     private static Optional<LivenessFile> openIfLocked(Path path, String wanted) {
         try {
             LivenessFile file = LivenessFile.open(path);
@@ -190,14 +192,14 @@ public final class LivenessLocks implements AutoCloseable {
         name = Optional.empty();
     }
 
-    /** True if the lock of some peer can prove that its process has ended. */
+    /** Returns whether the lock of some peer can prove that its process has ended. */
     public synchronized boolean isAnyWatched() {
         return !watched.isEmpty();
     }
 
     /**
-     * What the lock of a rank proves: {@link MemberState#LOST} when its process has ended, {@link MemberState#LEFT} when the rank
-     * had closed its group before, {@link MemberState#ALIVE} when nothing is proved. Never goes back to alive. Does not block.
+     * Returns what the lock of a rank proves: {@link MemberState#LOST} if its process has ended, {@link MemberState#LEFT} if the rank
+     * had closed its group before, {@link MemberState#ALIVE} if nothing is proved. It never returns to alive. Does not block.
      */
     public synchronized MemberState state(int rank) {
         LivenessFile file = files.get(rank);
@@ -208,17 +210,13 @@ public final class LivenessLocks implements AutoCloseable {
         return ended.getOrDefault(rank, MemberState.ALIVE);
     }
 
-    /**
-     * Whether a rank is proved to do nothing any more.
-     *
-     * @param state what the bootstrap knows of the rank
-     */
+    /** Returns whether a rank is proved dead or left; {@code state} is its state in the bootstrap. */
     synchronized boolean hasEnded(int rank, MemberState state) {
         return (lossIsProof && state == MemberState.LOST) || state(rank) != MemberState.ALIVE;
     }
 
     /**
-     * Takes room for the record of a buffer, so that it can be stored when it has to be.
+     * Allocates room for the record of a buffer, so that it can be stored later.
      *
      * @param buffer number of the buffer, the same on all ranks
      * @param length most bytes of the record
@@ -245,11 +243,11 @@ public final class LivenessLocks implements AutoCloseable {
 
     /**
      * Stores the record of a buffer in this rank's file, where it outlives the process. Two copies are written in turn, so that one is
-     * whole when the process ends while it writes the other.
+     * complete if the process ends while it writes the other.
      */
     synchronized void store(int buffer, int length, byte[] record) {
         if (closed) {
-            // The lock is free, so others take for final what is there.
+            // The lock is free, so others take the stored record for final.
             throw new EpStateException("the group is closed; join again");
         }
         own.ifPresent(file -> {
@@ -269,9 +267,9 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     /**
-     * The last record of a buffer of a rank that is proved to do nothing any more.
+     * Reads the last record of a buffer of a rank that is proved dead or left.
      *
-     * @param state what the bootstrap knows of the rank
+     * @param state of the rank in the bootstrap
      * @return empty if that is not proved, or the record cannot be read; no bytes if the rank has stored none
      */
     synchronized Optional<byte[]> finalRecord(int rank, MemberState state, int buffer, int length) {
@@ -283,7 +281,7 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     /**
-     * The newest record of a buffer that a rank has stored, which may run.
+     * Reads the newest record of a buffer that a rank has stored, which may run.
      *
      * @return empty if this rank cannot read it; no bytes if the rank has stored none
      */
@@ -317,59 +315,31 @@ public final class LivenessLocks implements AutoCloseable {
         }
     }
 
-    /** True if a lock would tell that the process of a rank has ended. */
+    /** Returns whether a lock would prove that the process of a rank has ended. */
     synchronized boolean watches(int rank) {
         return files.containsKey(rank);
     }
 
-    /** True if this rank has a file and has opened those of some others: they are on its host and share a folder with it. */
+    /** Returns whether this rank has a file and has opened those of some others: they are on its host and share a folder with it. */
     public synchronized boolean reaches(Collection<Integer> peers) {
         return own.isPresent() && files.keySet().containsAll(peers);
     }
 
-    /** Memory of one buffer in the files of this rank and of some others. */
-    public final class Shared implements AutoCloseable {
-        private final int buffer;
-        private final long bytes;
-        private final LivenessFile.Mapping mine;
-        private final Map<Integer, LivenessFile.Mapping> theirs;
-        private boolean freed;
-
-        private Shared(int buffer, long bytes, LivenessFile.Mapping mine, Map<Integer, LivenessFile.Mapping> theirs) {
-            this.buffer = buffer;
-            this.bytes = bytes;
-            this.mine = mine;
-            this.theirs = theirs;
-        }
-
-        /** The memory of this rank. */
-        public DeviceMemory own() {
-            return mine.memory();
-        }
-
-        /** The memory of other ranks, by rank. A rank's memory can be used once that rank has returned from {@link LivenessLocks#share}. */
-        public Map<Integer, HostMemory> peers() {
-            Map<Integer, HostMemory> all = new TreeMap<>();
-            theirs.forEach((rank, mapping) -> all.put(rank, HostMemory.of(mapping.memory())));
-            return all;
-        }
-
-        /** Gives this rank's part back and unmaps the others, which stay as they are. A second call does nothing. */
+    /**
+     * Memory of one buffer in the files of this rank and of some others.
+     *
+     * @param peers memory of the others, by rank, which can be used once they have returned from {@link LivenessLocks#share}
+     * @param free frees this rank's part and unmaps the others, which stay allocated; a second call does nothing
+     */
+    public record Shared(DeviceMemory own, Map<Integer, HostMemory> peers, Runnable free) implements AutoCloseable {
         @Override
         public void close() {
-            synchronized (LivenessLocks.this) {
-                if (!freed) {
-                    freed = true;
-                    mine.close();
-                    theirs.values().forEach(LivenessFile.Mapping::close);
-                    own.ifPresent(file -> file.free(memoryOffset(buffer, bytes), bytes));
-                }
-            }
+            free.run();
         }
     }
 
     /**
-     * Takes zeroed memory for a buffer in this rank's file, and maps the memory that other ranks have in their files.
+     * Allocates zeroed memory for a buffer in this rank's file, and maps that of other ranks in their files.
      *
      * @param buffer number of the buffer, the same on all ranks and used once
      * @param bytes of each rank, the same for all buffers; a multiple of a page
@@ -380,34 +350,36 @@ public final class LivenessLocks implements AutoCloseable {
         if (closed || own.isEmpty()) {
             throw new EpStateException("the group is closed; join again");
         }
-        long offset = memoryOffset(buffer, bytes);
-        List<LivenessFile.Mapping> mine = new ArrayList<>();
-        Map<Integer, LivenessFile.Mapping> theirs = new TreeMap<>();
+        long offset = MEMORY + buffer * ((bytes + LARGEST_PAGE - 1) & -LARGEST_PAGE);
+        Deque<Runnable> undo = new ArrayDeque<>();
+        undo.push(() -> own.ifPresent(file -> file.free(offset, bytes)));
         try {
             own.get().allocate(offset, bytes);
-            mine.add(own.get().map(offset, bytes));
+            LivenessFile.Mapping mine = own.get().map(offset, bytes);
+            undo.push(mine::close);
+            Map<Integer, HostMemory> theirs = new TreeMap<>();
             for (int r : peers) {
                 LivenessFile file = files.get(r);
                 if (file == null) {
                     throw new IllegalStateException("the lock file of rank " + r + " is not open");
                 }
-                theirs.put(r, file.map(offset, bytes));
+                LivenessFile.Mapping mapping = file.map(offset, bytes);
+                undo.push(mapping::close);
+                theirs.put(r, HostMemory.of(mapping.memory()));
             }
+            return new Shared(mine.memory(), theirs, () -> undo(undo));
         } catch (IOException e) {
-            mine.forEach(LivenessFile.Mapping::close);
-            theirs.values().forEach(LivenessFile.Mapping::close);
-            own.get().free(offset, bytes);
+            undo(undo);
             throw new EpResourceException(
                     "cannot allocate or map " + bytes + " bytes of memory by which ranks agree on recoveries of buffer "
                             + buffer + " in the shared-memory folder: " + e + "; free space in this folder",
                     e);
         }
-        return new Shared(buffer, bytes, mine.get(0), theirs);
     }
 
-    private static long memoryOffset(int buffer, long bytes) {
-        long apart = (bytes + LARGEST_PAGE - 1) & -LARGEST_PAGE;
-        return MEMORY + buffer * apart;
+    private synchronized void undo(Deque<Runnable> steps) {
+        steps.forEach(Runnable::run);
+        steps.clear();
     }
 
     private static int copyBytes(int length) {
@@ -418,7 +390,7 @@ public final class LivenessLocks implements AutoCloseable {
         return LINE + (2L * buffer + (copy & 1)) * copyBytes(length);
     }
 
-    /** Leaves in good order: the others see that this rank has left. A second call does nothing. */
+    /** Leaves the group, which the others can read in the file. A second call does nothing. */
     @Override
     public synchronized void close() {
         removeName();

@@ -4,32 +4,30 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * The members of one epoch, and the reason why each other rank is not one of them. All ranks that know a membership of an epoch
- * know the same one.
+ * The members of one epoch, and the reason why each other rank is not one of them; the same on all ranks.
  *
  * @param epoch 0 when the buffer is created, then one more with each agreement
- * @param standings by rank, of all ranks that the group was started with
+ * @param statuses by rank, of all ranks that the group was started with
  */
-record Membership(long epoch, List<Standing> standings) {
+record Membership(long epoch, List<RankStatus> statuses) {
     Membership {
-        standings = List.copyOf(standings);
+        statuses = List.copyOf(statuses);
     }
 
     /** The membership of epoch 0: all ranks. */
     static Membership first(int ranks) {
-        return new Membership(0, Collections.nCopies(ranks, Standing.MEMBER));
+        return new Membership(0, Collections.nCopies(ranks, RankStatus.MEMBER));
     }
 
-    /** The membership that follows this one. */
-    Membership next(List<Standing> agreed) {
+    Membership next(List<RankStatus> agreed) {
         return new Membership(epoch + 1, agreed);
     }
 
     boolean has(int rank) {
-        return standings.get(rank) == Standing.MEMBER;
+        return statuses.get(rank) == RankStatus.MEMBER;
     }
 
     int size() {
-        return Collections.frequency(standings, Standing.MEMBER);
+        return Collections.frequency(statuses, RankStatus.MEMBER);
     }
 }

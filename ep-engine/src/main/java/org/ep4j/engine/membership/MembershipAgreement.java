@@ -6,19 +6,20 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One rank's part in the agreement on the next membership: single-decree Paxos for each epoch, whose acceptors are the members of
- * the epoch. docs/internals/membership.md has the protocol and the reasons why each rule is needed.
+ * the epoch. docs/internals/membership.md has the protocol and the reasons for each rule.
  *
  * <p>The class has no threads, no connections and no clock. After each call its owner does two things, in this order: it stores
  * {@link #record} where the record outlives the process, and it sends {@link #message} to all other ranks. It repeats the message
- * from time to time, since messages may be lost. Not for use by several threads at once.
+ * from time to time, since messages may be lost. One thread at a time.
  */
 class MembershipAgreement {
-    /** After so many attempts the delay between attempts grows no more. */
+    /** Number of attempts after which the delay between them does not grow. */
     private static final int MOST_DOUBLINGS = 10;
 
     private final int self;
@@ -37,36 +38,32 @@ class MembershipAgreement {
     private long nextAttempt;
 
     private long version;
-    private final @Nullable AgreementMessage[] heard;
-    private final Standing[] suspects;
+    /** By rank: the newest message. */
+    private final @Nullable AgreementMessage[] messages;
+
+    private final RankStatus[] suspects;
 
     /** Final records of the ranks that this rank has proved dead, of all epochs; nothing for those without a record. */
     private final Map<Integer, AcceptorRecord> finalRecords = new TreeMap<>();
-    /** Ranks that the user vouches are dead, as this rank or another one says. Their final records are not read any more. */
+    /** Ranks for whose death the user vouches, on this rank or another one. Their final records are not read any more. */
     private final BitSet unread = new BitSet();
     /** Members of this epoch that are proved dead and whose final record is part of the next two values. */
     private final BitSet dead = new BitSet();
 
     private long deadPromised = Vote.NO_BALLOT;
     private Vote deadAccepted = Vote.NONE;
-    /** Those of them whose final record is not known. */
+    /** Members among {@link #dead} whose final record is not known. */
     private final BitSet deadUnread = new BitSet();
 
-    /**
-     * Starts in an epoch that no other rank of the group has left for longer than this one.
-     *
-     * @param self this rank
-     * @param membership what all ranks start with
-     * @param delay time between two attempts, in the unit of {@link #tick}: longer than a message usually takes
-     */
+    /** Starts with the same membership as all ranks; {@code delay} is between two attempts, longer than a message usually takes. */
     MembershipAgreement(int self, Membership membership, long delay) {
         this.self = self;
-        this.ranks = membership.standings().size();
+        this.ranks = membership.statuses().size();
         this.delay = delay;
         this.membership = membership;
-        this.heard = new AgreementMessage[ranks];
-        this.suspects = new Standing[ranks];
-        Arrays.fill(suspects, Standing.MEMBER);
+        this.messages = new AgreementMessage[ranks];
+        this.suspects = new RankStatus[ranks];
+        Arrays.fill(suspects, RankStatus.MEMBER);
     }
 
     /** The newest membership that this rank knows. */
@@ -74,17 +71,17 @@ class MembershipAgreement {
         return membership;
     }
 
-    /** True if the members of a newer epoch have left this rank out. */
+    /** Returns whether the members of a newer epoch have left this rank out. */
     final boolean isExpelled() {
         return !membership.has(self);
     }
 
-    /** What has to be stored before anything is sent. */
+    /** State to store before any message is sent. */
     final AcceptorRecord record() {
         return new AcceptorRecord(membership, promised, accepted);
     }
 
-    /** What to send to all other ranks, members or not: those that were left out learn it from this message. */
+    /** Message for all other ranks, members or not: it informs those that were left out. */
     final AgreementMessage message() {
         version++;
         return new AgreementMessage(
@@ -97,40 +94,40 @@ class MembershipAgreement {
         return (BitSet) dead.clone();
     }
 
-    /** How many of them count in a quorum, because their final records are not known. */
+    /** Number of them that count in a quorum, because their final records are not known. */
     final int deadWithoutRecord() {
         return deadUnread.cardinality();
     }
 
-    /** Why this rank wants to leave another one out; {@link Standing#MEMBER} if it does not. */
-    final Standing suspicion(int rank) {
+    /** Why this rank wants to leave another one out; {@link RankStatus#MEMBER} if it does not. */
+    final RankStatus suspicion(int rank) {
         return suspects[rank];
     }
 
-    /** True if another member has sent a message of this epoch. */
-    final boolean hasHeardOf(int rank) {
+    /** Returns whether another member has sent a message of this epoch. */
+    final boolean hasMessageOf(int rank) {
         return messageOf(rank) != null;
     }
 
-    /** Wants an agreement on the epoch that follows {@code epoch}, unless it is decided already. */
+    /** Requests an agreement on the epoch that follows {@code epoch}, unless it is decided already. */
     final void begin(long epoch) {
         wanted |= epoch == membership.epoch();
     }
 
-    /** Wants to leave a rank out, for a reason that is not a proof; {@link Standing#MEMBER} takes this back. */
-    final void suspect(int rank, Standing reason) {
+    /** Suspects a rank, for a reason that is not a proof; {@link RankStatus#MEMBER} takes this back. */
+    final void suspect(int rank, RankStatus reason) {
         suspects[rank] = reason;
         evaluate();
     }
 
     /**
-     * Takes note that the process of a rank has ended.
+     * Records that the process of a rank has ended.
      *
-     * @param last the rank's stored record, which nobody can change any more
+     * @param last the rank's stored record, which cannot change any more
      */
     final void proveDead(int rank, AcceptorRecord last) {
         if (unread.get(rank)) {
-            // This rank may have promised to go on without what the record says.
+            // This rank may have promised a ballot without this record.
             return;
         }
         finalRecords.put(rank, last);
@@ -138,7 +135,7 @@ class MembershipAgreement {
         evaluate();
     }
 
-    /** Takes note that the user vouches for the death of a rank whose record nobody can read. */
+    /** Records that the user vouches for the death of a rank whose record cannot be read. */
     final void vouchDead(int rank) {
         if (!finalRecords.containsKey(rank)) {
             putUnread(rank);
@@ -156,19 +153,19 @@ class MembershipAgreement {
         return new AcceptorRecord(Membership.first(ranks), Vote.NO_BALLOT, Vote.NONE);
     }
 
-    /** Takes over a membership that was decided, if it is newer. */
+    /** Adopts a membership that was decided, if it is newer. */
     final void takeOver(Membership decided) {
         learn(decided);
         evaluate();
     }
 
-    /** Takes note of a message of another rank. */
+    /** Handles a message of another rank. */
     final void receive(int from, AgreementMessage message) {
-        AgreementMessage before = heard[from];
-        if (!hears(from) || (before != null && before.version() >= message.version())) {
+        AgreementMessage before = messages[from];
+        if (!listensTo(from) || (before != null && before.version() >= message.version())) {
             return;
         }
-        heard[from] = message;
+        messages[from] = message;
         learn(message.acceptor().membership());
         if (message.epoch() != membership.epoch() || isExpelled() || !membership.has(from)) {
             return;
@@ -195,11 +192,11 @@ class MembershipAgreement {
         }
     }
 
-    /** The first attempts are in the order of ranks; later ones are further and further apart, so that one of them is alone. */
+    /** Orders the first attempts by rank; later ones are further and further apart, so that one of them does not collide. */
     private long delayOfAttempt() {
         int before = 0;
         for (int r = 0; r < self; r++) {
-            if (membership.has(r) && !dead.get(r) && suspects[r] == Standing.MEMBER) {
+            if (membership.has(r) && !dead.get(r) && suspects[r] == RankStatus.MEMBER) {
                 before++;
             }
         }
@@ -208,7 +205,7 @@ class MembershipAgreement {
 
     private void propose() {
         long newest = Math.max(promised, deadPromised);
-        for (AgreementMessage message : heard) {
+        for (AgreementMessage message : messages) {
             if (message != null && message.epoch() == membership.epoch()) {
                 newest = Math.max(newest, message.acceptor().promised());
             }
@@ -223,7 +220,7 @@ class MembershipAgreement {
         return (ballot / ranks + 1) * ranks + self;
     }
 
-    /** The acceptor: answers a proposal, this rank's own as well. */
+    /** The acceptor: answers a proposal, also this rank's own. */
     private void answer(Vote vote) {
         if (vote.value().isEmpty()) {
             if (mayPromise(vote.ballot())) {
@@ -236,14 +233,14 @@ class MembershipAgreement {
     }
 
     /**
-     * False for a rank that this one takes for dead without its record, for ever: those that have promised to go on without it must not learn
-     * from it afterwards what it has decided.
+     * Returns false for a rank that this one takes for dead without its record, for ever: ranks that have promised ballots without
+     * it must not learn its decision afterwards.
      */
-    boolean hears(int rank) {
+    boolean listensTo(int rank) {
         return !unread.get(rank);
     }
 
-    /** One more rank is taken for dead without its record: votes for a ballot that is older than that do not make fewer ranks a quorum. */
+    /** Gives up the ballot, since one more rank is taken for dead without its record: older votes must not form a smaller quorum. */
     void onUnreadDeath() {
         giveUp();
     }
@@ -256,7 +253,7 @@ class MembershipAgreement {
         return ballot >= promised;
     }
 
-    /** The proposer: goes on if a quorum has answered, and gives up if a higher ballot has overtaken it. */
+    /** The proposer: proceeds if a quorum has answered, and gives up if a higher ballot has overtaken it. */
     private void evaluate() {
         if (proposal.ballot() == Vote.NO_BALLOT) {
             return;
@@ -268,7 +265,7 @@ class MembershipAgreement {
         if (proposal.value().isEmpty() && isQuorum(promisers())) {
             // A value that some promiser or dead member has accepted may be decided already.
             Vote newest = newestVote(promisers());
-            List<Standing> value = newest.ballot() == Vote.NO_BALLOT ? newValue() : newest.value();
+            List<RankStatus> value = newest.ballot() == Vote.NO_BALLOT ? newValue() : newest.value();
             if (newest.ballot() != Vote.NO_BALLOT || isMajority(value)) {
                 proposal = new Vote(proposal.ballot(), value);
                 answer(proposal);
@@ -287,17 +284,7 @@ class MembershipAgreement {
     }
 
     private boolean isOvertaken() {
-        long ballot = proposal.ballot();
-        if (promised > ballot) {
-            return true;
-        }
-        for (int r = 0; r < ranks; r++) {
-            AgreementMessage message = messageOf(r);
-            if (message != null && message.acceptor().promised() > ballot) {
-                return true;
-            }
-        }
-        return false;
+        return !ranksWhose(acceptor -> acceptor.promised() > proposal.ballot()).isEmpty();
     }
 
     private void giveUp() {
@@ -306,38 +293,35 @@ class MembershipAgreement {
 
     /** The newest message of another member, if it is of this epoch. */
     private @Nullable AgreementMessage messageOf(int rank) {
-        AgreementMessage message = heard[rank];
+        AgreementMessage message = messages[rank];
         return message != null && membership.has(rank) && message.epoch() == membership.epoch() ? message : null;
     }
 
     private BitSet promisers() {
-        BitSet promisers = new BitSet(ranks);
-        for (int r = 0; r < ranks; r++) {
-            AgreementMessage message = messageOf(r);
-            long theirs = r == self
-                    ? promised
-                    : message == null ? Vote.NO_BALLOT : message.acceptor().promised();
-            promisers.set(r, theirs == proposal.ballot());
-        }
-        return promisers;
+        return ranksWhose(acceptor -> acceptor.promised() == proposal.ballot());
     }
 
     private BitSet voters() {
-        BitSet voters = new BitSet(ranks);
+        return ranksWhose(acceptor -> acceptor.accepted().ballot() == proposal.ballot());
+    }
+
+    /** Returns this rank and the members with a message of this epoch, as far as their promises and votes match. */
+    private BitSet ranksWhose(Predicate<AcceptorRecord> answer) {
+        BitSet matching = new BitSet(ranks);
+        matching.set(self, answer.test(record()));
         for (int r = 0; r < ranks; r++) {
             AgreementMessage message = messageOf(r);
-            Vote theirs = r == self
-                    ? accepted
-                    : message == null ? Vote.NONE : message.acceptor().accepted();
-            voters.set(r, theirs.ballot() == proposal.ballot());
+            if (r != self && message != null) {
+                matching.set(r, answer.test(message.acceptor()));
+            }
         }
-        return voters;
+        return matching;
     }
 
     /**
-     * True for more than half of the members that are not proved dead. A dead member whose final record was read leaves
-     * the number of members; it is not counted for the proposal. One whose record is not known does not leave it: what it has accepted
-     * with one member that lives may be decided. But all members that live are a quorum, too.
+     * Returns whether answers are of more than half of the members that are not proved dead. A dead member whose final record was read
+     * leaves the number of members; it is not counted for the proposal. One whose record is not known does not leave it: what it has
+     * accepted with one member that lives may be decided. But all members that live are a quorum, too.
      */
     boolean isQuorum(BitSet answers) {
         BitSet living = (BitSet) answers.clone();
@@ -346,11 +330,11 @@ class MembershipAgreement {
         return 2 * living.cardinality() > all + deadUnread.cardinality() || (all > 0 && living.cardinality() == all);
     }
 
-    /** True if the ranks that would go on are more than half of the members that are not proved dead. */
-    boolean isMajority(List<Standing> value) {
+    /** Returns whether the ranks that would continue are more than half of the members that are not proved dead. */
+    boolean isMajority(List<RankStatus> value) {
         int living = 0;
         for (int r = 0; r < ranks; r++) {
-            living += value.get(r) == Standing.MEMBER && !dead.get(r) ? 1 : 0;
+            living += value.get(r) == RankStatus.MEMBER && !dead.get(r) ? 1 : 0;
         }
         return 2 * living > membership.size() - dead.cardinality();
     }
@@ -370,24 +354,25 @@ class MembershipAgreement {
     }
 
     /**
-     * The members without those that are proved dead, and without further ranks until none of the rest suspects another one.
+     * Computes a value: the members without those that are proved dead, and without further ranks until none of the rest suspects
+     * another one.
      *
-     * <p>First among the ranks that this one has heard in this epoch: the rank in the most pairs of which one suspects the other is
-     * left out first, so that a rank which suspects all others is left out, and not they. Then those not heard that one of the rest
-     * suspects: of a silent rank and the first that notices it, the silent one.
+     * <p>First among the ranks with a message of this epoch: the rank in the most pairs of which one suspects the other is left out
+     * first, so that a rank which suspects all others is left out, and not they. Then those without a message that one of the rest
+     * suspects: of a silent rank and the first that suspects it, the silent one.
      */
-    private List<Standing> newValue() {
-        List<Standing> value = new ArrayList<>(membership.standings());
+    private List<RankStatus> newValue() {
+        List<RankStatus> value = new ArrayList<>(membership.statuses());
         BitSet[] pairs = new BitSet[ranks];
         for (int r = 0; r < ranks; r++) {
             pairs[r] = new BitSet(ranks);
             if (isDead(r)) {
-                value.set(r, Standing.DEAD);
+                value.set(r, RankStatus.DEAD);
             }
         }
         for (int r = 0; r < ranks; r++) {
             for (int other = 0; other < ranks; other++) {
-                if (isHeard(r) && isHeard(other) && suspects(r, other, value)) {
+                if (isPresent(r) && isPresent(other) && suspects(r, other, value)) {
                     pairs[r].set(other);
                     pairs[other].set(r);
                 }
@@ -402,7 +387,7 @@ class MembershipAgreement {
         }
         for (int r = 0; r < ranks; r++) {
             for (int other = 0; other < ranks; other++) {
-                if (!isHeard(other) && suspects(r, other, value)) {
+                if (!isPresent(other) && suspects(r, other, value)) {
                     value.set(other, reasonOf(r, other));
                 }
             }
@@ -410,16 +395,16 @@ class MembershipAgreement {
         return value;
     }
 
-    private boolean isHeard(int rank) {
-        return rank == self || hasHeardOf(rank);
+    private boolean isPresent(int rank) {
+        return rank == self || hasMessageOf(rank);
     }
 
-    /** Whether one member of a value wants to leave another one out. */
-    private boolean suspects(int rank, int other, List<Standing> value) {
+    /** Returns whether one member of a value wants to leave another one out. */
+    private boolean suspects(int rank, int other, List<RankStatus> value) {
         return rank != other
-                && value.get(rank) == Standing.MEMBER
-                && value.get(other) == Standing.MEMBER
-                && reasonOf(rank, other) != Standing.MEMBER;
+                && value.get(rank) == RankStatus.MEMBER
+                && value.get(other) == RankStatus.MEMBER
+                && reasonOf(rank, other) != RankStatus.MEMBER;
     }
 
     boolean isDead(int rank) {
@@ -439,23 +424,23 @@ class MembershipAgreement {
     }
 
     /** Why {@code rank} wants to leave {@code other} out, as far as this rank knows. */
-    private Standing reasonOf(int rank, int other) {
+    private RankStatus reasonOf(int rank, int other) {
         AgreementMessage message = messageOf(rank);
         return rank == self
                 ? suspects[other]
-                : message == null ? Standing.MEMBER : message.suspects().get(other);
+                : message == null ? RankStatus.MEMBER : message.suspects().get(other);
     }
 
-    private Standing reasonAgainst(int rank, BitSet others) {
-        List<Standing> reasons = others.stream()
+    private RankStatus reasonAgainst(int rank, BitSet others) {
+        List<RankStatus> reasons = others.stream()
                 .mapToObj(r -> reasonOf(r, rank))
-                .filter(reason -> reason != Standing.MEMBER)
+                .filter(reason -> reason != RankStatus.MEMBER)
                 .collect(Collectors.toList());
-        // A rank that suspects others which do not suspect it.
-        return reasons.isEmpty() ? Standing.UNREACHABLE : reasons.get(0);
+        // The rank suspects others, which do not suspect it.
+        return reasons.isEmpty() ? RankStatus.UNREACHABLE : reasons.get(0);
     }
 
-    /** Takes over a newer membership. Everything that was said for older epochs is void. */
+    /** Adopts a newer membership. Promises and votes of older epochs are void. */
     private void learn(Membership newer) {
         if (newer.epoch() <= membership.epoch()) {
             return;
@@ -474,7 +459,7 @@ class MembershipAgreement {
         finalRecords.forEach(this::count);
     }
 
-    /** Takes over the final record of a rank that is proved dead: it may know a newer membership than this rank does. */
+    /** Counts the final record of a rank that is proved dead; it may have a newer membership than this rank. */
     private void count(int rank, AcceptorRecord last) {
         learn(last.membership());
         if (!membership.has(rank)) {
@@ -495,7 +480,7 @@ class MembershipAgreement {
         }
     }
 
-    /** Takes over what another member says of the dead: deaths and final records are final, for all hosts. */
+    /** Counts the dead of another member's message: deaths and final records are final, for all hosts. */
     void count(AgreementMessage message) {
         BitSet newUnread = (BitSet) message.deadUnread().clone();
         newUnread.andNot(dead);
@@ -507,7 +492,7 @@ class MembershipAgreement {
         deadUnread.andNot(read);
         if (!newUnread.isEmpty()) {
             deadUnread.or(newUnread);
-            // A death that was heard of is as final as one that this rank has found.
+            // A reported death is as final as one that this rank has found.
             newUnread.stream()
                     .filter(rank -> rank != self && !finalRecords.containsKey(rank))
                     .forEach(this::putUnread);

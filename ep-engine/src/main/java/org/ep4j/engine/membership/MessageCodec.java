@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 
-/** The bytes of {@link AgreementMessage} and {@link AcceptorRecord}: fixed order, longs of 8 bytes, standings of one byte each. */
+/** Encodes {@link AgreementMessage} and {@link AcceptorRecord}: fixed order, longs of 8 bytes, statuses of one byte each. */
 final class MessageCodec {
-    private static final Standing[] STANDINGS = Standing.values();
+    private static final RankStatus[] STATUSES = RankStatus.values();
     private static final int LONGS = 8;
 
     private final int ranks;
@@ -29,7 +29,7 @@ final class MessageCodec {
         to.putLong(message.version());
         put(to, message.acceptor());
         put(to, message.proposal());
-        putStandings(to, message.suspects());
+        putStatuses(to, message.suspects());
         for (int r = 0; r < ranks; r++) {
             to.put((byte)
                     ((message.dead().get(r) ? 1 : 0) + (message.deadUnread().get(r) ? 2 : 0)));
@@ -44,7 +44,7 @@ final class MessageCodec {
         long version = from.getLong();
         AcceptorRecord acceptor = record(from);
         Vote proposal = vote(from);
-        List<Standing> suspects = standings(from);
+        List<RankStatus> suspects = statuses(from);
         BitSet dead = new BitSet(ranks);
         BitSet deadUnread = new BitSet(ranks);
         for (int r = 0; r < ranks; r++) {
@@ -68,39 +68,39 @@ final class MessageCodec {
 
     private void put(ByteBuffer to, AcceptorRecord record) {
         to.putLong(record.membership().epoch());
-        putStandings(to, record.membership().standings());
+        putStatuses(to, record.membership().statuses());
         to.putLong(record.promised());
         put(to, record.accepted());
     }
 
     private AcceptorRecord record(ByteBuffer from) {
-        return new AcceptorRecord(new Membership(from.getLong(), standings(from)), from.getLong(), vote(from));
+        return new AcceptorRecord(new Membership(from.getLong(), statuses(from)), from.getLong(), vote(from));
     }
 
     private void put(ByteBuffer to, Vote vote) {
         to.putLong(vote.ballot());
         to.put((byte) (vote.value().isEmpty() ? 0 : 1));
         if (!vote.value().isEmpty()) {
-            putStandings(to, vote.value());
+            putStatuses(to, vote.value());
         }
     }
 
     private Vote vote(ByteBuffer from) {
         long ballot = from.getLong();
-        return new Vote(ballot, from.get() == 0 ? List.of() : standings(from));
+        return new Vote(ballot, from.get() == 0 ? List.of() : statuses(from));
     }
 
     @SuppressWarnings("EnumOrdinal") // all ranks run the same version, which they have compared when they joined
-    private static void putStandings(ByteBuffer to, List<Standing> standings) {
-        standings.forEach(standing -> to.put((byte) standing.ordinal()));
+    private static void putStatuses(ByteBuffer to, List<RankStatus> statuses) {
+        statuses.forEach(status -> to.put((byte) status.ordinal()));
     }
 
-    private List<Standing> standings(ByteBuffer from) {
-        List<Standing> standings = new ArrayList<>(ranks);
+    private List<RankStatus> statuses(ByteBuffer from) {
+        List<RankStatus> statuses = new ArrayList<>(ranks);
         for (int r = 0; r < ranks; r++) {
-            standings.add(STANDINGS[from.get()]);
+            statuses.add(STATUSES[from.get()]);
         }
-        return standings;
+        return statuses;
     }
 
     private static byte[] written(ByteBuffer to) {

@@ -5,12 +5,12 @@ import java.util.Map;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 
-/** What operations ask about recoveries of their buffer, by this rank and by others. For any thread, but for {@link #requireReady}. */
+/** The recoveries of a buffer, by this rank and by others, as its operations see them. For any thread, except {@link #requireReady}. */
 public interface RecoveryWatch {
     /**
-     * Begins an operation.
+     * Refuses an operation while a recovery has begun and is not complete.
      *
-     * @throws EpStateException while a recovery has begun and is not complete
+     * @throws EpStateException then
      */
     void requireReady();
 
@@ -21,9 +21,9 @@ public interface RecoveryWatch {
      */
     void requireMember(String phase);
 
-    /** Whether the others have left this rank out, as far as is known now. */
+    /** Returns whether the others have left this rank out, as far as is known now. */
     boolean isLeftOut();
 
-    /** The ranks that have called recover, which this rank has not, and by each of them the ranks that it wants to leave out. */
+    /** Returns the ranks that have called recover before this rank, and for each the ranks that it wants to leave out. */
     Map<Integer, List<Integer>> recoveries();
 }

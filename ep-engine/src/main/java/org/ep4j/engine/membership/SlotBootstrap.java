@@ -16,8 +16,8 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.transport.Pause;
 
 /**
- * All-gathers among the members of one epoch, through {@link ControlSlots}: for the steps in which a buffer moves, which need no
- * rank in particular.
+ * All-gathers among the members of one epoch, through {@link ControlSlots}, for the steps in which a buffer moves. No rank has a
+ * special role.
  *
  * <p>A gather takes rounds, in each of which every member writes at most {@link ControlSlots#EXCHANGE_BYTES} to each other one and
  * reads what the others wrote. Two members use two slots in turn: a member that writes for round n + 2 has read the other's message of
@@ -35,11 +35,11 @@ final class SlotBootstrap implements Bootstrap {
     private final int self;
     private final Progress progress;
 
-    /** How far the gathers of an epoch are, on this rank. Shared with subgroups. */
+    /** Progress of the gathers of an epoch on this rank. Shared with subgroups. */
     private static final class Progress {
         /** By rank: rounds with it. */
         private final long[] rounds;
-        /** A gather has not ended here: others may still be at it, so there must be no later one. */
+        /** A gather has not ended here: others may still be in it, so there must be no later one. */
         private boolean broken;
 
         Progress(int ranks) {
@@ -47,20 +47,16 @@ final class SlotBootstrap implements Bootstrap {
         }
     }
 
-    /**
-     * Among the members of an epoch.
-     *
-     * @param members ranks, ascending
-     */
+    /** Creates it among the members of an epoch, which are ranks in ascending order. */
     SlotBootstrap(BufferMembership membership, long epoch, List<Integer> members) {
-        this(membership, epoch, members, new Progress(membership.slots().ranks()));
+        this(membership, epoch, members, new Progress(membership.slots.ranks()));
     }
 
     private SlotBootstrap(BufferMembership membership, long epoch, List<Integer> members, Progress progress) {
         this.membership = membership;
         this.epoch = epoch;
         this.members = List.copyOf(members);
-        this.self = members.indexOf(membership.self());
+        this.self = members.indexOf(membership.self);
         this.progress = progress;
     }
 
@@ -133,8 +129,8 @@ final class SlotBootstrap implements Bootstrap {
                 .put(mine, from, bytes)
                 .array();
         for (int rank : members) {
-            if (rank != membership.self()) {
-                membership.slots().send(rank, slot(rank), version(rank), message);
+            if (rank != membership.self) {
+                membership.slots.send(rank, slot(rank), version(rank), message);
             }
         }
     }
@@ -143,7 +139,7 @@ final class SlotBootstrap implements Bootstrap {
         int rank = members.get(member);
         int tries = 0;
         while (true) {
-            Optional<byte[]> message = membership.slots().read(rank, slot(rank), version(rank));
+            Optional<byte[]> message = membership.slots.read(rank, slot(rank), version(rank));
             if (message.isPresent()) {
                 return message.get();
             }
@@ -154,7 +150,7 @@ final class SlotBootstrap implements Bootstrap {
                                 + deadline.toMillis() + " ms",
                         EpFailure.builder("recover", member)
                                 .expected(progress.rounds[rank])
-                                .seen(Math.max(0, (membership.slots().version(rank, slot(rank)) & 0xFFFF_FFFFL) - 1))
+                                .seen(Math.max(0, (membership.slots.version(rank, slot(rank)) & 0xFFFF_FFFFL) - 1))
                                 .build());
             }
             Pause.after(tries++);
@@ -183,12 +179,12 @@ final class SlotBootstrap implements Bootstrap {
 
     @Override
     public boolean provesLosses() {
-        return membership.provesLosses();
+        return membership.bootstrap.provesLosses();
     }
 
     @Override
     public long stateChanges() {
-        return membership.stateChanges();
+        return membership.bootstrap.stateChanges();
     }
 
     @Override

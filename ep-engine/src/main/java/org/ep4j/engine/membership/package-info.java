@@ -1,4 +1,7 @@
-/** Membership by epochs: which ranks are members, and how the survivors of a failure agree on the next membership. */
+/**
+ * Members of a buffer: locks that show which processes live, and the agreement of the survivors of a failure on the next
+ * membership. The move of the buffer that follows is in {@code sync}.
+ */
 @NullMarked
 package org.ep4j.engine.membership;
 

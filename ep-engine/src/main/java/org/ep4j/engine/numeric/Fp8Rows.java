@@ -31,7 +31,7 @@ public final class Fp8Rows {
         scales = HostMemory.of(ByteBuffer.allocateDirect(4 * factors.length));
     }
 
-    /** What the codes of each block of the row that was cast last are to be multiplied with, as binary32. */
+    /** Scales of the blocks of the row that was cast last, as binary32. */
     public HostMemory scales() {
         return scales;
     }
@@ -39,8 +39,7 @@ public final class Fp8Rows {
     /**
      * Casts one row.
      *
-     * @param codes gets a byte for each channel
-     * @param codesOffset where in it
+     * @param codes gets a byte for each channel at {@code codesOffset}
      * @param powerOfTwo true to round scales up to a power of two
      */
     public void cast(HostMemory memory, long offset, HostMemory codes, long codesOffset, boolean powerOfTwo) {
@@ -68,7 +67,7 @@ public final class Fp8Rows {
         codes.putInts(codesOffset, pairCodes, 0, pairs / 2);
     }
 
-    /** Largest magnitude in a block, NaN ignored. */
+    /** Largest magnitude in a block, except NaN. */
     private float largest(int from, int to) {
         int most = 0;
         for (int i = from; i < to; i++) {

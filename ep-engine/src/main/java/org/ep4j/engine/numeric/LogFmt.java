@@ -3,12 +3,13 @@ package org.ep4j.engine.numeric;
 import java.util.Arrays;
 import org.ep4j.DataType;
 import org.ep4j.EpShape;
+import org.ep4j.transport.memory.HostMemory;
 
 /**
  * LogFMT-10: magnitudes of a block of {@link EpShape#SCALE_BLOCK} channels on a logarithmic scale between the block's
  * smallest and largest, 9 bits each, and a sign bit. A block is coded when its largest magnitude is below 1 and not all
- * magnitudes are equal; otherwise its BF16 values go unchanged. Sender and receiver decide alike from the two magnitudes
- * that go ahead of the row. Formulas and conditions are DeepEP's. One thread at a time.
+ * magnitudes are equal; otherwise its BF16 values are sent unchanged. Sender and receiver decide alike from the two magnitudes
+ * that precede the row. Formulas and conditions are DeepEP's. One thread at a time.
  *
  * <p>A coded group of 16 channels takes 20 bytes: 16 codes of 9 bits, low bits first, then 16 signs.
  */
@@ -61,7 +62,7 @@ public final class LogFmt {
     }
 
     /**
-     * Codes a row.
+     * Encodes a row.
      *
      * @param row packed BF16 pairs, the even channel low
      * @param ranges gets, for each block, the largest and smallest magnitude
@@ -125,11 +126,7 @@ public final class LogFmt {
         return start + (to - from) / GROUP * GROUP_BYTES;
     }
 
-    /**
-     * Bytes of a coded row.
-     *
-     * @param ranges what {@link #encode} gave
-     */
+    /** Bytes of a coded row with the ranges of {@link #encode}. */
     public int bytes(int[] ranges) {
         int bytes = 0;
         for (int b = 0; b < blocks; b++) {
@@ -139,11 +136,7 @@ public final class LogFmt {
         return bytes;
     }
 
-    /**
-     * Reads {@link #encode}.
-     *
-     * @param values gets one value a channel
-     */
+    /** Decodes a row of {@link #encode}; {@code values} gets one value for each channel. */
     public void decode(int[] ranges, byte[] coded, float[] values) {
         int next = 0;
         for (int b = 0; b < blocks; b++) {
@@ -170,6 +163,44 @@ public final class LogFmt {
             float magnitude = code == 0 ? 0f : (float) pow2((code - 1) * scale.step() + scale.low());
             boolean negative = (coded[at + 18 + (j >> 3)] >>> (j & 7) & 1) != 0;
             values[first + j] = negative ? -magnitude : magnitude;
+        }
+    }
+
+    /** Sums decoded rows in FP32, and rounds the sum to BF16 once. One thread at a time. */
+    public static final class Sum {
+        private final float[] sum;
+        private final int[] packed;
+
+        /** Creates a sum of rows of {@code hidden} channels, an even number. */
+        public Sum(int hidden) {
+            sum = new float[hidden];
+            packed = new int[hidden / 2];
+        }
+
+        /** Starts a new sum at +0. */
+        public void clear() {
+            Arrays.fill(sum, 0f);
+        }
+
+        public void add(float[] values) {
+            for (int i = 0; i < sum.length; i++) {
+                sum[i] += values[i];
+            }
+        }
+
+        /** Adds {@code weight * values} by fused multiply-add. */
+        public void add(float[] values, float weight) {
+            for (int i = 0; i < sum.length; i++) {
+                sum[i] = Math.fma(weight, values[i], sum[i]);
+            }
+        }
+
+        /** Rounds the sum and writes it as a BF16 row. */
+        public void store(HostMemory memory, long offset) {
+            for (int i = 0; i < packed.length; i++) {
+                packed[i] = (DataType.toBf16(sum[2 * i]) & 0xffff) | DataType.toBf16(sum[2 * i + 1]) << 16;
+            }
+            memory.putInts(offset, packed, 0, packed.length);
         }
     }
 }

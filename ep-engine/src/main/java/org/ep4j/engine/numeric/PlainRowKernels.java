@@ -9,8 +9,8 @@ import java.util.Arrays;
 /**
  * Loops that any JVM runs. One thread at a time.
  *
- * <p>Written as short loops over heap arrays, each with one kind of operation, because that is what the compiler of JDK 17
- * vectorises by itself: bits change between int and float by a copy through a small direct buffer, not element by element.
+ * <p>Written as short loops over heap arrays, each with one kind of operation, because the compiler of JDK 17 vectorises these: bits
+ * change between int and float by a copy through a small direct buffer, not element by element.
  */
 final class PlainRowKernels implements RowKernels {
     private static final int INFINITY = 0x7f800000;

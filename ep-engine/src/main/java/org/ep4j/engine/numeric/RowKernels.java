@@ -5,8 +5,7 @@ import java.util.Optional;
 
 /**
  * Loops over a piece of a row. Rows are packed: two BF16 in an int, the even channel low; sums keep even and odd channels
- * apart. {@code pairs} is how many ints of the arrays count.
- * All implementations give the same bits. Safe for use from several threads.
+ * apart. {@code pairs} is the number of ints. All implementations give the same bits. Safe for use from several threads.
  */
 interface RowKernels {
     /** Bits of the binary32 whose upper half is what {@link org.ep4j.DataType#toBf16} makes of every NaN. */
@@ -31,7 +30,7 @@ interface RowKernels {
     void roundSum(int[] first, int[] second, int pairs, int[] row);
 
     /**
-     * Codes a row as E4M3.
+     * Casts a row to E4M3.
      *
      * @param scales factor of each block of channels
      * @param blockPairs ints of the row in a block
@@ -39,10 +38,7 @@ interface RowKernels {
      */
     void encode(int[] row, float[] scales, int blockPairs, int[] codes);
 
-    /**
-     * The fastest loops that this process can run: with the module {@code jdk.incubator.vector} those on vectors, otherwise
-     * plain ones.
-     */
+    /** Returns the fastest loops of this process: on vectors with the module {@code jdk.incubator.vector}, otherwise plain ones. */
     static RowKernels best() {
         return vector().orElseGet(PlainRowKernels::new);
     }

@@ -8,9 +8,9 @@ import org.ep4j.transport.memory.HostMemory;
 /**
  * Sums BF16 rows in FP32, in the order in which they are added, and rounds the sum to BF16 once. One thread at a time.
  *
- * <p>Rows are only remembered when they are added. Native code reads them, and writes the sums, of many sums at once, at the latest when
- * {@link #finish} returns. Java reads them when the sum is stored: a piece of all rows at a time, small enough that it and its sum stay
- * in the second-level cache, large enough that copying it costs more than asking for it.
+ * <p>Adding a row only records it. Native code reads the rows and writes the sums, many at once, at the latest when {@link #finish}
+ * returns. Java reads the rows when the sum is stored: a piece of all rows at a time, small enough that it and its sum stay in the
+ * second-level cache, large enough that the copy takes longer than the call.
  */
 public final class RowSum {
     private static final int PIECE = 4096;
@@ -38,11 +38,7 @@ public final class RowSum {
         this.rows = rows;
     }
 
-    /**
-     * Begins the sums of a step of an operation; forgets those that were not finished.
-     *
-     * @param count of the sums, as far as that is known; chooses between plain and non-temporal stores
-     */
+    /** Begins a step of an operation with about {@code count} sums, which chooses between plain and non-temporal stores. */
     public void begin(long count) {
         list.clear();
         nonTemporal = rows.isLarge(count * 4L * pairs);
@@ -68,7 +64,7 @@ public final class RowSum {
      * @throws IndexOutOfBoundsException when not all of the row is inside the memory; the sum is then as before
      */
     public void add(HostMemory memory, long offset) {
-        remember(memory, offset, 1f);
+        record(memory, offset, 1f);
     }
 
     /**
@@ -78,11 +74,11 @@ public final class RowSum {
      * @throws IndexOutOfBoundsException when not all of the row is inside the memory; the sum is then as before
      */
     public void add(HostMemory memory, long offset, float weight) {
-        remember(memory, offset, weight);
+        record(memory, offset, weight);
         weighted = true;
     }
 
-    private void remember(HostMemory memory, long offset, float weight) {
+    private void record(HostMemory memory, long offset, float weight) {
         long address = memory.address(offset, 4L * pairs);
         if (count == memories.length) {
             memories = Arrays.copyOf(memories, 2 * count);
@@ -113,7 +109,7 @@ public final class RowSum {
     public void store(HostMemory memory, long offset) {
         long target = memory.address(offset, 4L * pairs);
         if (rows.isNative()) {
-            remember(target);
+            list(target);
             return;
         }
         for (int from = 0; from < pairs; from += PIECE) {
@@ -124,7 +120,7 @@ public final class RowSum {
     }
 
     /** Adds the sum to the list for native code. */
-    private void remember(long target) {
+    private void list(long target) {
         int words = 3 + (weighted ? 2 * count : count);
         if (list.isFull(words)) {
             finish();

@@ -8,8 +8,8 @@ import jdk.incubator.vector.VectorSpecies;
 import org.ep4j.DataType;
 
 /**
- * Loops on vectors. Uses only what the incubating API has had unchanged since JDK 17, so that one class file serves all.
- * What does not fill a vector is left to {@link PlainRowKernels}'s formulas, one channel at a time.
+ * Loops on vectors. Uses only parts of the incubating API that have not changed since JDK 17, so that one class file serves all.
+ * Channels that do not fill a vector are computed one at a time by the formulas of {@link PlainRowKernels}.
  */
 final class VectorRowKernels implements RowKernels {
     private static final VectorSpecies<Integer> INTS = IntVector.SPECIES_PREFERRED;

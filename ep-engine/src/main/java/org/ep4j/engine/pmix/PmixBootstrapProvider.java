@@ -9,13 +9,12 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.spi.BootstrapProvider;
 
 /**
- * Starts under launchers that speak PMIx, such as {@code mpirun} of Open MPI and {@code srun --mpi=pmix}, seen by {@code
- * PMIX_RANK} and {@code PMIX_NAMESPACE}. PMIx gives rank and size, and carries the address of rank 0; the group
- * itself is made by {@link Bootstrap#over}. The process stays a member of its PMIx job until it ends; a PMIx library counts
- * its users, so MPI may use it as well.
+ * Starts under launchers that speak PMIx, such as {@code mpirun} of Open MPI and {@code srun --mpi=pmix}, detected by {@code
+ * PMIX_RANK} and {@code PMIX_NAMESPACE}. PMIx gives rank and size, and carries the address of rank 0; {@link Bootstrap#over} forms
+ * the group. The process stays a member of its PMIx job until it ends; a PMIx library counts its users, so MPI may use it as well.
  *
- * <p>Where one of torchrun's {@code RANK} and {@code WORLD_SIZE} is set, it is not meant. {@code MASTER_ADDR} and {@code MASTER_PORT} say
- * nothing about a process, so jobs hand them to all of them under any launcher; they are not read here.
+ * <p>It does not apply if one of torchrun's {@code RANK} and {@code WORLD_SIZE} is set. {@code MASTER_ADDR} and {@code MASTER_PORT} are
+ * ignored here: they are the same for all processes, so jobs set them under any launcher.
  */
 public final class PmixBootstrapProvider implements BootstrapProvider {
     private static final List<String> OWN = List.of("PMIX_RANK", "PMIX_NAMESPACE");
@@ -35,7 +34,7 @@ public final class PmixBootstrapProvider implements BootstrapProvider {
     }
 
     /**
-     * Joins. All processes of the job do so, equally often.
+     * Joins the group. All processes of the job do so, equally often.
      *
      * @throws org.ep4j.EpUnavailableException when there is no PMIx library, or one of another version, or the launcher does
      *     not answer

@@ -10,10 +10,7 @@ import java.util.HexFormat;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 
-/**
- * This process as a member of a job of PMIx. Every call may wait for as long as the launcher likes: {@link PmixSession} puts an
- * end to that. For use from one thread.
- */
+/** This process as a member of a PMIx job. Calls have no deadline of their own: {@link PmixSession} adds one. One thread. */
 final class PmixJob {
     private static final int SUCCESS = 0;
 
@@ -21,7 +18,6 @@ final class PmixJob {
     private final Memory own = PmixStructures.proc();
     private final int size;
 
-    /** Becomes a member. */
     PmixJob(PmixLibrary library) {
         this.library = library;
         int status = library.PMIx_Init(own, Pointer.NULL, 0);
@@ -45,7 +41,7 @@ final class PmixJob {
         return size;
     }
 
-    /** Lets the others have bytes, from their next {@link #fence} on. */
+    /** Publishes bytes for the others, from their next {@link #fence} on. */
     void put(String key, byte[] bytes) {
         // As text: byte strings are kept differently from version to version.
         Memory text = PmixStructures.text(HexFormat.of().formatHex(bytes).getBytes(UTF_8));
@@ -69,7 +65,7 @@ final class PmixJob {
         return HexFormat.of().parseHex(text.getString(0, UTF_8.name()));
     }
 
-    /** The value stays allocated: what frees it is a macro in one version and a function in the next, and it is small. */
+    /** Gets a value, which stays allocated: it is freed by a macro in one version and a function in the next, and is small. */
     private Pointer get(int rank, String key, short type) {
         PointerByReference found = new PointerByReference();
         Memory whose = PmixStructures.proc(own, rank);
@@ -82,7 +78,7 @@ final class PmixJob {
         return value;
     }
 
-    /** Ends the membership, as launchers want it before the process ends. */
+    /** Ends the membership, as launchers require before the process ends. */
     void leave() {
         check("PMIx_Finalize", library.PMIx_Finalize(Pointer.NULL, 0));
     }

@@ -18,21 +18,20 @@ import org.ep4j.EpTimeoutException;
 
 /**
  * The membership of this process in its PMIx job, from the first rendezvous until the process ends. The server of Open MPI
- * 4.1 (PMIx 4.2) forgets a client that leaves only some time after it answered the client: a fence of the next membership
+ * 4.1 (PMIx 4.2) removes a client that leaves only some time after it answered the client: a fence of the next membership
  * can then end without the data of another process, or never (1 of 80 with two processes). So the process leaves once, at
  * its end.
  *
- * <p>Calls are made by one daemon thread, since they end when the launcher wants. A call that takes too long is left to that
- * thread, and the calls of later rendezvous are made after it: the processes of a job so make equal numbers of fences.
- * For use from any thread.
+ * <p>One daemon thread makes the calls, since they have no deadline. A call that takes too long is left to that thread, and the
+ * calls of later rendezvous follow it: so all processes of a job make the same number of fences. For use from any thread.
  */
 final class PmixSession implements Bootstrap.Broadcast {
     private static final Logger LOG = System.getLogger(PmixSession.class.getName());
 
-    /** Launchers answer this at once or never. */
+    /** Longest wait for PMIx_Finalize, which launchers answer at once or never. */
     private static final Duration LEAVING = Duration.ofSeconds(5);
 
-    /** The count is kept where all class loaders that loaded this class find it: PMIx belongs to the process. */
+    /** System property with the number of fences, for all class loaders that load this class: PMIx belongs to the process. */
     private static final String FENCES = "org.ep4j.pmix.fences";
 
     private static final Object LOCK = new Object();
@@ -46,18 +45,15 @@ final class PmixSession implements Bootstrap.Broadcast {
     });
     private final PmixJob job;
 
-    /** The last call: while it is in flight, nobody leaves. */
+    /** The last call: while it is in flight, the process does not leave. */
     private volatile Future<?> last = CompletableFuture.completedFuture(true);
 
     private PmixSession(PmixLibrary library, Duration deadline) {
-        boolean open = false;
         try {
             job = timed("PMIx_Init", deadline, "check that the launcher is still running", () -> new PmixJob(library));
-            open = true;
-        } finally {
-            if (!open) {
-                thread.shutdown();
-            }
+        } catch (RuntimeException | Error e) {
+            thread.shutdown();
+            throw e;
         }
     }
 

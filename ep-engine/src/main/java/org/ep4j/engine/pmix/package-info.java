@@ -1,4 +1,4 @@
-/** Starting under launchers that speak PMIx: mpirun and srun. */
+/** Start under launchers that speak PMIx (mpirun, srun). PMIx carries the address of rank 0 only; the rest is {@code bootstrap}. */
 @NullMarked
 package org.ep4j.engine.pmix;
 

@@ -1,8 +1,8 @@
 package org.ep4j.engine.proxy;
 
 /**
- * A command of 16 bytes, two words of 64 bits, as a GPU leaves it in a {@link CommandRing}. The same
- * layout is written in {@code fifo.cu}. Offsets and lengths are counted in units of 16 bytes.
+ * Layout of a command in a {@link CommandRing}: 16 bytes, two words of 64 bits. {@code fifo.cu} has the same layout. Offsets and lengths
+ * are in units of 16 bytes.
  *
  * <table>
  *   <caption>Bits</caption>
@@ -31,7 +31,7 @@ public final class Command {
     static final long OFFSET_MASK = (1L << 36) - 1;
     static final long SPARE_MASK = 0xffL << 36;
 
-    /** What {@link #form} gives for a write, and for an advance. */
+    /** Results of {@link #form}. */
     static final long WRITE_FORM = (long) WRITE << KIND_SHIFT;
 
     static final long ADVANCE_FORM = (long) ADVANCE << KIND_SHIFT;
@@ -61,12 +61,12 @@ public final class Command {
         return (word1 & OFFSET_MASK) << UNIT_SHIFT;
     }
 
-    /** Counter of an advance; one that is no {@code int} becomes the highest, which no buffer has. */
+    /** Counter of an advance; the highest {@code int}, which no buffer has, if it does not fit one. */
     public static int counter(long word1) {
         return (int) Math.min(word1 & OFFSET_MASK, Integer.MAX_VALUE);
     }
 
-    /** The bits that tell what a command is, and those that nobody sets. */
+    /** Returns the kind of a command in its place in word 1, and the spare bits, which are 0 in a valid command. */
     static long form(long word1) {
         return word1 & (7L << KIND_SHIFT | SPARE_MASK);
     }

@@ -3,17 +3,16 @@ package org.ep4j.engine.proxy;
 import java.lang.invoke.VarHandle;
 import java.nio.LongBuffer;
 import java.util.BitSet;
+import java.util.function.ObjIntConsumer;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.transport.memory.HostMemory;
 
 /**
- * A ring of commands in memory of the host that a GPU writes, as the host sees it. It holds the number of commands that were
+ * Ring of commands in host memory, which a GPU writes ({@code fifo.cu}) and one thread reads. It holds the number of commands that were
  * taken since the start (the tail: 64 bits, on cache lines of its own), then the commands. Producers take a number from a
  * counter of their own (the head), wait until the tail shows that the place is free, store word 0, and then word 1 with
- * release order; the lap's phase in word 1 tells the one consumer that the command is there, so nobody clears places.
- *
- * <p>One thread takes; {@code fifo.cu} produces.
+ * release order; the lap's phase in word 1 shows the consumer that the place is filled, so places are never cleared.
  */
 public final class CommandRing {
     public static final int MIN_COMMANDS = 2;
@@ -21,7 +20,7 @@ public final class CommandRing {
 
     public static final int TAIL = 0;
 
-    /** Where commands begin. Processors fetch lines of 64 bytes in pairs. */
+    /** Offset of the commands. CPUs fetch lines of 64 bytes in pairs. */
     public static final int COMMANDS = 128;
 
     private final HostMemory memory;
@@ -39,10 +38,10 @@ public final class CommandRing {
     private final BitSet failed = new BitSet();
 
     /**
-     * Over zeroed memory.
+     * Creates a ring over zeroed memory.
      *
-     * @param offset where the ring begins in it, a multiple of 128 in address too
-     * @param commands how many the ring holds, a power of two
+     * @param offset of the ring; a multiple of 128, in address too
+     * @param commands capacity, a power of two
      */
     public CommandRing(HostMemory memory, long offset, int commands) {
         checkCommands(commands);
@@ -102,39 +101,40 @@ public final class CommandRing {
     }
 
     /**
-     * Hands over the commands that are there, in order, and lets producers have their places. Once a command has failed, those for the
+     * Executes the next commands in order, and gives their places back to producers. Once a command has failed, those for the
      * same peer are dropped.
      *
-     * @param ring index that the sink is told
-     * @param most that are handed over in this call
-     * @return how many were
+     * @param ring index for the sink
+     * @param most limit of commands in this call
+     * @param failures gets what the sink throws, and the peer
+     * @return number of commands taken
      */
-    int take(int ring, int most, CommandSink sink, FailureListener failures) {
+    int take(int ring, int most, CommandSink sink, ObjIntConsumer<Throwable> failures) {
         long first = taken;
         int done = 0;
         int asked;
-        int there;
+        int filled;
         do {
             // No further than to the end of the lap: places follow each other and have one phase.
             int from = (int) (first + done) & mask;
             asked = Math.min(most - done, mask + 1 - from);
-            there = there(from, asked, phase(first + done));
-            for (int i = from; i < from + there; i++) {
+            filled = countFilled(from, asked, phase(first + done));
+            for (int i = from; i < from + filled; i++) {
                 long word0 = places.get(2 * i);
                 long word1 = places.get(2 * i + 1);
                 int peer = Command.peer(word1);
                 // A counter that follows a write which has failed must not say that the write is there.
                 if (!failed.get(peer)) {
                     try {
-                        hand(ring, word0, word1, sink);
+                        execute(ring, word0, word1, sink);
                     } catch (Throwable e) {
                         failed.set(peer);
-                        failures.failed(ring, peer, e);
+                        failures.accept(e, peer);
                     }
                 }
             }
-            done += there;
-        } while (there == asked && done < most);
+            done += filled;
+        } while (filled == asked && done < most);
         if (done != 0) {
             taken = first + done;
             memory.putLongRelease(tailAt, taken);
@@ -143,22 +143,22 @@ public final class CommandRing {
     }
 
     /**
-     * How many of so many places are filled, counted from the first one. They are looked at before any command is handed over:
-     * a GPU has written them, so they come from far, and come together where nothing is between the loads; but none behind the
-     * first empty one, which the GPU is about to write. The loads are plain ones, since the compiler keeps nothing in
-     * registers across an acquire or opaque load of a buffer, not even where the buffer lies. One fence orders all of them
-     * before the loads of the words, as an acquire load of each would, and before those of the next look.
+     * Counts the filled places from {@code from} on, before any command is executed: a GPU has written them, so each load misses the caches,
+     * and the misses overlap if nothing is between the loads. Does not read beyond the first empty place, which the GPU is about to write. The
+     * loads are plain, since the compiler keeps nothing in registers across an acquire or opaque load of a buffer, not even the buffer's
+     * address. One fence orders all of them before the loads of the words, as an acquire load of each would, and before those of the
+     * next call.
      */
-    private int there(int from, int most, long phase) {
-        int there = 0;
-        while (there < most && (places.get(2 * (from + there) + 1) ^ phase) >= 0) {
-            there++;
+    private int countFilled(int from, int most, long phase) {
+        int filled = 0;
+        while (filled < most && (places.get(2 * (from + filled) + 1) ^ phase) >= 0) {
+            filled++;
         }
         VarHandle.acquireFence();
-        return there;
+        return filled;
     }
 
-    private static void hand(int ring, long word0, long word1, CommandSink sink) {
+    private static void execute(int ring, long word0, long word1, CommandSink sink) {
         long form = Command.form(word1);
         if (form == Command.WRITE_FORM) {
             sink.write(ring, Command.peer(word1), Command.target(word0), Command.source(word1), Command.bytes(word0));
@@ -173,7 +173,7 @@ public final class CommandRing {
         }
     }
 
-    /** Commands that are there and not taken. */
+    /** Returns the number of commands that are not taken yet. */
     int left() {
         long first = tail();
         int left = 0;
@@ -183,10 +183,25 @@ public final class CommandRing {
         return left;
     }
 
-    /** Begins anew, empty. Called by the thread that takes, while nobody produces. */
+    /** Empties the ring and starts its first lap. Called by the thread that takes, while no producer runs. */
     void restart() {
         memory.zero(commandsAt, (mask + 1L) * Command.BYTES);
         taken = 0;
         memory.putLongRelease(tailAt, 0);
+    }
+
+    /** Executes commands. Calls for the commands of one ring come from one thread, in the order of the ring. */
+    public interface CommandSink {
+        /**
+         * Executes a write.
+         *
+         * @param ring index of the ring that it came through
+         * @param target offset in the peer's memory, bytes
+         * @param source offset in this rank's memory, bytes
+         */
+        void write(int ring, int peer, long target, long source, long bytes);
+
+        /** Ends a counted write: after all earlier writes to {@code peer}, its counter becomes {@code value}. */
+        void advance(int ring, int peer, int counter, long value);
     }
 }

@@ -7,25 +7,29 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntPredicate;
+import java.util.function.ObjIntConsumer;
 import java.util.stream.IntStream;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.proxy.CommandRing.CommandSink;
 import org.ep4j.transport.Deadline;
-import org.ep4j.transport.ThreadEnds;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads that take commands from rings and hand them to a sink. Ring {@code r} belongs to thread {@code r % threads}, so
- * that all commands for one peer, which go through one ring, come to the sink from one thread. A thread goes round its rings
- * and takes a bounded number of commands from each. With nothing to do it spins, after {@code ep.proxy.idle-spin} it yields
- * the processor between looks, and while {@link #quiet} holds it sleeps, at first 50 us and at most 1 ms at a time: a GPU,
- * which can wake nobody, is served then too, only later.
+ * Threads that take commands from rings and have a sink execute them. Ring {@code r} belongs to thread {@code r % threads}, so
+ * all commands for one peer, which go through one ring, reach the sink from one thread. A thread alternates between its rings
+ * and takes a bounded number of commands from each. Without work it spins, after {@code ep.proxy.idle-spin} it yields
+ * the CPU core between polls, and after {@link #quiet} it sleeps, at first 50 us and at most 1 ms at a time: a GPU,
+ * which cannot wake a thread, is served then too, only later.
  *
  * <p>What the sink throws does not end a thread. All methods may be called from any thread.
  */
 public final class ProxyThreads {
     private static final System.Logger LOGGER = System.getLogger(ProxyThreads.class.getName());
+
+    /** Peer of a failure to poll, which belongs to none. */
+    static final int NO_PEER = -1;
 
     /** Most threads of one rank. */
     public static final int MAX_THREADS = 256;
@@ -33,10 +37,10 @@ public final class ProxyThreads {
     /** Commands taken from a ring before it is the next one's turn, and before producers have their places back. */
     static final int BATCH = 32;
 
-    /** Turns without work between looks at the clock, a power of two. */
+    /** Turns without work between reads of the clock, a power of two. */
     private static final int TURNS = 64;
 
-    /** How long a thread sleeps, doubled up to the second while nothing happens. */
+    /** First sleep of a thread, doubled up to the longest while nothing happens. */
     private static final long FIRST_SLEEP_NANOS = 50_000;
 
     private static final long LONGEST_SLEEP_NANOS = 1_000_000;
@@ -45,27 +49,27 @@ public final class ProxyThreads {
     private final List<CommandRing> rings;
     private final CommandSink sink;
     private final IntPredicate pump;
-    private final FailureListener listener;
+    private final ObjIntConsumer<Throwable> listener;
     private final AtomicBoolean listenerFailed = new AtomicBoolean();
     private final long idleSpinNanos;
     private final List<Thread> threads = new ArrayList<>();
 
-    /** True while operations are in flight: nobody sleeps. */
+    /** True while operations are in flight: no thread sleeps. */
     private volatile boolean awake;
 
     private volatile boolean stop;
 
-    /** Counted down by every thread that has begun its rings anew; another one for each time. */
+    /** Counted down by every thread that has restarted its rings; a new latch for each restart. */
     private volatile @Nullable CountDownLatch restart;
 
     /**
      * Starts the threads, which {@link #close} ends.
      *
-     * @param name of the threads, which have their number behind it
-     * @param count of threads; one that has no ring looks for arrivals alone
-     * @param pump looks once for what has come from peers, without waiting, in every turn of every thread, whose index from 0 it
-     *     gets; true where there was something, so that the thread goes on without rest
-     * @param failures hears what sink and pump throw
+     * @param name prefix of the threads' names, before their number
+     * @param count number of threads; one that has no ring only polls for arrivals
+     * @param pump polls once for arrivals from peers, without waiting, in every turn of every thread, whose index from 0 it
+     *     gets; returns whether there were any, so that the thread does not rest
+     * @param failures gets what sink and pump throw, and the peer of the command, or -1; it returns soon
      * @param idleSpin how long a thread spins without work
      */
     public ProxyThreads(
@@ -74,7 +78,7 @@ public final class ProxyThreads {
             List<CommandRing> rings,
             CommandSink sink,
             IntPredicate pump,
-            FailureListener failures,
+            ObjIntConsumer<Throwable> failures,
             Duration idleSpin) {
         if (count < 1 || count > MAX_THREADS) {
             throw new EpArgumentException(
@@ -94,7 +98,7 @@ public final class ProxyThreads {
         threads.forEach(Thread::start);
     }
 
-    /** An operation is launched: nobody sleeps until {@link #quiet}. */
+    /** Wakes the threads, which do not sleep until {@link #quiet}: an operation is launched. */
     public void wake() {
         if (!awake) {
             awake = true;
@@ -102,14 +106,14 @@ public final class ProxyThreads {
         }
     }
 
-    /** No operation is in flight. */
+    /** Lets the threads sleep: no operation is in flight. */
     public void quiet() {
         awake = false;
     }
 
     /**
-     * Drops what is in the rings and begins them anew, as is needed after a kernel gave up its place in one. No kernel that
-     * produces may run; the heads that it uses are zeroed by the caller.
+     * Empties and restarts the rings, as is needed after a kernel gave up its place in one. No kernel that
+     * produces may run; the caller zeroes the heads.
      *
      * @throws EpTimeoutException when a thread has not done so at the deadline
      */
@@ -130,10 +134,10 @@ public final class ProxyThreads {
     }
 
     /**
-     * How threads ended.
+     * Threads and commands that are left at the end.
      *
-     * @param running names of those that had not ended at the deadline; what they use must not be freed
-     * @param left commands that nobody has taken
+     * @param running names of threads that had not ended at the deadline; what they use must not be freed
+     * @param left number of commands that were not taken
      */
     public record Ended(List<String> running, int left) {
         public Ended {
@@ -151,24 +155,24 @@ public final class ProxyThreads {
     public Ended close(Duration deadline) {
         stop();
         Ended ended = new Ended(
-                ThreadEnds.await(threads, deadline),
+                Deadline.in(deadline).awaitEnd(threads),
                 rings.stream().mapToInt(CommandRing::left).sum());
         if (!ended.running().isEmpty()) {
             LOGGER.log(
                     System.Logger.Level.WARNING,
-                    "threads {0} have not ended within {1} ms of being stopped: they are inside a call of the backend; see"
-                            + " what they do (jstack)",
+                    "threads {0} have not ended within {1} ms of being stopped: they are inside a call of the backend;"
+                            + " see what they do (jstack)",
                     ended.running(),
                     deadline.toMillis());
         }
         return ended;
     }
 
-    private void failed(int ring, int peer, Throwable failure) {
+    private void failed(Throwable failure, int peer) {
         try {
-            listener.failed(ring, peer, failure);
+            listener.accept(failure, peer);
         } catch (Throwable e) {
-            // The ring must be drained whatever happens; said once, since every command may fail.
+            // The ring must be drained whatever happens; logged once, since every command may fail.
             if (listenerFailed.compareAndSet(false, true)) {
                 LOGGER.log(
                         System.Logger.Level.ERROR,
@@ -178,18 +182,17 @@ public final class ProxyThreads {
         }
     }
 
-    /** One thread: takes commands from its rings in turn and looks for arrivals. Allocates nothing while it does. */
+    /** One thread: takes commands from its rings in turn and polls for arrivals. Its loop allocates nothing. */
     private final class Proxy implements Runnable {
         private final int thread;
         private final int[] indices;
         private final CommandRing[] own;
-        private final FailureListener failures = ProxyThreads.this::failed;
+        private final ObjIntConsumer<Throwable> failures = ProxyThreads.this::failed;
         private @Nullable CountDownLatch restarted;
         private int turns;
         private long idleSince;
         private long sleep = FIRST_SLEEP_NANOS;
 
-        /** It has every ring whose index leaves {@code thread} when divided by the number of threads. */
         Proxy(int thread, int count) {
             this.thread = thread;
             this.indices = IntStream.range(0, rings.size())
@@ -213,7 +216,7 @@ public final class ProxyThreads {
             }
         }
 
-        /** One look at everything; true where there was something. */
+        /** Serves each ring and polls once. Returns whether there was work. */
         private boolean turn() {
             int taken = 0;
             for (int i = 0; i < own.length; i++) {
@@ -227,13 +230,13 @@ public final class ProxyThreads {
             try {
                 return pump.test(thread);
             } catch (Throwable e) {
-                failed(FailureListener.NONE, FailureListener.NONE, e);
+                failed(e, NO_PEER);
                 return false;
             }
         }
 
-        /** Spins, then lets others run, and sleeps only where no operation is in flight. */
-        @SuppressWarnings("ThreadPriorityCheck") // there may be fewer processors than threads
+        /** Spins, then yields, and sleeps only while no operation is in flight. */
+        @SuppressWarnings("ThreadPriorityCheck") // there may be fewer CPU cores than threads
         private void rest() {
             turns++;
             if ((turns & (TURNS - 1)) != 0) {
@@ -244,12 +247,11 @@ public final class ProxyThreads {
             if (turns == TURNS) {
                 idleSince = now;
             }
+            // Counts on from here: only the first read of the clock finds this value.
+            turns = TURNS;
             if (now - idleSince < idleSpinNanos) {
-                // Keeps away from the value that means the first look at the clock.
-                turns = TURNS;
                 return;
             }
-            turns = TURNS;
             if (awake) {
                 Thread.yield();
                 return;

@@ -6,7 +6,7 @@ import org.bytedeco.javacpp.annotation.Platform;
 
 /**
  * Loops over rows in C++, through one JNI library that {@link Rows} loads. Memory is given by address, lists are 64-bit words
- * in memory outside of the heap. The C++ side is {@code ep4j_rows.h}, which says what the words of a list are.
+ * in memory outside of the heap. The C++ side is {@code ep4j_rows.h}, which documents the words of a list.
  */
 @Platform(include = "ep4j_rows.h", library = "jniEp4jRows")
 final class NativeRows {

@@ -3,8 +3,8 @@ package org.ep4j.engine.rows;
 import org.ep4j.transport.memory.HostMemory;
 
 /**
- * Copies between ranges of host memory that do not overlap, many in one call of native code. What was added is copied at the latest
- * when {@link #finish} returns, and threads that see what this thread stores later see it too. One thread at a time.
+ * Copies between ranges of host memory that do not overlap, many in one call of native code. They are done at the latest when
+ * {@link #finish} returns, and are visible before later stores of this thread. One thread at a time.
  */
 public final class RowCopies {
     private static final int WORDS = 3;
@@ -17,11 +17,7 @@ public final class RowCopies {
         this.rows = rows;
     }
 
-    /**
-     * Begins the copies of a step of an operation; forgets what was added before and not finished.
-     *
-     * @param bytes that the step copies, as far as that is known; chooses between plain and non-temporal stores
-     */
+    /** Begins a step of an operation that copies about {@code bytes}, which chooses between plain and non-temporal stores. */
     public void begin(long bytes) {
         list.clear();
         nonTemporal = rows.isLarge(bytes);

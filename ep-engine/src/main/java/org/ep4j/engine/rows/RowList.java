@@ -5,7 +5,7 @@ import java.nio.ByteOrder;
 import java.nio.LongBuffer;
 import org.ep4j.transport.memory.HostMemory;
 
-/** A list of what native code is to do, as 64-bit words in memory outside of the heap. One thread at a time. */
+/** A list of operations for native code, as 64-bit words in memory outside of the heap. One thread at a time. */
 public final class RowList {
     private static final int WORDS = 8192;
 
@@ -15,40 +15,29 @@ public final class RowList {
     private long address;
     private int entries;
 
-    private void allocate(int size) {
-        ByteBuffer memory = ByteBuffer.allocateDirect(Long.BYTES * size).order(ByteOrder.nativeOrder());
-        words = memory.asLongBuffer();
-        address = HostMemory.address(memory);
-    }
-
     public void clear() {
         words.clear();
         entries = 0;
     }
 
-    /**
-     * Whether entries must be removed before another one.
-     *
-     * @param size words of that entry
-     */
+    /** Returns whether entries must be removed before another one of {@code size} words. */
     public boolean isFull(int size) {
         return entries > 0 && size > words.remaining();
     }
 
-    /**
-     * Begins an entry of a list that is not full; its words follow.
-     *
-     * @param size words of the entry, any number
-     */
+    /** Begins an entry of {@code size} words, any number, of a list that is not full. */
     public RowList entry(int size) {
         if (size > words.capacity()) {
-            allocate(Math.max(size, WORDS));
+            int bytes = Long.BYTES * Math.max(size, WORDS);
+            ByteBuffer memory = ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder());
+            words = memory.asLongBuffer();
+            address = HostMemory.address(memory);
         }
         entries++;
         return this;
     }
 
-    /** Adds a word of the entry that was begun last. */
+    /** Adds a word to the newest entry. */
     public RowList add(long word) {
         words.put(word);
         return this;

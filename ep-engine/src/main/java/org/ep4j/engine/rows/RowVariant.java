@@ -1,13 +1,13 @@
 package org.ep4j.engine.rows;
 
 /**
- * A set of instructions that loops over rows are compiled for. Of those that a processor has, {@code auto} takes the last; on an AMD EPYC
- * with AVX-512 and BF16 conversions each was at least as fast as those before it.
+ * Instruction sets for which loops over rows are compiled. {@code auto} takes the last one that the CPU has; on an AMD EPYC with AVX-512
+ * and BF16 conversions each was at least as fast as those before it.
  */
 enum RowVariant {
     /** No native code: loops of the JVM. */
     JAVA("java", -1),
-    /** What every processor of an architecture has: SSE2 on x86-64, NEON on AArch64. */
+    /** Instructions of every CPU of an architecture: SSE2 on x86-64, NEON on AArch64. */
     BASELINE("baseline", 0),
     /** AVX2 and FMA. */
     AVX2("avx2", 1),

@@ -14,8 +14,8 @@ import org.ep4j.transport.memory.NativeMethods;
 import org.ep4j.transport.memory.UnpackedLibrary;
 
 /**
- * Copies, sums and casts rows of the host engine: in native code, or not at all where they are to be done in Java, by choice or for
- * want of the library. All variants give the same bits. Immutable.
+ * Copies, sums and casts rows of the host engine in native code, unless {@link #isNative} is false because of the settings or because
+ * there is no library: then the callers do it in Java. All variants give the same bits. Immutable.
  */
 public final class Rows {
     private static final String AUTO = "auto";
@@ -23,11 +23,10 @@ public final class Rows {
     private static final String OWNER = "ep-engine";
     private static final String PACKAGES = "g++";
 
-    /** Whether loading was tried: JavaCPP reports a failure only once. Guarded by this class. */
-    private static boolean tried;
-
-    /** Why that failed; empty where it did not. Guarded by this class. */
+    /** Result of loading, once it was tried: JavaCPP reports a failure only once. Guarded by this class. */
     private static Optional<JniLibraryProblem> problem = Optional.empty();
+
+    private static boolean tried;
 
     private final RowVariant variant;
     private final String description;
@@ -41,11 +40,6 @@ public final class Rows {
         this.threshold = threshold;
     }
 
-    /**
-     * Rows in Java.
-     *
-     * @param reason why, for {@link #description}
-     */
     private static Rows java(String reason, String remedy) {
         return new Rows(RowVariant.JAVA, RowVariant.JAVA.setting() + " (" + reason + ")", remedy, Long.MAX_VALUE);
     }
@@ -55,9 +49,9 @@ public final class Rows {
     }
 
     /**
-     * The rows that {@link EpKeys#HOST_ROWS} and {@link EpKeys#HOST_NON_TEMPORAL_BYTES} ask for.
+     * Returns the rows for {@link EpKeys#HOST_ROWS} and {@link EpKeys#HOST_NON_TEMPORAL_BYTES}.
      *
-     * @throws EpUnavailableException when the named variant does not run here, with the reason and what to do
+     * @throws EpUnavailableException when the named variant does not run here, with reason and remedy
      */
     public static Rows of(EpConfig config) {
         String setting = EpKeys.HOST_ROWS.get(config);
@@ -78,18 +72,14 @@ public final class Rows {
         return java(problem.message(), problem.remedy());
     }
 
-    /**
-     * A native variant that runs here.
-     *
-     * @param fused says of a variant whether it multiplies and adds in one instruction
-     */
+    /** A native variant that runs here; {@code fused} if it multiplies and adds in one instruction. */
     record Candidate(RowVariant variant, boolean fused) {}
 
     /** Chooses among the native variants that run here, the fastest last. */
     static Rows choose(String setting, List<Candidate> here, long threshold) {
         if (setting.equals(AUTO)) {
-            // Without the instruction, sums with weights are slower than the loops of the JVM, which have it where the
-            // processor does.
+            // Without the instruction, sums with weights are slower than loops of the JVM, which use it if the CPU has
+            // it.
             return here.stream()
                     .filter(Candidate::fused)
                     .reduce((slower, faster) -> faster)
@@ -127,18 +117,18 @@ public final class Rows {
         return description;
     }
 
-    /** Remedy where {@code auto} has chosen Java for want of native code; empty otherwise. */
+    /** Remedy if {@code auto} has chosen Java because there is no native code; empty otherwise. */
     public String remedy() {
         return remedy;
     }
 
-    /** Whether {@link #copy}, {@link #sum} and {@link #cast} may be called. */
+    /** Returns whether {@link #copy}, {@link #sum} and {@link #cast} may be called. */
     public boolean isNative() {
         return variant != RowVariant.JAVA;
     }
 
     /**
-     * Whether a step of an operation is large enough for non-temporal stores. These do not read what they overwrite, a third of a copy's traffic,
+     * Returns whether a step of an operation is large enough for non-temporal stores. These do not read what they overwrite, a third of a copy's traffic,
      * but leave nothing in the caches. Measured with two ranks, each row of 14,336 bytes copied to four places, after other memory has
      * filled the caches, as weights do between operations: 2 MiB take 0.25 ms with plain stores and 0.19 ms with non-temporal ones on an Intel
      * Xeon (0.36 and 0.37 ms until they are read, too), 0.25 and 0.21 ms on an AMD EPYC (0.30 and 0.35); 8 MiB 1.03 and 0.63 (1.67 and 1.36),
@@ -151,7 +141,7 @@ public final class Rows {
     }
 
     /**
-     * Copies what a list says, three words each: target, source, bytes. All of it is visible before what this thread stores later.
+     * Executes a list of copies, three words each: target, source, bytes. They are visible before later stores of this thread.
      *
      * @param nonTemporal true to copy with non-temporal stores
      */
@@ -164,8 +154,8 @@ public final class Rows {
     }
 
     /**
-     * Sums rows as a list says: target, number of rows, 1 for weights or 0, the sources, and with weights as many words with a binary32 in
-     * the low half. Sums begin at +0, follow the order of the rows and are rounded to BF16 once. Visible as {@link #copy}.
+     * Executes a list of sums: target, number of rows, 1 for weights or 0, the sources, and with weights as many words with a binary32
+     * in the low half. Sums begin at +0, follow the order of the rows and are rounded to BF16 once. Visible as {@link #copy}.
      *
      * @param bytes of a row, a multiple of 16
      * @param nonTemporal true to write sums with non-temporal stores
@@ -179,13 +169,10 @@ public final class Rows {
     }
 
     /**
-     * Casts a BF16 row to E4M3.
+     * Casts the BF16 row at {@code offset} to E4M3.
      *
-     * @param memory the row's
-     * @param offset of the row
      * @param codes gets a byte for each channel
-     * @param codesOffset where in it
-     * @param scales gets a binary32 for each 128 channels, which codes are to be multiplied with
+     * @param scales gets a binary32 for each 128 channels, by which codes are multiplied
      * @param channels a multiple of 16
      * @param powerOfTwo true to round scales up to a power of two
      */
@@ -210,7 +197,7 @@ public final class Rows {
         }
     }
 
-    /** Why the library cannot be used; empty where it is loaded. Tries it once in a process. */
+    /** Returns why the library cannot be used; empty if it is loaded. Tries to load it once in a process. */
     static synchronized Optional<JniLibraryProblem> problem() {
         if (!tried) {
             problem = load();

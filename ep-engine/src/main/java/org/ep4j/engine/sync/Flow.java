@@ -12,11 +12,7 @@ public class Flow {
     private final boolean[] pending = new boolean[2];
     private long number;
 
-    /**
-     * Begins without operations.
-     *
-     * @param name of the operations, for messages
-     */
+    /** Creates it without operations; {@code name} is for messages. */
     public Flow(String name) {
         this.name = name;
         this.validity = new Validity(name, 2);
@@ -26,7 +22,7 @@ public class Flow {
         return validity;
     }
 
-    /** Number of the operation that began last. */
+    /** Number of the newest operation. */
     public final long number() {
         return number;
     }
@@ -62,7 +58,7 @@ public class Flow {
         }
     }
 
-    /** True if no operation has still to be received. */
+    /** Returns whether all operations have been received. */
     public final boolean isAllReceived() {
         return !pending[0] && !pending[1];
     }
@@ -72,7 +68,7 @@ public class Flow {
         pending[(int) (operation & 1)] = false;
     }
 
-    /** Frees the bank of an operation whose sending half has failed, if it is the one that began last. */
+    /** Frees the bank of an operation whose sending half has failed, if it is the newest. */
     public final void abandon(long operation) {
         if (operation == number) {
             end(operation);

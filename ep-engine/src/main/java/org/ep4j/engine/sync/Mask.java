@@ -4,7 +4,7 @@ import java.util.BitSet;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Ranks that are left out. Immutable; a change makes a new one. */
+/** Ranks that operations leave out. Immutable. */
 public final class Mask {
     public static final Mask NONE = new Mask(new BitSet());
 
@@ -30,7 +30,7 @@ public final class Mask {
         return new Mask(bits);
     }
 
-    /** Equal for equal sets; sent along so that ranks notice when their masks differ. */
+    /** Returns a hash of the set; ranks send it along, so that they notice when their masks differ. */
     public long digest() {
         long digest = 0;
         for (int r = ranks.nextSetBit(0); r >= 0; r = ranks.nextSetBit(r + 1)) {

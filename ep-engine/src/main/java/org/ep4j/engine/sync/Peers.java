@@ -4,13 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Function;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpPeerLostException;
-import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.Announcement;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.plan.GroupPlan;
@@ -23,8 +22,8 @@ import org.ep4j.transport.memory.Words;
  * The symmetric memory of all ranks as this rank reaches it, and the counters in it.
  *
  * <p>Another rank is written in the same way whether it is mapped or posted to: ask for a {@link #place}, put the bytes there
- * in {@link #through}, and {@link #advance} a counter when all is written. For the thread that runs operations, but for
- * {@link #seen} and what is read.
+ * in {@link #through}, and {@link #advance} a counter when all is written. Only the thread that runs operations calls what
+ * writes, and, on the host, {@link #seen}.
  *
  * @param <W> how memory is reached
  */
@@ -37,22 +36,19 @@ public final class Peers<W extends Words> {
     private final BufferLayout layout;
     private final Function<DeviceMemory, W> access;
     private volatile List<W> stored = List.of();
-    /** Where peers that post write. */
+    /** Memory that peers which post write. */
     private volatile W window;
-    /** Where it is told what has come from them. */
+    /** Counters of peers that post, where they are not in {@link #local}: proxy threads or NICs write them. */
     private volatile W counters;
 
     private volatile Runnable check = () -> {};
-    private volatile Map<Integer, PostedPeer> postedTo = Map.of();
+    private volatile Map<Integer, PostedWriter> postedTo = Map.of();
     private volatile Map<Integer, HostPosted> postedFrom = Map.of();
     private volatile DeviceMemory symmetric;
-    /** By counter and rank: what was seen of ranks that post. */
-    private final AtomicLongArray heard;
-
     private volatile Deadline deadline;
 
     /**
-     * Over symmetric memory.
+     * Creates the view of a symmetric memory.
      *
      * @param access to memory that this rank stores into
      * @param deadline of what is done before {@link #until} is called
@@ -69,7 +65,6 @@ public final class Peers<W extends Words> {
         this.layout = layout;
         this.deadline = deadline;
         this.access = access;
-        this.heard = new AtomicLongArray(Counter.values().length * plan.ranks());
         this.symmetric = symmetric.local();
         this.window = access.apply(symmetric.local());
         this.counters = window;
@@ -77,8 +72,8 @@ public final class Peers<W extends Words> {
     }
 
     /**
-     * Continues in fresh memory, in which all counters are 0. Nothing of the memory before is written or read from here on. Ranks that
-     * are not in the fresh memory have to be masked. While no other thread uses this object but to read results.
+     * Continues in fresh memory, in which all counters are 0. The memory before is not accessed from here on. Ranks that are not
+     * in the fresh memory have to be masked. No other thread uses this object meanwhile but to read results.
      */
     public void moveTo(SymmetricMemory fresh) {
         List<W> all = new ArrayList<>();
@@ -91,21 +86,21 @@ public final class Peers<W extends Words> {
             } else if (fresh.postedTo().containsKey(r)) {
                 all.add(posts);
             } else {
-                // A rank that is not there has no bytes: what tries to reach it all the same fails.
+                // A rank that is not a member has no bytes, so an access fails.
                 all.add(access.apply(mapped == null ? fresh.local().slice(0, 0) : mapped));
             }
         }
         symmetric = fresh.local();
         window = posts;
         counters = fresh.window().map(w -> access.apply(w.counters())).orElse(local);
-        for (int i = 0; i < heard.length(); i++) {
-            heard.set(i, 0);
-        }
-        postedTo = postedTo(
-                fresh,
-                fresh.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0)),
-                fresh.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes()));
-        fresh.postedTo().values().forEach(posted -> posted.setWaitCheck(check));
+        long staging = fresh.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0));
+        long bytes = fresh.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes());
+        Map<Integer, PostedWriter> writers = new TreeMap<>();
+        fresh.postedTo().forEach((peer, posted) -> {
+            posted.setWaitCheck(check);
+            writers.put(peer, new PostedWriter(posted, peer, layout::isLowLatency, staging + peer * bytes, bytes));
+        });
+        postedTo = writers;
         postedFrom = fresh.postedFrom();
         stored = List.copyOf(all);
     }
@@ -117,15 +112,6 @@ public final class Peers<W extends Words> {
     public void setWaitCheck(Runnable next) {
         check = next;
         postedTo.values().forEach(peer -> peer.setWaitCheck(next));
-    }
-
-    private Map<Integer, PostedPeer> postedTo(SymmetricMemory symmetric, long staging, long bytes) {
-        Map<Integer, PostedPeer> all = new TreeMap<>();
-        symmetric
-                .postedTo()
-                .forEach((peer, posted) -> all.put(
-                        peer, new PostedPeer(posted, peer, layout::isLowLatency, staging + peer * bytes, bytes)));
-        return all;
     }
 
     /** This rank's own memory, as an address. */
@@ -145,20 +131,18 @@ public final class Peers<W extends Words> {
         return layout;
     }
 
-    /** Until when the calls of the operation that begins may wait. What an operation before it left unposted is dropped. */
+    /** Sets the deadline of the operation that begins. What an earlier operation has placed and not posted is dropped. */
     public void until(Deadline end) {
         deadline = end;
-        if (!postedTo.isEmpty()) {
-            postedTo.values().forEach(PostedPeer::drop);
-        }
+        postedTo.values().forEach(PostedWriter::drop);
     }
 
-    /** True when this rank writes {@code peer} by posting, and so cannot read its memory. */
+    /** Returns whether this rank writes {@code peer} by posting, and so cannot read its memory. */
     public boolean isPostedTo(int peer) {
         return postedTo.containsKey(peer);
     }
 
-    /** True when {@code peer} writes this rank by posting, and so cannot read this rank's memory. */
+    /** Returns whether {@code peer} writes this rank by posting, and so cannot read this rank's memory. */
     public boolean isPostedFrom(int peer) {
         return postedFrom.containsKey(peer);
     }
@@ -175,39 +159,38 @@ public final class Peers<W extends Words> {
         return stored.get(rank);
     }
 
-    /** The memory of this rank in which blocks of {@code source} are. */
-    public W writtenBy(int source) {
-        return isPostedFrom(source) ? window : local();
-    }
-
     /** The memory in which a {@link #place} is. */
     public W through(int peer) {
         return stored.get(peer);
     }
 
     /**
-     * Where in {@link #through} to put what is to be at {@code offset} in the memory of {@code peer}. It is written before
-     * the next call that concerns the peer.
+     * Returns where in {@link #through} to put what is to be at {@code offset} in the memory of {@code peer}. The caller writes
+     * it there before the next call that concerns the peer.
      */
     public long place(int peer, long offset, long bytes) {
-        PostedPeer posted = postedTo.get(peer);
+        PostedWriter posted = postedTo.get(peer);
         return posted == null ? offset : posted.place(offset, bytes, deadline);
     }
 
     /**
-     * Writes what is in this rank's symmetric memory to a peer that is posted to, from where it lies: it stays as it is until
+     * Writes bytes of this rank's symmetric memory to a peer that is posted to, without a copy: they stay as they are until
      * {@link #drain}.
      */
     public void write(int peer, long offset, long source, long bytes) {
-        posted(peer).write(offset, source, bytes);
+        PostedWriter posted = postedTo.get(peer);
+        if (posted == null) {
+            throw new IllegalStateException("this rank has no posted path to " + label(peer));
+        }
+        posted.write(offset, source, bytes);
     }
 
     /**
-     * Waits until what was written to a peer by {@link #write} may be changed, which is so for a peer that is lost. Nothing
-     * to do for one that is mapped.
+     * Waits until the source of what was written to a peer by {@link #write} may change; returns at once for a peer that is lost
+     * or mapped.
      */
     public void drain(int peer) {
-        PostedPeer posted = postedTo.get(peer);
+        PostedWriter posted = postedTo.get(peer);
         if (posted != null) {
             try {
                 posted.drain(deadline);
@@ -218,19 +201,19 @@ public final class Peers<W extends Words> {
     }
 
     /**
-     * Forgets what is placed and not yet posted, and waits until all that was posted has arrived; nothing of an operation
-     * that was broken off comes after this.
+     * Drops what is placed and not yet posted, and waits until all that was posted has arrived: nothing of an operation that
+     * was broken off arrives later.
      *
      * @throws EpPeerLostException when the peer cannot be reached
      */
     public void settle(int peer) {
-        PostedPeer posted = postedTo.get(peer);
+        PostedWriter posted = postedTo.get(peer);
         if (posted != null) {
             posted.settle(deadline);
         }
     }
 
-    /** Lets what was posted arrive, as far as it can until the deadline, before this rank gives its memory back. */
+    /** Waits until the deadline for what was posted to arrive, before this rank releases its memory. */
     public void finish(Mask mask) {
         postedTo.forEach((peer, posted) -> {
             if (!mask.has(peer)) {
@@ -243,17 +226,9 @@ public final class Peers<W extends Words> {
         });
     }
 
-    private PostedPeer posted(int peer) {
-        PostedPeer posted = postedTo.get(peer);
-        if (posted == null) {
-            throw new IllegalStateException("this rank has no posted path to " + label(peer));
-        }
-        return posted;
-    }
-
-    /** Second half of a counted write: what was written to {@code peer} before is seen by whoever sees the counter. */
+    /** Advances a counter at {@code peer}, the second half of a counted write: a thread that sees the value sees the bytes. */
     public void advance(int peer, Counter counter, long value) {
-        PostedPeer posted = postedTo.get(peer);
+        PostedWriter posted = postedTo.get(peer);
         if (posted != null) {
             posted.advance(counter, value);
         } else {
@@ -261,8 +236,8 @@ public final class Peers<W extends Words> {
         }
     }
 
-    /** As {@link #advance}, for what a peer that is lost does not miss: the next operation tells that it is. */
-    public void tell(int peer, Counter counter, long value) {
+    /** As {@link #advance}, but ignores that the peer is lost: the next operation reports it. */
+    public void tryAdvance(int peer, Counter counter, long value) {
         try {
             advance(peer, counter, value);
         } catch (EpPeerLostException e) {
@@ -279,18 +254,25 @@ public final class Peers<W extends Words> {
     }
 
     /**
-     * Value of {@code source}'s counter in this rank's memory.
+     * Reads {@code source}'s counter on this rank.
      *
-     * @throws EpPeerLostException when the source posts and cannot be heard any more
+     * <p>The counter of a source that posts is the backend's, which throws once it has lost the source. So its value is kept in the
+     * word of this rank's memory that the source would advance if it mapped it. Where kernels poll such words, in the memory of a
+     * window, only the threads write them that make the bytes visible to the GPU before.
+     *
+     * @throws EpPeerLostException when the source posts and is lost
      */
     public long seen(Counter counter, int source) {
         HostPosted posted = postedFrom.get(source);
+        W words = local();
         if (posted == null) {
-            return local().getLongAcquire(layout.counter(counter, source));
+            return words.getLongAcquire(layout.counter(counter, source));
         }
-        int number = BufferLayout.number(counter);
-        long value = posted.counter(number, source);
-        heard.accumulateAndGet(number * ranks() + source, value, Math::max);
+        long value = posted.counter(BufferLayout.number(counter), source);
+        // Not 0: a counter that only GPUs use has no word here.
+        if (value > 0 && counters == words && value > lastSeen(counter, source)) {
+            words.putLongRelease(layout.counter(counter, source), value);
+        }
         return value;
     }
 
@@ -307,25 +289,17 @@ public final class Peers<W extends Words> {
         return seen >= value || local().sleep(layout.counter(counter, source), seen);
     }
 
-    /** The newest value of a counter that was {@link #seen}; also of a source that is lost. */
-    public long heard(Counter counter, int source) {
-        if (!isPostedFrom(source)) {
-            return local().getLongAcquire(layout.counter(counter, source));
-        }
-        long seen = heard.get(BufferLayout.number(counter) * ranks() + source);
-        // Whoever else looks at arrivals keeps them there.
-        return window == local() ? seen : Math.max(seen, counters.getLongAcquire(layout.counter(counter, source)));
+    /** Returns the newest value of a counter that is in memory, also if the source is lost. */
+    public long lastSeen(Counter counter, int source) {
+        return (isPostedFrom(source) ? counters : local()).getLongAcquire(layout.counter(counter, source));
     }
 
-    /**
-     * True when {@code source}'s counter has a value or a larger one. What has been seen stays so when the source is lost
-     * later, which {@link #seen} does not say of one that posts.
-     */
+    /** Returns whether {@code source}'s counter has a value or a larger one, which stays true when the source is lost later. */
     public boolean reached(Counter counter, int source, long value) {
-        return (isPostedFrom(source) && heard(counter, source) >= value) || seen(counter, source) >= value;
+        return (isPostedFrom(source) && lastSeen(counter, source) >= value) || seen(counter, source) >= value;
     }
 
-    /** As {@link #reached}, of a source that may be lost: what can never come has not. */
+    /** As {@link #reached}, for a source that may be lost: a value that can never arrive has not. */
     boolean hasReached(Counter counter, int source, long value) {
         try {
             return reached(counter, source, value);
@@ -336,46 +310,47 @@ public final class Peers<W extends Words> {
     }
 
     /**
-     * Writes this rank's block at {@code peer}; the counter that goes with it is advanced afterwards.
+     * Writes this rank's announcement at {@code peer}; the counter that goes with it is advanced afterwards.
      *
-     * @param words at most {@link BufferLayout#BLOCK_WORDS}
+     * @param words at most {@link BufferLayout#ANNOUNCEMENT_WORDS}
      * @param ints at most R
      */
-    public void writeBlock(int peer, Block block, long number, long[] words, int[] ints) {
-        long bytes = BufferLayout.blockInts() + 4L * ints.length;
-        long offset = place(peer, layout.block(block, number, rank), bytes);
+    public void writeAnnouncement(int peer, Announcement kind, long number, long[] words, int[] ints) {
+        long bytes = BufferLayout.announcementInts() + 4L * ints.length;
+        long offset = place(peer, layout.announcement(kind, number, rank), bytes);
         W memory = through(peer);
         for (int i = 0; i < words.length; i++) {
             memory.putLong(offset + 8L * i, words[i]);
         }
         for (int i = 0; i < ints.length; i++) {
-            memory.putInt(offset + BufferLayout.blockInts() + 4L * i, ints[i]);
+            memory.putInt(offset + BufferLayout.announcementInts() + 4L * i, ints[i]);
         }
     }
 
     /**
-     * Reads the head of {@code source}'s block.
+     * Reads the words of {@code source}'s announcement.
      *
-     * @param words filled with the first words of the block; no longer than {@link BufferLayout#BLOCK_WORDS}
+     * @param words filled with the first ones; no longer than {@link BufferLayout#ANNOUNCEMENT_WORDS}
      */
-    public void readBlock(Block block, long number, int source, long[] words) {
-        long offset = layout.block(block, number, source);
+    public void readAnnouncement(Announcement kind, long number, int source, long[] words) {
+        long offset = layout.announcement(kind, number, source);
+        W memory = isPostedFrom(source) ? window : local();
         for (int i = 0; i < words.length; i++) {
-            words[i] = writtenBy(source).getLong(offset + 8L * i);
+            words[i] = memory.getLong(offset + 8L * i);
         }
     }
 
-    /** Who a rank is and how it is reached, for messages. */
+    /** Name of a rank with the backend that reaches it, for messages. */
     public String label(int peer) {
         return plan.profiles().get(peer).label() + " over " + plan.backend(rank, peer);
     }
 
-    /** Starts a failure with a rank, with what the plan knows of that rank; -1 for several ranks. */
+    /** Starts a failure that concerns a rank, with its host and path; -1 for several ranks. */
     public EpFailure.Builder about(String phase, int peer) {
         return about(EpFailure.builder(phase, peer).build());
     }
 
-    /** Adds what the plan knows of the peer. */
+    /** Adds host and path of the peer. */
     EpFailure.Builder about(EpFailure failure) {
         return known.apply(failure).toBuilder();
     }

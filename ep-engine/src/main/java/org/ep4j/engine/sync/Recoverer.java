@@ -9,7 +9,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
 import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.EpException;
@@ -25,21 +27,21 @@ import org.ep4j.transport.Failures;
 import org.ep4j.transport.NanoClock;
 
 /**
- * Recovery of a buffer, and masks of ranks. To recover, the ranks agree on the members of the next epoch, then move the buffer into fresh
- * memory among these. A rank that is left out but runs can only reach the memory before, which no member uses any more.
+ * Recovers a buffer, and masks ranks. To recover, the ranks agree on the members of the next epoch, then move the buffer into fresh
+ * memory among these. A rank that is left out but runs can only access the memory before, which no member uses any more.
  */
 public final class Recoverer {
     private final Numbers numbers;
     private final Peers<?> peers;
     private final Waits waits;
     private final Bootstrap bootstrap;
-    private final Way way;
+    private final Recoverability recoverability;
     /**
-     * The position to which this rank went back when a recovery last returned here. A recovery can return on some ranks only:
-     * these go back to the smallest number that it reported and count from there, the others still count from an earlier
-     * recovery. So ranks exchange positions, from which each computes what it reports: that may differ between ranks, but its
-     * smallest number means the same operation on all of them. This holds too if a rank that was behind died before the others
-     * had its number.
+     * The position to which this rank rolled back when a recovery last returned here. A recovery can return on some ranks only:
+     * these roll back to the smallest number that it reported and count from there, the others still count from an earlier
+     * recovery. So ranks exchange positions, from which each computes its report: that may differ between ranks, but its smallest
+     * number means the same operation on all of them. This holds also if a rank that was behind died before the others had its
+     * number.
      */
     private long base;
 
@@ -56,47 +58,62 @@ public final class Recoverer {
         /** Numbers the next operations after these, with nothing in flight. */
         void restart(long highThroughput, long dispatch, long combine);
 
-        /** Makes what operations need to use fresh memory; gives what frees it. They use the memory before until {@link #moved}. */
+        /** Prepares to use fresh memory, from {@link #moved} on; returns what frees that, called once before the memory is released. */
         default Runnable prepare(SymmetricMemory fresh) {
             return () -> {};
         }
 
-        /** The buffer has moved into fresh memory, and the high-throughput operations before it have numbers up to this one. */
+        /** Handles the move into fresh memory; operations of high throughput before it have numbers up to this one. */
         default void moved(SymmetricMemory fresh, long highThroughput) {}
 
         /**
-         * Ends all use of the memories before the one in use, which are to be given back.
+         * Ends all use of the memories before the one in use, which are to be released.
          *
-         * @return false if something still uses one of them; then they are kept until the next recovery
+         * @return false if a thread still uses one of them; then they are kept until the next recovery
          */
         default boolean freed() {
             return true;
         }
     }
 
-    /**
-     * What it takes to recover.
-     *
-     * @param membership of the buffer
-     * @param memory makes the memory to which it moves
-     */
+    /** Allocates the memory into which a buffer moves. */
+    public interface FreshMemory {
+        /**
+         * Allocates symmetric memory among some ranks, zeroed. Collective over them. Memory from before stays as it is.
+         *
+         * @param members bootstrap over {@code ranks}
+         * @param ranks ascending, this one among them
+         * @param epoch unique in the life of the buffer
+         * @param longest time the call may take
+         * @param preparation see {@link Numbers#prepare}; called before the members agree that all have allocated
+         */
+        SymmetricMemory allocate(
+                Bootstrap members,
+                List<Integer> ranks,
+                long epoch,
+                Duration longest,
+                Function<SymmetricMemory, Runnable> preparation);
+
+        /** Releases the newest memory, since this rank does not move there after all. */
+        void dropNewest();
+
+        /** Releases all memory except the newest. */
+        void freeOlder();
+    }
+
+    /** Resources that a buffer needs to recover. */
     public record Resources(BufferMembership membership, FreshMemory memory) {}
 
-    /**
-     * How a buffer recovers.
-     *
-     * @param resources empty if it cannot
-     * @param reason why it cannot
-     */
-    public record Way(Optional<Resources> resources, String reason) {}
+    /** The resources of a recovery, or the {@code reason} why there are none. */
+    public record Recoverability(Optional<Resources> resources, String reason) {}
 
-    public Recoverer(Numbers numbers, Peers<?> peers, Waits waits, Bootstrap bootstrap, Way way) {
+    public Recoverer(Numbers numbers, Peers<?> peers, Waits waits, Bootstrap bootstrap, Recoverability recoverability) {
         this.numbers = numbers;
         this.peers = peers;
         this.waits = waits;
         this.bootstrap = bootstrap;
-        this.way = way;
-        way.resources().ifPresent(resources -> {
+        this.recoverability = recoverability;
+        recoverability.resources().ifPresent(resources -> {
             BufferMembership membership = resources.membership();
             waits.watch(membership);
             peers.setWaitCheck(() -> membership.requireMember("post"));
@@ -110,9 +127,10 @@ public final class Recoverer {
      * @throws EpUnavailableException if the buffer cannot recover
      */
     public Recovery recover(long completed, Deadline deadline) {
-        Resources resources = way.resources()
+        Resources resources = recoverability
+                .resources()
                 .orElseThrow(() -> new EpUnavailableException(
-                        "this buffer cannot recover: " + way.reason()
+                        "this buffer cannot recover: " + recoverability.reason()
                                 + "; close this buffer, and join a new group without the lost ranks",
                         EpException.Recourse.REJOIN));
         Map<Integer, Long> positions = move(resources, completed, deadline);
@@ -125,8 +143,8 @@ public final class Recoverer {
     /**
      * See {@link org.ep4j.EpBuffer#mask}.
      *
-     * @param finished whether all operations that this rank has begun have ended well: then the rank has done its part of them,
-     *     and neither writes nor reads here. If not, the buffer moves away from it
+     * @param finished whether all operations that this rank has begun have succeeded: then the masked rank has done its part of them,
+     *     and accesses no memory here. If not, the buffer moves away from it
      * @param completed as in {@link #recover}
      * @throws EpStateException if the rank has not done its part, is not proved dead, and the buffer cannot move
      */
@@ -135,19 +153,19 @@ public final class Recoverer {
         if (before.has(rank)) {
             return;
         }
-        if (!finished && way.resources().isEmpty() && mayRun(rank)) {
+        if (!finished && recoverability.resources().isEmpty() && mayRun(rank)) {
             throw new EpStateException(
                     peers.label(rank) + " may still write to this rank's memory, since an operation that"
                             + " this rank began did not complete, and this buffer cannot move into other memory: "
-                            + way.reason()
+                            + recoverability.reason()
                             + "; if rank " + rank + " is on this host, end the process of rank " + rank
                             + " and call mask again; otherwise join a new group",
                     EpException.Recourse.REJOIN);
         }
         waits.mask(before.with(rank));
-        if (!finished && way.resources().isPresent()) {
+        if (!finished && recoverability.resources().isPresent()) {
             try {
-                move(way.resources().get(), completed, deadline);
+                move(recoverability.resources().get(), completed, deadline);
             } catch (RuntimeException | Error e) {
                 waits.mask(before);
                 throw e;
@@ -155,12 +173,12 @@ public final class Recoverer {
         }
     }
 
-    /** False if a rank can do nothing any more, or has left, which it does when it has done its part. */
+    /** Returns false if a rank is dead, or has left, which it does after its part. */
     private boolean mayRun(int rank) {
         return !bootstrap.isProvedDead(rank) && bootstrap.state(rank) != MemberState.LEFT;
     }
 
-    /** Moves the buffer; gives the position of each member. */
+    /** Moves the buffer; returns the position of each member. */
     private Map<Integer, Long> move(Resources resources, long completed, Deadline deadline) {
         return resources
                 .membership()
@@ -181,54 +199,58 @@ public final class Recoverer {
             Deadline deadline) {
         FreshMemory memory = resources.memory();
         NanoClock clock = resources.membership().clock();
-        // A buffer takes twice its memory at most, unless a thread is inside a call with memory from before.
+        // So a buffer takes at most twice its memory, unless a thread is inside a call with memory from before.
         if (numbers.freed()) {
             memory.freeOlder();
         }
-        SymmetricMemory fresh = memory.make(members, ranks, epoch, left(deadline, clock), numbers::prepare);
-        List<byte[]> all = List.of();
+        SymmetricMemory fresh = memory.allocate(members, ranks, epoch, left(deadline, clock), numbers::prepare);
+        List<byte[]> all;
         try {
             // The last step: when it returns, all members have mapped the memory of all.
-            all = members.allGather("numbers", mine(completed), left(deadline, clock));
-        } catch (EpTimeoutException e) {
-            EpFailure ofMember = e.failure();
-            EpFailure ofRank =
-                    ofMember.toBuilder().peer(ranks.get(ofMember.peer())).build();
-            throw Failures.with(e, peers.about(ofRank).build(), e.recourse());
-        } finally {
-            if (all.isEmpty()) {
-                memory.dropNewest();
+            byte[] mine = begun(Long.BYTES).putLong(base + completed).array();
+            all = members.allGather("numbers", mine, left(deadline, clock));
+        } catch (RuntimeException | Error e) {
+            memory.dropNewest();
+            if (e instanceof EpTimeoutException late) {
+                EpFailure ofMember = late.failure();
+                EpFailure ofRank =
+                        ofMember.toBuilder().peer(ranks.get(ofMember.peer())).build();
+                throw Failures.with(late, peers.about(ofRank).build(), late.recourse());
             }
+            throw e;
         }
         long[] most = new long[3];
         Map<Integer, Long> byRank = new TreeMap<>();
         for (int i = 0; i < ranks.size(); i++) {
-            ByteBuffer theirs = ByteBuffer.wrap(all.get(i));
-            for (int kind = 0; kind < most.length; kind++) {
-                most[kind] = Math.max(most[kind], theirs.getLong());
-            }
-            byRank.put(ranks.get(i), theirs.getLong());
-        }
-        Set<Integer> out = new TreeSet<>();
-        for (int r = 0; r < peers.ranks(); r++) {
-            if (!ranks.contains(r)) {
-                out.add(r);
-            }
+            byRank.put(ranks.get(i), raise(most, all.get(i)).getLong());
         }
         peers.moveTo(fresh);
-        excluded = Set.copyOf(out);
-        waits.mask(Mask.of(out));
+        excluded = IntStream.range(0, peers.ranks())
+                .filter(r -> !ranks.contains(r))
+                .boxed()
+                .collect(Collectors.toSet());
+        waits.mask(Mask.of(excluded));
         numbers.moved(fresh, most[0]);
         restart(most);
         return byRank;
     }
 
-    private byte[] mine(long completed) {
-        ByteBuffer mine = ByteBuffer.allocate(4 * Long.BYTES);
+    /** Begins a message with the numbers of this rank, with room for more bytes. */
+    private ByteBuffer begun(int more) {
+        ByteBuffer message = ByteBuffer.allocate(3 * Long.BYTES + more);
         for (long number : numbers.begun()) {
-            mine.putLong(number);
+            message.putLong(number);
         }
-        return mine.putLong(base + completed).array();
+        return message;
+    }
+
+    /** Raises numbers to those of a message; returns the rest of the message. */
+    private static ByteBuffer raise(long[] most, byte[] message) {
+        ByteBuffer theirs = ByteBuffer.wrap(message);
+        for (int kind = 0; kind < most.length; kind++) {
+            most[kind] = Math.max(most[kind], theirs.getLong());
+        }
+        return theirs;
     }
 
     /** A millisecond at least, so that a step which begins late still reports the missing rank. */
@@ -243,7 +265,6 @@ public final class Recoverer {
         }
     }
 
-    /** Numbers the next operations after these. */
     private void restart(long[] most) {
         numbers.restart(most[0], most[1], most[2]);
         waits.restart(most[0], most[1], most[2]);
@@ -264,44 +285,38 @@ public final class Recoverer {
         try {
             meetUnmasked(name, longest);
         } catch (EpException e) {
-            // As after a barrier, ranks may be one call apart; and to recover would leave out for good who is to be
-            // unmasked.
+            // As after a barrier, ranks may be one call apart, and a recovery would leave the masked ranks out for
+            // good.
             throw Failures.rejoin(e, failure -> peers.about(failure).build());
         }
     }
 
     private void meetUnmasked(String name, Duration longest) {
         Optional<EpPeerLostException> unreachable = settleAll();
-        var mine = ByteBuffer.allocate(28);
-        for (long number : numbers.begun()) {
-            mine.putLong(number);
-        }
-        mine.putInt(unreachable.map(e -> e.failure().peer()).orElse(-1));
-        long[] most = new long[3];
-        List<byte[]> all = bootstrap.allGather(name + "-clear-mask-" + maskClears, mine.array(), longest);
+        byte[] mine = begun(Integer.BYTES)
+                .putInt(unreachable.map(e -> e.failure().peer()).orElse(-1))
+                .array();
+        List<byte[]> all = bootstrap.allGather(name + "-clear-mask-" + maskClears, mine, longest);
         if (unreachable.isPresent()) {
             EpPeerLostException lost = unreachable.get();
             throw Failures.with(lost, lost.failure(), notUnmasked(lost.failure().peer()));
         }
+        long[] most = new long[3];
         for (int r = 0; r < all.size(); r++) {
-            var words = ByteBuffer.wrap(all.get(r));
-            for (int i = 0; i < most.length; i++) {
-                most[i] = Math.max(most[i], words.getLong());
-            }
-            int peer = words.getInt();
+            int peer = raise(most, all.get(r)).getInt();
             if (peer >= 0) {
                 throw notTakenBack(peer, "rank " + r + " cannot reach it");
             }
         }
         waits.mask(Mask.NONE);
         restart(most);
-        // Nobody sends before everybody has taken the numbers.
+        // No rank sends before all have these numbers.
         bootstrap.barrier(name + "-mask-cleared-" + maskClears, longest);
     }
 
     /**
-     * Nothing of what was broken off may arrive later than what comes after: done before the ranks meet, so that all of them
-     * learn of one that cannot be reached while all masks are still as they were.
+     * Waits until writes of operations that were broken off have arrived, before the ranks meet: so all of them learn of one that
+     * cannot be reached while the masks are unchanged.
      */
     private Optional<EpPeerLostException> settleAll() {
         for (int r = 0; r < peers.ranks(); r++) {
@@ -325,7 +340,7 @@ public final class Recoverer {
                 notUnmasked(rank));
     }
 
-    /** Ranks that masked the lost one go on with the mask; neither that rank nor one that did not mask it can. */
+    /** Ranks that have masked the lost one can continue with the mask; neither that rank nor one without the mask can. */
     private EpException.Recourse notUnmasked(int rank) {
         return waits.mask().has(rank) ? EpException.Recourse.FIX_CALL : EpException.Recourse.REJOIN;
     }

@@ -11,8 +11,8 @@ import org.ep4j.spi.HostPosted;
  * @param rank this one
  * @param local its memory
  * @param mapped memory of the peers that it maps
- * @param postedTo how it writes the other peers
- * @param postedFrom how peers that do not map this rank's memory tell it that they have written there
+ * @param postedTo by which it writes the other peers
+ * @param postedFrom by which it reads the counters of peers that do not map its memory
  * @param window the memory that posting peers write and are written from, where it is not {@code local}
  */
 public record SymmetricMemory(
@@ -22,17 +22,24 @@ public record SymmetricMemory(
         Map<Integer, HostPosted> postedTo,
         Map<Integer, HostPosted> postedFrom,
         Optional<Window> window) {
+    public SymmetricMemory {
+        // Looked up for each write, which costs less than in the sorted maps of the caller.
+        mapped = Map.copyOf(mapped);
+        postedTo = Map.copyOf(postedTo);
+        postedFrom = Map.copyOf(postedFrom);
+    }
+
     /**
-     * Memory beside the symmetric one, with blocks at the same places.
+     * Memory beside the symmetric one, with announcements at the same offsets.
      *
      * @param memory all of it
-     * @param counters words with counters at the same places
-     * @param staging where what is posted to rank 0 lies until it is sent; those of the others follow
+     * @param counters words with counters at the same offsets
+     * @param staging offset of the staging buffer of rank 0; those of the others follow
      * @param stagingBytes of each rank
      */
     public record Window(DeviceMemory memory, DeviceMemory counters, long staging, long stagingBytes) {}
 
-    /** What is posted lies in {@code local}. */
+    /** Without a window. */
     public SymmetricMemory(
             int rank,
             DeviceMemory local,
@@ -40,11 +47,5 @@ public record SymmetricMemory(
             Map<Integer, HostPosted> postedTo,
             Map<Integer, HostPosted> postedFrom) {
         this(rank, local, mapped, postedTo, postedFrom, Optional.empty());
-    }
-
-    public SymmetricMemory {
-        mapped = Map.copyOf(mapped);
-        postedTo = Map.copyOf(postedTo);
-        postedFrom = Map.copyOf(postedFrom);
     }
 }

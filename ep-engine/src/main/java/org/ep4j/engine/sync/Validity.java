@@ -3,7 +3,7 @@ package org.ep4j.engine.sync;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpStateException;
 
-/** Until when a result may be read: as long as fewer than {@code alive} newer operations of its kind have begun. */
+/** Checks whether a result may still be read: as long as fewer than {@code alive} newer operations of its kind have begun. */
 public final class Validity {
     private final AtomicLong newest = new AtomicLong();
     private final String kind;
@@ -21,12 +21,12 @@ public final class Validity {
         newest.set(number);
     }
 
-    /** The buffer has moved into fresh memory, after operation {@code last}. */
+    /** Records that the buffer has moved into fresh memory, after operation {@code last}. */
     public void moved(long last) {
         atMove = last;
     }
 
-    /** The memory is given back in which results of operations before the last {@link #moved} are. */
+    /** Records that the memory is released which has the results of operations before the last {@link #moved}. */
     public void freed() {
         gone = atMove;
     }

@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.IntFunction;
 import java.util.function.Supplier;
 import org.ep4j.Bootstrap;
 import org.ep4j.Bootstrap.MemberState;
@@ -24,18 +24,18 @@ import org.ep4j.engine.membership.RecoveryWatch;
 import org.ep4j.transport.Deadline;
 
 /**
- * Waits for counters: spins, then yields, then sleeps until the counter advances, so that ranks that wait leave the processor to those
- * that work. A rank that posts cannot wake this one; a wait for it parks for short times instead. Ends with an exception at the deadline,
- * when a rank that is not masked dies, when the awaited rank goes another way, or on close.
+ * Waits for counters: spins, then yields, then sleeps until the counter advances, so that ranks that wait leave the CPU core to
+ * those that work. A rank that posts cannot wake this one; a wait for it parks for short times instead. A wait ends with an
+ * exception at the deadline, when a rank that is not masked dies, when the awaited rank recovers or calls another operation, or on close.
  */
 public final class Waits {
     /** About 20 us of spinning: longer than a hop, shorter than a time slice. */
     private static final int SPINS = 1000;
 
-    /** With more ranks than processors a spinning rank only keeps the awaited one from running. */
+    /** With more ranks than cores a spinning rank only keeps the awaited one from running. */
     private static final int CROWDED_SPINS = 10;
 
-    /** Then so many yields before sleeping: a yield takes about 1 us where no other thread wants the processor. */
+    /** Then so many yields before sleeping: a yield takes about 1 us where no other thread wants the core. */
     private static final int YIELDS = 100;
 
     /** Before parking, which takes longer than to be woken. */
@@ -52,7 +52,7 @@ public final class Waits {
     /** Longer than any operation takes that still ends, for waits behind which a kernel has a deadline of its own. */
     public static final Duration LONGEST = Duration.ofDays(1);
 
-    /** Counters that tell that a rank has begun an operation; each rank begins them in the same order. */
+    /** Counters that a rank advances when it begins an operation; all ranks begin them in the same order. */
     private static final Counter[] BEGINNINGS = {Counter.HT_ENTER, Counter.LL_DISPATCH, Counter.LL_COMBINE};
 
     private final Peers<?> peers;
@@ -61,42 +61,40 @@ public final class Waits {
     private final Map<Counter, Long> begun = new EnumMap<>(Counter.class);
     private volatile Mask mask = Mask.NONE;
     private volatile boolean closing;
-    /** Of a buffer that can recover. */
+    /** Present for a buffer that can recover. */
     private Optional<RecoveryWatch> watch = Optional.empty();
+
+    /** A wait, as errors describe it. */
+    private record Wait(Counter counter, int source, long expected, String phase) {
+        @Override
+        public String toString() {
+            return "this rank waited for rank " + source + " in phase \"" + phase + "\"";
+        }
+    }
 
     public Waits(Peers<?> peers, Bootstrap bootstrap, int ranksOnHost) {
         this.peers = peers;
         this.bootstrap = bootstrap;
         this.spins = ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : CROWDED_SPINS;
-        for (Counter counter : BEGINNINGS) {
-            begun.put(counter, 0L);
-        }
+        restart(0, 0, 0);
     }
 
-    /** Lets waits end when other ranks recover. Before the first operation. */
+    /** Lets waits end when other ranks recover. Called before the first operation. */
     public void watch(RecoveryWatch ofBuffer) {
         watch = Optional.of(ofBuffer);
     }
 
-    /**
-     * Refuses an operation while a recovery has begun and is not complete.
-     *
-     * @throws EpStateException then
-     */
+    /** See {@link RecoveryWatch#requireReady}. */
     public void requireReady() {
         watch.ifPresent(RecoveryWatch::requireReady);
     }
 
-    /**
-     * Ends an operation of a rank that the others have left out.
-     *
-     * @throws EpPeerLostException naming this rank
-     */
+    /** See {@link RecoveryWatch#requireMember}. */
     public void requireMember(String phase) {
         watch.ifPresent(ofBuffer -> ofBuffer.requireMember(phase));
     }
 
-    /** Whether the others have left this rank out, as far as is known now. For any thread. */
+    /** See {@link RecoveryWatch#isLeftOut}. For any thread. */
     public boolean isLeftOut() {
         return watch.isPresent() && watch.get().isLeftOut();
     }
@@ -128,12 +126,12 @@ public final class Waits {
         }
     }
 
-    /** Until when the calls of the operation that begins may wait, besides those that are given a deadline. */
+    /** Sets the deadline of calls of the operation that begins, besides those that are given one. */
     public void until(Deadline deadline) {
         peers.until(deadline);
     }
 
-    /** Remembers that this rank begins operation {@code number} of a kind; called by the thread that runs operations. */
+    /** Records that this rank begins operation {@code number} of a kind; called by the thread that runs operations. */
     public void begin(Counter beginning, long number) {
         begun.put(beginning, number);
     }
@@ -148,71 +146,70 @@ public final class Waits {
     /**
      * Waits until {@code source}'s counter has at least the expected value.
      *
-     * @return nanoseconds waited, 0 when it was there already
+     * @return nanoseconds waited, 0 when the counter had it already
      */
     public long await(Counter counter, int source, long expected, Deadline deadline, String phase) {
         try {
-            return awaitReached(counter, source, expected, deadline, phase);
+            return peers.reached(counter, source, expected)
+                    ? 0
+                    : await(new Wait(counter, source, expected, phase), deadline);
         } catch (EpPeerLostException e) {
-            throw during(e, counter, source, expected, phase);
+            throw during(new Wait(counter, source, expected, phase), e);
         }
     }
 
-    private long awaitReached(Counter counter, int source, long expected, Deadline deadline, String phase) {
-        if (peers.reached(counter, source, expected)) {
-            return 0;
-        }
+    private long await(Wait wait, Deadline deadline) {
         long start = System.nanoTime();
         try {
-            poll(counter, source, expected, deadline, phase);
+            poll(wait, deadline);
         } catch (EpPeerLostException | EpTimeoutException e) {
-            // It may have come since the last look: before the source was lost, or finished the operation and called
-            // recover.
-            if (!peers.hasReached(counter, source, expected)) {
+            // The counter may have arrived since the last poll: before the source was lost, or finished the operation
+            // and called recover.
+            if (!peers.hasReached(wait.counter(), wait.source(), wait.expected())) {
                 throw e;
             }
         }
         return System.nanoTime() - start;
     }
 
-    private void poll(Counter counter, int source, long expected, Deadline deadline, String phase) {
+    private void poll(Wait wait, Deadline deadline) {
         long changes = -1;
         boolean slept = false;
-        for (int round = 0; !peers.reached(counter, source, expected); round++) {
+        for (int round = 0; !peers.reached(wait.counter(), wait.source(), wait.expected()); round++) {
             long now = bootstrap.stateChanges();
             if (now != changes) {
                 changes = now;
-                checkMembers(counter, source, expected, phase);
+                checkMembers(wait);
             }
             if (closing) {
-                throw new EpStateException("the buffer was closed while " + waiting(source, phase));
+                throw new EpStateException("the buffer was closed while " + wait);
             }
             if (round < spins) {
                 Thread.onSpinWait();
                 continue;
             }
             if (slept || (round - spins) % CHECKS == 0) {
-                check(counter, source, expected, deadline, phase);
+                check(wait, deadline);
             }
-            slept = pause(round - spins, counter, source, expected);
+            slept = pause(round - spins, wait);
         }
     }
 
-    private void check(Counter counter, int source, long expected, Deadline deadline, String phase) {
-        checkOrder(counter, source, expected, phase);
+    private void check(Wait wait, Deadline deadline) {
+        checkOrder(wait);
         if (deadline.passed()) {
-            throw timeout(counter, source, expected, deadline, phase);
+            throw timeout(wait, deadline.whole());
         }
         if (Thread.interrupted()) {
             Thread.currentThread().interrupt();
-            throw new EpStateException("interrupted while " + waiting(source, phase));
+            throw new EpStateException("interrupted while " + wait);
         }
     }
 
     /** Lets other threads run; true after a sleep. */
-    @SuppressWarnings("ThreadPriorityCheck") // giving up the processor is what lets the awaited rank run
-    private boolean pause(int round, Counter counter, int source, long expected) {
-        if (round >= YIELDS && peers.sleep(counter, source, expected)) {
+    @SuppressWarnings("ThreadPriorityCheck") // giving up the core is what lets the awaited rank run
+    private boolean pause(int round, Wait wait) {
+        if (round >= YIELDS && peers.sleep(wait.counter(), wait.source(), wait.expected())) {
             return true;
         }
         if (round < YIELDS_BEFORE_PARKING) {
@@ -223,61 +220,56 @@ public final class Waits {
         return false;
     }
 
-    private void checkMembers(Counter counter, int source, long expected, String phase) {
-        requireMember(phase);
+    private void checkMembers(Wait wait) {
+        requireMember(wait.phase());
         for (int r = 0; r < peers.ranks(); r++) {
             if (r == peers.rank() || mask.has(r)) {
                 continue;
             }
             MemberState state = bootstrap.state(r);
-            boolean gone = state == MemberState.LOST || (state == MemberState.LEFT && r == source);
-            // What a rank wrote before it went is there: look once more before giving it up.
-            if (gone && peers.seen(counter, source) < expected) {
-                throw lost(
-                        r,
-                        state == MemberState.LOST ? " is lost" : " has left the group",
-                        phase + describe(counter, source, expected),
-                        counted(phase, r, expected, peers.heard(counter, source)));
+            boolean gone = state == MemberState.LOST || (state == MemberState.LEFT && r == wait.source());
+            if (!gone) {
+                continue;
+            }
+            // What a rank wrote before it died or left is there, so the counter is read once more.
+            long seen = seen(wait);
+            if (seen < wait.expected()) {
+                throw lost(r, state == MemberState.LOST ? " is lost" : " has left the group", wait, seen);
             }
         }
     }
 
-    private void checkOrder(Counter counter, int source, long expected, String phase) {
-        requireMember(phase);
-        checkBeginnings(counter, source, expected, phase);
+    private void checkOrder(Wait wait) {
+        requireMember(wait.phase());
+        checkBeginnings(wait);
         Map<Integer, List<Integer>> recoveries = recoveries();
+        int source = wait.source();
         if (recoveries.containsKey(source)) {
             // The mismatch is the cause and the recovery its consequence, so report the mismatch. Its counter may have
-            // arrived since the first look.
-            checkBeginnings(counter, source, expected, phase);
-            checkLostOf(source, recoveries.get(source), counter, expected, source, phase);
-            throw recovering(
-                    source,
-                    phase + " cannot end" + describe(counter, source, expected),
-                    counted(phase, source, expected, peers.seen(counter, source)));
+            // arrived since the check above.
+            checkBeginnings(wait);
+            checkFoundLost(source, recoveries.get(source), wait);
+            long seen = seen(wait);
+            throw recovering(source, wait.phase() + " cannot end" + describe(wait, seen), counted(wait, source, seen));
         }
-        recoveries.forEach((rank, leftOut) -> checkLostOf(rank, leftOut, counter, expected, source, phase));
+        recoveries.forEach((rank, leftOut) -> checkFoundLost(rank, leftOut, wait));
     }
 
-    private void checkBeginnings(Counter counter, int source, long expected, String phase) {
+    private void checkBeginnings(Wait wait) {
         for (Counter other : BEGINNINGS) {
-            if (begun.containsKey(counter)
-                    && other != counter
-                    && peers.seen(other, source) > begun.getOrDefault(other, 0L)
-                    && peers.seen(counter, source) < expected) {
-                throw new EpMismatchException(peers.label(source) + " has begun " + operation(other) + " number "
-                        + peers.seen(other, source) + " while this rank is in " + phase
-                        + describe(counter, source, expected)
+            if (begun.containsKey(wait.counter())
+                    && other != wait.counter()
+                    && peers.seen(other, wait.source()) > begun.getOrDefault(other, 0L)
+                    && seen(wait) < wait.expected()) {
+                throw new EpMismatchException(peers.label(wait.source()) + " has begun " + operation(other) + " number "
+                        + peers.seen(other, wait.source()) + " while this rank is in " + wait.phase()
+                        + describe(wait, lastSeen(wait))
                         + "; all ranks must call the operations of a buffer in the same order");
             }
         }
     }
 
-    private static String waiting(int source, String phase) {
-        return "this rank waited for rank " + source + " in phase \"" + phase + "\"";
-    }
-
-    /** The recoveries of ranks that this one has not masked: nothing of the others ends a wait. */
+    /** Returns the recoveries of ranks that this one has not masked: nothing that the others do ends a wait. */
     private Map<Integer, List<Integer>> recoveries() {
         Map<Integer, List<Integer>> all =
                 new TreeMap<>(watch.map(RecoveryWatch::recoveries).orElse(Map.of()));
@@ -285,26 +277,20 @@ public final class Waits {
         return all;
     }
 
-    /** A rank that recovers may have heard of a death before this one did. */
-    private void checkLostOf(
-            int rank, List<Integer> leftOut, Counter counter, long expected, int source, String phase) {
-        Optional<EpPeerLostException> loss = foundLost(
-                rank,
-                leftOut,
-                phase + describe(counter, source, expected),
-                lost -> counted(phase, lost, expected, peers.heard(counter, source)));
-        if (loss.isPresent()) {
-            throw loss.get();
+    /** A rank that recovers may know of a death before this one does. */
+    private void checkFoundLost(int finder, List<Integer> leftOut, Wait wait) {
+        OptionalInt lost = firstNewLoss(leftOut);
+        if (lost.isPresent()) {
+            throw lost(lost.getAsInt(), foundBy(finder), wait, lastSeen(wait));
         }
     }
 
-    /** The loss that another rank has found, if it is news here. */
-    private Optional<EpPeerLostException> foundLost(
-            int finder, List<Integer> leftOut, String during, IntFunction<EpFailure> failure) {
-        return leftOut.stream()
-                .filter(this::isNews)
-                .findFirst()
-                .map(lost -> lost(lost, " is lost, as reported by rank " + finder + ",", during, failure.apply(lost)));
+    private static String foundBy(int finder) {
+        return " is lost, as reported by rank " + finder + ",";
+    }
+
+    private EpPeerLostException lost(int rank, String how, Wait wait, long seen) {
+        return lost(rank, how, wait.phase() + describe(wait, seen), counted(wait, rank, seen));
     }
 
     private EpPeerLostException lost(int rank, String how, String during, EpFailure failure) {
@@ -319,28 +305,32 @@ public final class Waits {
     }
 
     /**
-     * Why a wait that a device made ended without success, as precisely as can be told now.
+     * Explains, from what is known now, why a wait that a device made ended without success.
      *
      * @param timeout of the operation, for the message
      */
     public EpException failure(Counter counter, int source, long expected, Duration timeout, String phase) {
+        return failure(new Wait(counter, source, expected, phase), timeout);
+    }
+
+    private EpException failure(Wait wait, Duration timeout) {
         try {
-            checkMembers(counter, source, expected, phase);
-            checkOrder(counter, source, expected, phase);
+            checkMembers(wait);
+            checkOrder(wait);
             if (closing) {
-                return new EpStateException("the buffer was closed while " + waiting(source, phase));
+                return new EpStateException("the buffer was closed while " + wait);
             }
-            requireHeard(source);
-            return timeout(counter, source, expected, new Deadline(0, timeout), phase);
+            requireConnected(wait.source());
+            return timeout(wait, timeout);
         } catch (EpPeerLostException e) {
-            return during(e, counter, source, expected, phase);
+            return during(wait, e);
         } catch (EpException e) {
             return e;
         }
     }
 
-    /** Asks the backend of a rank that posts whether it has lost that rank: it says so once a counter has no news. */
-    private void requireHeard(int source) {
+    /** Makes the backend of a rank that posts throw if it has lost that rank, which it does once a counter has nothing new. */
+    private void requireConnected(int source) {
         if (peers.isPostedFrom(source)) {
             for (Counter counter : Counter.values()) {
                 peers.seen(counter, source);
@@ -348,19 +338,20 @@ public final class Waits {
         }
     }
 
-    /** A loss with what this rank was at: a backend that has lost a rank knows neither that nor how far that rank came. */
-    private EpPeerLostException during(
-            EpPeerLostException e, Counter counter, int source, long expected, String phase) {
-        return e.failure().phase().equals(phase)
-                ? e
-                : during(
-                        e,
-                        phase + describe(counter, source, expected),
-                        peers.about(e.failure())
-                                .phase(phase)
-                                .expected(expected)
-                                .seen(peers.heard(counter, source))
-                                .build());
+    /** Adds phase and counters to a loss: a backend that has lost a rank knows neither. */
+    private EpPeerLostException during(Wait wait, EpPeerLostException e) {
+        if (e.failure().phase().equals(wait.phase())) {
+            return e;
+        }
+        long seen = lastSeen(wait);
+        return during(
+                e,
+                wait.phase() + describe(wait, seen),
+                peers.about(e.failure())
+                        .phase(wait.phase())
+                        .expected(wait.expected())
+                        .seen(seen)
+                        .build());
     }
 
     private static EpPeerLostException during(EpPeerLostException e, String during, EpFailure failure) {
@@ -373,25 +364,16 @@ public final class Waits {
         return lost;
     }
 
-    /** The same for a wait that this host ended: a rank that is lost is the reason, also where what was waited for came after all. */
+    /** As {@link #failure}, for a wait that this host ended: a lost rank is the reason, even if the counter has arrived since. */
     public EpException ended(Counter counter, int source, long expected, Duration timeout, String phase) {
-        if (isLeftOut()) {
-            // Which ranks it has lost is a consequence.
-            return failure(counter, source, expected, timeout, phase);
-        }
-        int lost = firstLost();
-        return lost >= 0
-                ? lost(
-                        lost,
-                        " is lost",
-                        phase + describe(counter, source, expected),
-                        counted(phase, lost, expected, peers.heard(counter, source)))
-                : failure(counter, source, expected, timeout, phase);
+        Wait wait = new Wait(counter, source, expected, phase);
+        // If this rank was left out, the ranks that it has lost are a consequence.
+        int lost = isLeftOut() ? -1 : firstLost();
+        return lost >= 0 ? lost(lost, " is lost", wait, lastSeen(wait)) : failure(wait, timeout);
     }
 
     /**
-     * Why a wait ended that was for no rank's counter: a lost rank or a closed buffer, where it is that, or else the wait's own
-     * reason.
+     * Explains why a wait ended that was for no rank's counter: a lost rank or a closed buffer, or else the wait's own reason.
      *
      * @param peer that the wait concerned; its backend is asked whether it has lost it
      */
@@ -410,13 +392,11 @@ public final class Waits {
         }
         Map<Integer, List<Integer>> recoveries = recoveries();
         for (Map.Entry<Integer, List<Integer>> one : recoveries.entrySet()) {
-            Optional<EpPeerLostException> loss = foundLost(
-                    one.getKey(),
-                    one.getValue(),
-                    phase,
-                    lost -> about(phase, lost).build());
-            if (loss.isPresent()) {
-                return loss.get();
+            OptionalInt lost = firstNewLoss(one.getValue());
+            if (lost.isPresent()) {
+                int rank = lost.getAsInt();
+                return lost(
+                        rank, foundBy(one.getKey()), phase, about(phase, rank).build());
             }
         }
         if (recoveries.containsKey(peer)) {
@@ -424,30 +404,41 @@ public final class Waits {
                     peer, phase + " cannot end", about(phase, peer).expected(1).build());
         }
         try {
-            requireHeard(peer);
+            requireConnected(peer);
         } catch (EpPeerLostException e) {
             return during(e, phase, peers.about(e.failure()).phase(phase).build());
         }
         return reason.get();
     }
 
-    /** Who a rank is and how it is reached, for messages. */
+    /** See {@link Peers#label}. */
     public String label(int rank) {
         return peers.label(rank);
     }
 
-    /** Starts a failure with a rank, with what the plan knows of that rank; -1 for several ranks. */
+    /** See {@link Peers#about(String, int)}. */
     public EpFailure.Builder about(String phase, int rank) {
         return peers.about(phase, rank);
     }
 
-    private EpFailure counted(String phase, int rank, long expected, long seen) {
-        return about(phase, rank).expected(expected).seen(seen).build();
+    private EpFailure counted(Wait wait, int rank, long seen) {
+        return about(wait.phase(), rank).expected(wait.expected()).seen(seen).build();
     }
 
-    /** Whether the loss of a rank ends operations here. Others may suspect this rank wrongly; recover decides. */
-    private boolean isNews(int lost) {
-        return !mask.has(lost) && lost != peers.rank();
+    private long seen(Wait wait) {
+        return peers.seen(wait.counter(), wait.source());
+    }
+
+    private long lastSeen(Wait wait) {
+        return peers.lastSeen(wait.counter(), wait.source());
+    }
+
+    /** Returns the first of some lost ranks that ends operations here. Others may suspect this rank wrongly; recover decides. */
+    private OptionalInt firstNewLoss(List<Integer> lost) {
+        return lost.stream()
+                .mapToInt(rank -> rank)
+                .filter(rank -> !mask.has(rank) && rank != peers.rank())
+                .findFirst();
     }
 
     /** Ranks that no operation which has begun may wait for: those that have left the group, or are not masked and recover. */
@@ -461,43 +452,39 @@ public final class Waits {
         return left;
     }
 
-    /** True when a rank that is not masked is known to be lost, or a rank that recovers wants to leave it out. */
+    /** Returns whether a rank that is not masked is known to be lost, or a rank that recovers wants to leave it out. */
     public boolean isAnyLost() {
         return firstLost() >= 0
                 || recoveries().values().stream()
-                        .anyMatch(leftOut -> leftOut.stream().anyMatch(this::isNews));
+                        .anyMatch(leftOut -> firstNewLoss(leftOut).isPresent());
     }
 
     /** The lowest rank that is lost and not masked; -1 for none. */
     private int firstLost() {
         for (int r = 0; r < peers.ranks(); r++) {
-            if (isLost(r)) {
+            if (r != peers.rank() && !mask.has(r) && bootstrap.state(r) == MemberState.LOST) {
                 return r;
             }
         }
         return -1;
     }
 
-    private boolean isLost(int rank) {
-        return rank != peers.rank() && !mask.has(rank) && bootstrap.state(rank) == MemberState.LOST;
-    }
-
-    private EpTimeoutException timeout(Counter counter, int source, long expected, Deadline deadline, String phase) {
-        long seen = peers.seen(counter, source);
+    private EpTimeoutException timeout(Wait wait, Duration waited) {
+        long seen = seen(wait);
         return new EpTimeoutException(
-                phase + " waited " + deadline.whole().toMillis() + " ms for " + peers.label(source)
-                        + describe(counter, source, expected)
+                wait.phase() + " waited " + waited.toMillis() + " ms for " + peers.label(wait.source())
+                        + describe(wait, seen)
                         + "; see whether that rank is stuck or has not called the operation, then call recover,"
                         + " or raise ep.timeout",
-                counted(phase, source, expected, seen));
+                counted(wait, wait.source(), seen));
     }
 
-    private String describe(Counter counter, int source, long expected) {
-        return " (progress counter " + name(counter) + " of rank " + source + " is " + peers.heard(counter, source)
-                + ", expected " + expected + ")";
+    private static String describe(Wait wait, long seen) {
+        return " (progress counter " + name(wait.counter()) + " of rank " + wait.source() + " is " + seen
+                + ", expected " + wait.expected() + ")";
     }
 
-    /** The operation that one of {@link #BEGINNINGS} counts, for people. */
+    /** Name of the operation that one of {@link #BEGINNINGS} counts. */
     private static String operation(Counter counter) {
         return switch (counter) {
             case HT_ENTER -> "high-throughput operation";

@@ -18,7 +18,7 @@ EP_DEVICE u64 fifo_take_index(const Fifo& fifo, u64* tail) {
   return add(fifo.head, 1ull);
 }
 
-// Whether the place of an index is free. Memory of the host is far away: of all that wait, only the first one looks there, for all of them. No
+// Whether the place of an index is free. Memory of the host is far away: of all that wait, only the first one reads it, for all of them. No
 // more order is needed than that a store follows the load that it depends on.
 EP_DEVICE bool fifo_has_room(const Fifo& fifo, u64 index, u64* tail) {
   if (index - *tail < fifo.commands) return true;
@@ -32,8 +32,8 @@ EP_DEVICE bool fifo_has_room(const Fifo& fifo, u64 index, u64* tail) {
   return true;
 }
 
-// Everything that this thread has written or seen before, on the whole system, is visible to whoever takes the command. The lap's parity is
-// what tells the proxy thread that it is there.
+// Everything that this thread has written or seen before, on the whole system, is visible to the proxy thread that takes the command. The lap's parity
+// shows it that the command is there.
 EP_DEVICE void fifo_put(const Fifo& fifo, u64 index, u64 word0, u64 word1) {
   u64* const place = (u64*)(fifo.ring + 128 + (index & (fifo.commands - 1)) * 16);
   const u64 phase = (index & fifo.commands) == 0 ? 1ull << 63 : 0;

@@ -1,7 +1,7 @@
 // High throughput: how operations begin, and how rows are moved.
 //
 // The first kernel of an operation counts what it sends, if it is new. The last of its blocks to have done so announces it and lets the others go
-// on: they are few enough to be on the GPU at once, see Processors. Its blocks then find all tickets of State.scratch (0: tokens of ht_send, 1: rows of
+// on: they are few enough to be on the GPU at once, see Multiprocessors. Its blocks then find all tickets of State.scratch (0: tokens of ht_send, 1: rows of
 // ht_expand, 2 to 5: rows of ht_selections for remote ranks) zero.
 enum Kind { KIND_DISPATCH = 1, KIND_CACHED_DISPATCH, KIND_COMBINE_ROWS, KIND_COMBINE_SELECTIONS };
 // FNUZ beside FP8 says which codes the rows have; it is compared and nothing else.
@@ -12,11 +12,11 @@ enum Ticket { TICKET_SEND, TICKET_EXPAND, TICKET_RETURN, TICKET_RETURNED, TICKET
 #define EP_MAX_BLOCKS 2048
 #define EP_RECORD_HEAD (4 + 8 * EP_TOPK)
 
-// ---- Temporary memory: for each block of ht_send the first bad id; with EP_RAILS how many rows each rank passes on for this one; then counts [slices, R]
+// ---- Temporary memory: for each block of ht_send the first bad id; with EP_RELAYS how many rows each rank relays for this one; then counts [slices, R]
 // of ht_send, or counts [chunks, L] from ht_receive to ht_expand.
 EP_DEVICE u64* first_bad_id(const Op& op) { return (u64*)op.temporary; }
-#if EP_RAILS
-EP_DEVICE int* passed_rows(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS); }
+#if EP_RELAYS
+EP_DEVICE int* relayed_rows(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS); }
 EP_DEVICE int* temporary_counts(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS + EP_ALIGNED(4 * EP_RANKS)); }
 #else
 EP_DEVICE int* temporary_counts(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS); }
@@ -66,7 +66,7 @@ EP_DEVICE u64 rows_to_return(const Op& op) {
 }
 #endif
 
-// Tells all ranks what comes: the block's words, and rows for each rank where they are counted. That this rank has begun also means that
+// Announces the operation to all ranks: the block's words, and rows for each rank where they are counted. That this rank has begun also means that
 // its memory may be written to. Called by all threads of one block.
 EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, const int* rows) {
   u64 words[8] = {a.number, (u64)op.kind, (u64)op.flags, handle, a.mask_digest, (u64)op.input, 0, 0};
@@ -76,22 +76,22 @@ EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, cons
 #endif
   for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
     if (!a.peers[r]) continue;
-    char* block = block_at(a.peers[r], BLOCK_HT, a.number, op.rank);
+    char* announcement = announcement_at(a.peers[r], ANNOUNCE_HT, a.number, op.rank);
     for (int w = 0; w < 8; w++) {
-      if (lane() == w) store_remote((u64*)block + w, words[w]);
+      if (lane() == w) store_remote((u64*)announcement + w, words[w]);
     }
     if (rows) {
-      for (i64 i = lane(); i < EP_RANKS; i += EP_LANES) store_remote(block_ints(block) + i, rows[i]);
+      for (i64 i = lane(); i < EP_RANKS; i += EP_LANES) store_remote(announcement_ints(announcement) + i, rows[i]);
     }
     // What the warp wrote comes before what its first lane releases.
     sync_lanes();
 #if EP_DEVICE_POSTED
     if (is_remote(op, r)) {
-      post_block(op, r, BLOCK_HT, a.number, HT_ENTER);
+      post_announcement(op, r, ANNOUNCE_HT, a.number, HT_ENTER);
       continue;
     }
 #elif EP_POSTED
-    if (lane() == 0 && is_remote(op, r)) post_block(op, r, BLOCK_HT, a.number, PHASE_BEGIN);
+    if (lane() == 0 && is_remote(op, r)) post_announcement(op, r, ANNOUNCE_HT, a.number, PHASE_BEGIN);
 #endif
     if (lane() == 0) advance(op, a.peers[r], r, HT_ENTER, a.number, PHASE_BEGIN);
   }
@@ -111,23 +111,23 @@ EP_DEVICE bool ht_have_begun(const Op& op, u64 number, u64 handle, bool remotes)
   bool good = true;
   for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) {
     if (is_masked(op, r) || (is_remote(op, r) && !remotes)) continue;
-    good = await(op, HT_ENTER, r, number, PHASE_BEGIN) && same_block(op, BLOCK_HT, number, r, 5, mine, PHASE_BEGIN);
+    good = await(op, HT_ENTER, r, number, PHASE_BEGIN) && same_announcement(op, ANNOUNCE_HT, number, r, 5, mine, PHASE_BEGIN);
   }
   return all_threads(good);
 }
 
 // What a rank has announced, when all have begun.
-EP_DEVICE char* ht_block(const Op& op, u64 number, i64 source) { return block_at(op.local, BLOCK_HT, number, source); }
+EP_DEVICE char* ht_announcement(const Op& op, u64 number, i64 source) { return announcement_at(op.local, ANNOUNCE_HT, number, source); }
 
 #if EP_POSTED
 // Puts what remote ranks have announced where mapped ranks put theirs. Called by all threads of a block, some of which have acquired the counters before
 // it synchronized.
 EP_DEVICE void gather_remotes(const Op& op, u64 number) {
-  const i64 vecs = EP_BLOCK_BYTES / 16;
+  const i64 vecs = EP_ANNOUNCEMENT_BYTES / 16;
   for (i64 i = threadIdx.x; i < EP_RANKS * vecs; i += blockDim.x) {
     const i64 r = i / vecs;
     if (!is_remote(op, r) || is_masked(op, r)) continue;
-    ((Vec*)ht_block(op, number, r))[i % vecs] = load_remote((const Vec*)block_at(op.window, BLOCK_HT, number, r) + i % vecs);
+    ((Vec*)ht_announcement(op, number, r))[i % vecs] = load_remote((const Vec*)announcement_at(op.window, ANNOUNCE_HT, number, r) + i % vecs);
   }
   sync_block();
   if (threadIdx.x == 0) store_release(&op.state->ht_gathered, number);
@@ -139,7 +139,7 @@ EP_DEVICE bool await_gathered(const Op& op, u64 number) {
   while (load_acquire(&op.state->ht_gathered) != number) {
     pause();
     if (failed(op)) return false;
-    // That block has the deadline itself, and says who did not come.
+    // That block waits for the ranks by the deadline, and records which one is missing.
     if (!is_late(nanoseconds(), start, 2 * op.deadline)) continue;
     if (first_failure(op)) record(op, FAILURE_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, gridDim.x, gridDim.x - 1, number);
     return false;
@@ -168,7 +168,7 @@ EP_DEVICE void first_rows_from(const Op& op, int* start) {
     if (op.kind != KIND_DISPATCH) {
       start[r + 1] = handle_ints(op, EP_HANDLE_ROWS_FROM)[r];
     } else {
-      start[r + 1] = is_masked(op, r) ? 0 : load_remote(block_ints(ht_block(op, op.state->ht_number, r)) + op.rank);
+      start[r + 1] = is_masked(op, r) ? 0 : load_remote(announcement_ints(ht_announcement(op, op.state->ht_number, r)) + op.rank);
     }
   }
   sync_block();
@@ -209,8 +209,8 @@ EP_DEVICE bool ht_enter(const Op& op, const Announcement& a, Prepare prepare) {
     const bool good = prepare(&handle, &rows);
     if (good) ht_announce(op, a, handle, rows);
     if (threadIdx.x < 16) op.state->scratch[threadIdx.x] = 0;
-#if EP_RAILS
-    for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) passed_rows(op)[r] = 0;
+#if EP_RELAYS
+    for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) relayed_rows(op)[r] = 0;
 #endif
     sync_block();
     if (threadIdx.x == 0) {

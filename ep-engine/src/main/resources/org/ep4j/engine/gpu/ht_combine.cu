@@ -227,14 +227,14 @@ static_assert(TICKET_ROUNDS % 2 == 0, "a word of 64 bits");
 EP_DEVICE u64* rounds_closed(const Op& op) { return (u64*)&op.state->scratch[TICKET_ROUNDS]; }
 
 #if EP_DEVICE_POSTED
-EP_DEVICE bool all_have_got(const Op&, u64, u64) {
+EP_DEVICE bool all_have_received(const Op&, u64, u64) {
   if (lane() == 0) ::ep_posted_quiet();
   return true;
 }
 #else
-// Meets remote ranks twice: that they have come says that what they posted before is here, that they answer says that they got what was posted before
-// this. All ranks close the same number of rounds. Called by all lanes of a wave.
-EP_DEVICE bool all_have_got(const Op& op, u64 number, u64 round) {
+// A barrier of two steps with remote ranks: the first shows that what they posted before is here, the second that they received what was posted before this.
+// All ranks close the same number of rounds. Called by all lanes of a wave.
+EP_DEVICE bool all_have_received(const Op& op, u64 number, u64 round) {
   bool good = true;
   for (u64 step = 2 * round - 1; good && step <= 2 * round; step++) {
     const u64 value = number << 16 | step;
@@ -253,13 +253,13 @@ EP_DEVICE bool all_have_got(const Op& op, u64 number, u64 round) {
 // Called by all lanes of a wave, one in the grid, of which one has seen that all of the round is posted.
 EP_DEVICE bool close_round(const Op& op, u64 number, u64 round) {
   sync_lanes();
-  const bool good = all_have_got(op, number, round);
+  const bool good = all_have_received(op, number, round);
   sync_lanes();
   if (good && lane() == 0) store_release(rounds_closed(op), round);
   return good;
 }
 
-// Called by one thread. Whoever closes rounds has the deadline itself, and says who did not come.
+// Called by one thread. The wave that closes rounds waits for the ranks by the deadline, and records which one is missing.
 EP_DEVICE bool await_round(const Op& op, u64 round, u64 number) {
   const u64 start = nanoseconds();
   while (load_acquire(rounds_closed(op)) < round) {
@@ -289,7 +289,7 @@ EP_DEVICE bool return_row(const Op& op, Carrier& carry, i64 to, i64 t, int from,
     sync_lanes();
     post_returning(op, to, staged, returned_row(t, k));
     if (total <= EP_RETURN_ROOM) continue;
-    // Places of a round are taken before those of the next: whoever posts its last row closes it.
+    // Places of a round are taken before those of the next: the wave that posts its last row closes it.
     sync_lanes();
     int done = 0;
     if (lane() == 0) done = (int)add_acq_rel(&op.state->scratch[TICKET_RETURNED], 1) + 1;
@@ -308,7 +308,7 @@ EP_DEVICE bool close_rounds(const Op& op, u64 number) {
   if (warp() == 0) {
     u64 rows = 0;
     for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
-      const u64 its = is_masked(op, r) ? 0 : load_remote((const u64*)ht_block(op, number, r) + 6);
+      const u64 its = is_masked(op, r) ? 0 : load_remote((const u64*)ht_announcement(op, number, r) + 6);
       rows = its > rows ? its : rows;
     }
     u64 most = 0;
@@ -320,7 +320,7 @@ EP_DEVICE bool close_rounds(const Op& op, u64 number) {
     for (u64 round = load_acquire(rounds_closed(op)) + 1; good && round <= rounds; round++) good = close_round(op, number, round);
   }
 #endif
-  // What one wave could not return is not told to be there.
+  // Rows that one wave could not return must not be announced.
   return all_threads(good && !failed(op));
 }
 #endif
@@ -395,7 +395,7 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
 #endif
   for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     bool out = is_masked(op, r);
-    u64 input = load_remote((const u64*)ht_block(op, number, r) + 5);
+    u64 input = load_remote((const u64*)ht_announcement(op, number, r) + 5);
     base[r] = out ? 0 : r == op.rank && !op.by_expert ? op.x : op.peers[r] + input;
     weights[r] = out ? 0 : op.peers[r] + EP_COMBINE_WEIGHTS;
 #if EP_POSTED

@@ -184,7 +184,7 @@ EP_DEVICE bool first_rows(const Op& op, u64 number, int* first) {
     i64 total = 0;
     for (i64 source = 0; source < EP_RANKS; source++) {
       if (source == op.rank) first[target] = (int)total;
-      if (!is_masked(op, source)) total += load_remote(block_ints(ht_block(op, number, source)) + target);
+      if (!is_masked(op, source)) total += load_remote(announcement_ints(ht_announcement(op, number, source)) + target);
     }
     fits &= total <= EP_CAPACITY;
   }
@@ -192,7 +192,7 @@ EP_DEVICE bool first_rows(const Op& op, u64 number, int* first) {
   for (i64 target = 0; blockIdx.x == 0 && threadIdx.x == 0 && target < EP_RANKS; target++) {
     i64 total = 0;
     for (i64 source = 0; source < EP_RANKS; source++) {
-      if (!is_masked(op, source)) total += load_remote(block_ints(ht_block(op, number, source)) + target);
+      if (!is_masked(op, source)) total += load_remote(announcement_ints(ht_announcement(op, number, source)) + target);
     }
     if (total > EP_CAPACITY) {
       refuse(op, &op.state->refused, FAILURE_OVERFLOW, target, EP_CAPACITY, total, 0);
@@ -276,13 +276,13 @@ EP_DEVICE void put_pieces(const Op& op, Lanes lanes, int rank, const char* place
 }
 #endif
 
-#if EP_RAILS
-EP_DEVICE char* passed_row(const char* channel, i64 index, u32 bytes) { return (char*)channel + EP_CHANNEL_ROWS + (u64)index * bytes; }
-EP_DEVICE u32* passed_record(const char* channel, i64 index) { return (u32*)(channel + EP_CHANNEL_RECORDS + 16 + (u64)index * EP_PASSED_RECORD_BYTES); }
+#if EP_RELAYS
+EP_DEVICE char* relayed_row(const char* channel, i64 index, u32 bytes) { return (char*)channel + EP_CHANNEL_ROWS + (u64)index * bytes; }
+EP_DEVICE u32* relayed_record(const char* channel, i64 index) { return (u32*)(channel + EP_CHANNEL_RECORDS + 16 + (u64)index * EP_RELAYED_RECORD_BYTES); }
 
-// What a token's record tells the rank that passes it on: the ids of experts that it does so for, and where the row goes. "by" is who does so for the
+// Writes a token's record for the rank that relays it: the ids of experts that it does so for, and where the row goes. "by" is the relay of the
 // lane's selection, "row" is -1 where the selection is not its rank's first. Called by a wave.
-EP_DEVICE void write_passed_record(const Op& op, i64 t, int via, int by, const Selection& s, i64 row, u32* record) {
+EP_DEVICE void write_relayed_record(const Op& op, i64 t, int via, int by, const Selection& s, i64 row, u32* record) {
   write_record(op, t, via, by, s.id, s.weight, [=](int word, u32 value) { store_remote(record + word, value); });
   if (lane() < EP_TOPK) store_remote(record + EP_RECORD_BYTES / 4 + lane(), by == via ? (u32)row : 0xffffffffu);
 }
@@ -298,17 +298,17 @@ EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
       first[r] = first_of[r];
     } else if (blockIdx.x == 0) {
       first_of[r] = first[r];
-      sent[r] = load_remote(block_ints(ht_block(op, number, op.rank)) + r);
+      sent[r] = load_remote(announcement_ints(ht_announcement(op, number, op.rank)) + r);
     }
   }
 }
 
 // Posts what lies in the channels. Called by all threads of the last block.
 EP_DEVICE void post_rows(const Op& op, u32 bytes) {
-#if EP_RAILS
+#if EP_RELAYS
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_remote(op, r) || via_to(op, r) != r) continue;
-    store_remote((u64*)(channel_to(op, r) + EP_CHANNEL_RECORDS), (u64)load_remote(passed_rows(op) + r));
+    store_remote((u64*)(channel_to(op, r) + EP_CHANNEL_RECORDS), (u64)load_remote(relayed_rows(op) + r));
   }
   fence_system();
   sync_block();
@@ -317,9 +317,9 @@ EP_DEVICE void post_rows(const Op& op, u32 bytes) {
   for (i64 r = 0; r < EP_RANKS; r++) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
     // Rows have been posted one by one.
-#if EP_RAILS
+#if EP_RELAYS
     const int via = via_to(op, r);
-    if (via == r) post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, 16 + (u64)load_remote(passed_rows(op) + r) * EP_PASSED_RECORD_BYTES);
+    if (via == r) post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, 16 + (u64)load_remote(relayed_rows(op) + r) * EP_RELAYED_RECORD_BYTES);
     if (via >= 0) continue;
 #endif
     post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r) * EP_RECORD_BYTES);
@@ -328,12 +328,12 @@ EP_DEVICE void post_rows(const Op& op, u32 bytes) {
 #else
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
-#if EP_RAILS
+#if EP_RELAYS
     const int via = via_to(op, r);
     if (via == r) {
-      const u64 passed = (u64)load_remote(passed_rows(op) + r);
-      post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, passed * bytes, PHASE_DISPATCH_ROWS);
-      post(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, 16 + passed * EP_PASSED_RECORD_BYTES, PHASE_DISPATCH_ROWS);
+      const u64 relayed = (u64)load_remote(relayed_rows(op) + r);
+      post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, relayed * bytes, PHASE_DISPATCH_ROWS);
+      post(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, 16 + relayed * EP_RELAYED_RECORD_BYTES, PHASE_DISPATCH_ROWS);
     }
     if (via >= 0) continue;
 #endif
@@ -394,15 +394,15 @@ EP_KERNEL(ht_send, 1024) {
     }
     int local = s.id < 0 ? -1 : op.local_of[s.id];
     int n = 0;
-#if EP_RAILS
+#if EP_RELAYS
     // Ranks that pass the token on get it once; its place there is any, since the record says where it goes.
     const int by = rank < 0 || !is_remote(op, rank) || is_masked(op, rank) ? -1 : via_to(op, rank);
     const Lanes alike = same(sends ? by : -1);
-    const bool passes = sends && by >= 0 && lowest(alike) == lane();
-    const int place = passes ? add(passed_rows(op) + by, 1) : 0;
-    for (Lanes left = ballot(passes); left; left &= left - 1) {
+    const bool relays = sends && by >= 0 && lowest(alike) == lane();
+    const int place = relays ? add(relayed_rows(op) + by, 1) : 0;
+    for (Lanes left = ballot(relays); left; left &= left - 1) {
       const int k = lowest(left), via = shuffle(by, k);
-      write_passed_record(op, t, via, by, s, sends ? row : -1, passed_record(channel_to(op, via), shuffle(place, k)));
+      write_relayed_record(op, t, via, by, s, sends ? row : -1, relayed_record(channel_to(op, via), shuffle(place, k)));
     }
     const bool straight = sends && by < 0;
     const Lanes recorded = ballot(straight);
@@ -427,14 +427,14 @@ EP_KERNEL(ht_send, 1024) {
 #endif
     if (targets) {
       char* to = straight ? row_to(op, rank, row, first, bytes) : 0;
-#if EP_RAILS
-      if (passes) to = passed_row(channel_to(op, by), place, bytes);
+#if EP_RELAYS
+      if (relays) to = relayed_row(channel_to(op, by), place, bytes);
 #endif
       char* its_record = straight && EP_STAGES_RECORDS ? record_to(op, rank, row, first) : 0;
       const char* record = carry.stage + piece + count(recorded & lanes_below()) * record_bytes;
 #if EP_DEVICE_POSTED
-#if EP_RAILS
-      const int posted_to = passes ? by : straight && is_remote(op, rank) ? rank : -1;
+#if EP_RELAYS
+      const int posted_to = relays ? by : straight && is_remote(op, rank) ? rank : -1;
 #else
       const int posted_to = sends && is_remote(op, rank) ? rank : -1;
 #endif
@@ -456,8 +456,8 @@ EP_KERNEL(ht_send, 1024) {
 #if EP_POSTED
   post_rows(op, bytes);
 #endif
-#if EP_RAILS
-  // The others when what is passed on to them has been, too: see ht_take.
+#if EP_RELAYS
+  // The others when rows have been relayed to them, too: see ht_take.
   advance_some(op, true, HT_DATA, number, PHASE_DISPATCH_ROWS);
 #else
   advance_all(op, HT_DATA, number, PHASE_DISPATCH_ROWS);

@@ -1,18 +1,18 @@
 // High throughput with remote ranks: kernels between those that do the same for all.
 //
-//   ht_take  after ht_send: brings the rows that came through channels to their final places, with EP_RAILS also those of mapped ranks. These are told
-//            then that all rows are there, of this rank and by it. No ht_send waits for rows, and no ht_take for mapped ranks.
+//   ht_take  after ht_send: copies the rows of channels to their final places, with EP_RELAYS also those of mapped ranks. The counters of these then
+//            say that all rows are there, of this rank and those that it relays. No ht_send waits for rows, and no ht_take for mapped ranks.
 //   ht_give  in place of the beginning of ht_combine: sends rows of remote ranks' tokens back, which cannot read them where they are
 
-#if EP_RAILS
-// Brings a remote rank's rows to all ranks of this one's island that they are for. Called by all threads of a grid.
-EP_DEVICE void pass_on(const Op& op, Carrier& carry, i64 source, u32 bytes) {
+#if EP_RELAYS
+// Copies a remote rank's rows to all ranks of this one's domain that they are for. Called by all threads of a grid.
+EP_DEVICE void relay_rows(const Op& op, Carrier& carry, i64 source, u32 bytes) {
   const char* channel = channel_from(op, source);
   const i64 waves = blockDim.x / EP_LANES, rows = (i64)load_remote((const u64*)(channel + EP_CHANNEL_RECORDS));
   for (i64 i = (i64)warp() * gridDim.x + blockIdx.x; i < rows; i += (i64)gridDim.x * waves) {
-    const char* from = passed_row(channel, i, bytes);
+    const char* from = relayed_row(channel, i, bytes);
     begin_row(carry, from, bytes);
-    const u32* record = passed_record(channel, i);
+    const u32* record = relayed_record(channel, i);
     const u32 token = load_remote(record);
     int id = -1, row = -1;
     u32 weight = 0;
@@ -56,9 +56,9 @@ EP_KERNEL(ht_take, 1024) {
   for (i64 i = 1; i < EP_RANKS; i++) {
     const i64 r = (op.rank + i) % EP_RANKS;
     if (!is_remote(op, r) || is_masked(op, r)) continue;
-#if EP_RAILS
+#if EP_RELAYS
     const int via = via_from(op, r);
-    if (via == op.rank) pass_on(op, carry, r, bytes);
+    if (via == op.rank) relay_rows(op, carry, r, bytes);
     if (via >= 0) continue;
 #endif
     const i64 rows = start[r + 1] - start[r];
@@ -68,7 +68,7 @@ EP_KERNEL(ht_take, 1024) {
     copy_all(record_at(op.local, start[r]), channel_from(op, r) + EP_CHANNEL_RECORDS, (u64)rows * EP_RECORD_BYTES);
   }
   rows_written();
-#if EP_RAILS
+#if EP_RELAYS
   if (!last_block(op, 3)) return;
   advance_some(op, false, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS);
 #endif

@@ -248,7 +248,7 @@ EP_DEVICE void place_chunks(const Op& op, i64 chunks, const i64* offsets) {
   }
 }
 
-// One block: what only the whole of the rows tells.
+// The part that needs all rows, by one block.
 EP_DEVICE void finish_routing(const Op& op, const Received& in, u64 number) {
   i64 chunks = (in.rows + EP_CHUNK - 1) / EP_CHUNK;
   if (op.by_expert && op.local_experts > 0) place_chunks(op, chunks, 0);

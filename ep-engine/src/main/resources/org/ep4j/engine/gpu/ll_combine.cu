@@ -1,6 +1,6 @@
-// Low-latency combine. A sending kernel brings the row of every selection, or one sum for each (token, rank), to its slot on the token's rank;
+// Low-latency combine. A sending kernel writes the row of every selection, or one sum for each (token, rank), to its slot on the token's rank;
 // ll_combine_receive adds up the slots of each token in top-k order. Every slot has a flag of its own. The counter LL_COMBINE only says that the
-// source's block is there, by which ranks see that they do the same.
+// source's announcement is there, by which ranks see that they do the same.
 
 #define EP_LL_VECTORS (EP_HIDDEN / 8)                 // 16-byte words of a row
 #define EP_LL_COLUMNS 4                               // of those a lane of a sending wave works on
@@ -189,7 +189,8 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
         if (straight && mine < EP_LL_VECTORS) {
           const int vectors = EP_LL_VECTORS - mine < EP_LL_PIECE ? EP_LL_VECTORS - mine : EP_LL_PIECE;
           sync_lanes();
-          put_straight_apart_by_wave(op, out.rank, slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)mine * 16, stage + member * EP_LL_PIECE, vectors * 16);
+          const char* slot = slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD;
+          put_straight_by_wave_noinline(op, out.rank, slot + (u64)mine * 16, stage + member * EP_LL_PIECE, vectors * 16);
         }
 #endif
         bulk_fence();
@@ -236,7 +237,7 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
   }
 }
 
-// Rows as they are: a wave brings one to its slot. "op.extra" bytes are moved at a time.
+// Rows as they are: a wave copies one to its slot. "op.extra" bytes are moved at a time.
 EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
   const int waves = blockDim.x / EP_LANES;
   // Some waves share a message, since most have a few rows here.
@@ -418,7 +419,7 @@ EP_DEVICE void count_messages(const Op& op, i64* before) {
 EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64 dispatch) {
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
     if (is_masked(op, r)) continue;
-    u64* words = (u64*)block_at(peer[r], BLOCK_LL_COMBINE, number, op.rank);
+    u64* words = (u64*)announcement_at(peer[r], ANNOUNCE_LL_COMBINE, number, op.rank);
     const u64 values[8] = {number, (u64)op.flags, op.state->mask_digest, 0, dispatch, 0, 0, 0};
     for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
     if (!is_remote(op, r)) store_published(counter_at(peer[r], LL_COMBINE, op.rank), number);
@@ -430,7 +431,7 @@ EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64
 EP_DEVICE void end_combine(const Op& op, u64 number) {
   sync_lanes();
   for (i64 r = 0; r < EP_RANKS; r++) {
-    if (is_remote(op, r) && !is_masked(op, r)) post_block(op, r, BLOCK_LL_COMBINE, number, LL_COMBINE);
+    if (is_remote(op, r) && !is_masked(op, r)) post_announcement(op, r, ANNOUNCE_LL_COMBINE, number, LL_COMBINE);
   }
 }
 #elif EP_POSTED
@@ -439,7 +440,7 @@ EP_DEVICE void end_combine(const Op& op, u64 number) {
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
     post(op, r, (const char*)combine_flag_to(op, 0, r, number, 0, 0), EP_SLOT_FLAG_BANK, PHASE_LL_COMBINE_RECEIVE);
-    post_block(op, r, BLOCK_LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
+    post_announcement(op, r, ANNOUNCE_LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
     advance(op, 0, r, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
   }
 }
@@ -453,15 +454,15 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
   EP_SHARED int stop;
   State* const state = op.state;
   const int threads = blockDim.x;
-  const bool clerk = (int)threadIdx.x == threads - 1;
+  const bool leader = (int)threadIdx.x == threads - 1;
   char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
   wait_for_previous();
   for (int r = threadIdx.x; r < EP_RANKS; r += threads) peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
 #if EP_DEVICE_POSTED
   EP_SHARED Filled filled;
-  EP_SHARED Remotes brought;
+  EP_SHARED CachedRemotes cache;
   if (threadIdx.x == 0) filled.rows = 0;
-  bring(op, &brought);
+  cache_remotes(op, &cache);
 #endif
   if (threadIdx.x == 0) {
     // In this order: see ll_dispatch_send.
@@ -473,26 +474,26 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
     const LowLatencyHandleHead* handle = (const LowLatencyHandleHead*)op.handle;
     const u64 from = handle->incomplete ? 0 : handle->number;
     const u64 least = least_credit(op, LL_COMBINE_CREDIT);
-    if (clerk) {
+    if (leader) {
       dispatch = from;
       credit = least;
     }
   }
   sync_block();
   if (stop || dispatch == 0) {
-    if (clerk && stop) state->ll_refused[2 + op.bank] = 1;
-    if (clerk && !stop && blockIdx.x == 0) refuse(op, &state->ll_refused[2 + op.bank], FAILURE_VOID_HANDLE, op.rank, 0, 0, 0);
-    if (clerk) fence_device();
+    if (leader && stop) state->ll_refused[2 + op.bank] = 1;
+    if (leader && !stop && blockIdx.x == 0) refuse(op, &state->ll_refused[2 + op.bank], FAILURE_VOID_HANDLE, op.rank, 0, 0, 0);
+    if (leader) fence_device();
     return;
   }
-  if (clerk) {
+  if (leader) {
     count_operation(op, EP_DONE_LL_COMBINE, &state->ll_combine_number, &state->ll_combine_of[op.bank], &state->ll_refused[2 + op.bank], number);
     // See may_dispatch.
     fence_device();
     launch_dependents();
   }
   if (number > 2 && credit < number - 2 && !await_credits(op, LL_COMBINE_CREDIT, number, PHASE_LL_COMBINE_CREDIT)) {
-    if (clerk) {
+    if (leader) {
       state->ll_refused[2 + op.bank] = 1;
       state->ll_combine_taken[number & 1] = number + 1;
       store_release(&state->ll_combine_number, number);
@@ -500,19 +501,19 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
     return;
   }
 #if EP_DEVICE_POSTED
-  const Op near = with(op, &brought);
+  const Op cached = with_remotes(op, &cache);
   const Sending all = {number, before[EP_RANKS], before, peer, &filled};
 #else
-  const Op& near = op;
+  const Op& cached = op;
   const Sending all = {number, before[EP_RANKS], before, peer};
 #endif
   if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) {
-    announce_combine(near, peer, number, dispatch);
+    announce_combine(cached, peer, number, dispatch);
 #if EP_DEVICE_POSTED
-    end_combine(near, number);
+    end_combine(cached, number);
 #endif
   }
-  send(near, all);
+  send(cached, all);
   if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op, LL_COMBINE_CREDIT, number);
 #if EP_POSTED && !EP_DEVICE_POSTED
   if (last_block(op, EP_DONE_LL_COMBINE_END)) end_combine(op, number);
@@ -522,17 +523,17 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
 // Three kernels, since they need different numbers of registers. EP_LL_ABREAST teams of waves.
 EP_KERNEL(ll_combine_send_sums, EP_LL_ABREAST * EP_LL_SPAN * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, shared, [&](const Op& near, const Sending& all) { send_sums(near, all, shared); });
+  combine_send(op, shared, [&](const Op& cached, const Sending& all) { send_sums(cached, all, shared); });
 }
 
 EP_KERNEL(ll_combine_send_rows, 1024) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, shared, [&](const Op& near, const Sending& all) { send_rows(near, all, shared); });
+  combine_send(op, shared, [&](const Op& cached, const Sending& all) { send_rows(cached, all, shared); });
 }
 
 EP_KERNEL(ll_combine_send_coded, 512) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, shared, [&](const Op& near, const Sending& all) { send_coded(near, all, shared); });
+  combine_send(op, shared, [&](const Op& cached, const Sending& all) { send_coded(cached, all, shared); });
 }
 
 // ---- Receive.
@@ -653,7 +654,7 @@ EP_DEVICE void compare_sources(const Op& op, u64 number) {
     const u64 start = op.wait_statistics ? nanoseconds() : 0;
     if (!await(op, LL_COMBINE, s, number, PHASE_LL_COMBINE_RECEIVE)) continue;
     if (op.wait_statistics) op.wait_statistics[s] += nanoseconds() - start;
-    same_block(op, BLOCK_LL_COMBINE, number, s, 5, mine, PHASE_LL_COMBINE_RECEIVE);
+    same_announcement(op, ANNOUNCE_LL_COMBINE, number, s, 5, mine, PHASE_LL_COMBINE_RECEIVE);
   }
 }
 
@@ -678,8 +679,8 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   // May begin while the sending kernel runs: see ll_dispatch_receive.
   const u64 number = load_remote(&state->ll_combine_of[op.bank]);
   const u32 refused = load_remote(&state->ll_refused[2 + op.bank]);
-  const bool clerk = blockIdx.x == gridDim.x - 1;
-  if (!clerk) launch_dependents();
+  const bool leader = blockIdx.x == gridDim.x - 1;
+  if (!leader) launch_dependents();
 #if EP_POSTED && !EP_DEVICE_POSTED
   const bool there = refused || await_remotes(op, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
 #else
@@ -688,7 +689,7 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   if (!refused && there) combine_received(op, number, parts, receive);
   // As in ll_dispatch_receive: after a failure too, and other blocks may still read, see give_credit.
   if (!refused && blockIdx.x == 0 && threadIdx.x == 0) state->ll_combine_taken[number & 1] = number + 1;
-  if (clerk) {
+  if (leader) {
     wait_for_previous();
     launch_dependents();
   }

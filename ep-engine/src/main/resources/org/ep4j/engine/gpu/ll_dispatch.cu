@@ -4,7 +4,7 @@
 // All messages of a token are alike: they name the rank of every selection, and the receiver takes what is its own. They also say where a
 // selection stands among those of its expert by this source, so that a receiver needs no more than the R x L counts to place any row. Every message
 // has a flag of its own, and counts carry the operation's number, so that no block waits for another one. The counter LL_DISPATCH only says that the
-// source's block is there, by which ranks see that they do the same.
+// source's announcement is there, by which ranks see that they do the same.
 //
 // Words of a message's head; scales come last. Of the first two one is the token.
 #define EP_HEAD_EXPERTS 2                  // K: index on its rank
@@ -23,7 +23,7 @@ enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
 // Whether what is known of every expert is kept in shared memory: rank, index there, selections so far. LowLatencyDispatch sizes it.
 #define EP_LL_TABLES (EP_EXPERTS <= EP_LL_TABLE_EXPERTS)
 #define EP_LL_GROUP 128  // threads that unpack one message; a receiving block has four such groups
-#define EP_LL_COUNTERS 64  // and more threads, which look at counts
+#define EP_LL_COUNTERS 64  // and more threads, which read counts
 #define EP_LL_BATCH 4    // 16-byte words that a thread has under way
 #define EP_LL_ENCODERS 512  // most threads of a sending block that encode
 #define EP_LL_EACH 2     // 16-byte words of a row that a sending thread encodes; the last wave of a sending block encodes nothing, it routes
@@ -111,7 +111,7 @@ EP_DEVICE u64 emptied(const u64* taken) {
   return even < odd ? even : odd;
 }
 
-// Tells all ranks what this one has received until now. The kernels before the sending one that calls this have ended; the one that receives the
+// Announces to all ranks what this one has received until now. The kernels before the sending one that calls this have ended; the one that receives the
 // same operation may run beside it and have marked the bank, from which its other blocks still read, so that operation is left out. Called by a wave.
 EP_DEVICE void give_credit(const Op& op, int counter, u64 number) {
   u64 dispatch = emptied(op.state->ll_dispatch_taken), combine = emptied(op.state->ll_combine_taken);
@@ -122,8 +122,8 @@ EP_DEVICE void give_credit(const Op& op, int counter, u64 number) {
 #if EP_DEVICE_POSTED
     // Nothing comes before them that a fence would have to show.
     if (is_remote(op, r)) {
-      signal_apart(counter_there(op, LL_DISPATCH_CREDIT), dispatch, (int)op.remotes[r].number);
-      signal_apart(counter_there(op, LL_COMBINE_CREDIT), combine, (int)op.remotes[r].number);
+      signal_noinline(counter_there(op, LL_DISPATCH_CREDIT), dispatch, (int)op.remotes[r].number);
+      signal_noinline(counter_there(op, LL_COMBINE_CREDIT), combine, (int)op.remotes[r].number);
       continue;
     }
 #endif
@@ -136,7 +136,7 @@ EP_DEVICE void give_credit(const Op& op, int counter, u64 number) {
 EP_DEVICE u64 least_credit(const Op& op, int counter) {
   u64 least = ~0ull;
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
-    const u64 seen = load_acquire(told(op, counter, r));
+    const u64 seen = load_acquire(counter_of(op, counter, r));
     if (!is_masked(op, r) && seen < least) least = seen;
   }
   for (int by = 1; by < EP_LANES; by *= 2) {
@@ -220,29 +220,29 @@ EP_DEVICE void count_selections(const Op& op, const Tables& tables, i64 end) {
   sync_block();
 }
 
-// Whether the operation may begin, once all ids have been looked at. Called by all threads of a block, with the same result in all blocks but
+// Whether the operation may begin, once all ids have been checked. Called by all threads of a block, with the same result in all blocks but
 // where a wait fails.
 EP_DEVICE bool may_dispatch(const Op& op, const Tables& tables, i64 first, u64 number, u64 credit, bool stop, bool bad, bool twice) {
   LowLatencyHandleHead* handle = (LowLatencyHandleHead*)op.handle;
-  const bool clerk = threadIdx.x == 0;
+  const bool leader = threadIdx.x == 0;
   bool full = false;
   if (!stop && !bad && twice) {
     count_selections(op, tables, op.tokens);
     bool room = true;
     for (i64 e = threadIdx.x; e < EP_EXPERTS; e += blockDim.x) room &= *(volatile int*)&tables.selected[e] <= EP_MAX_LL_TOKENS;
     full = !all_threads(room);
-    if (full && clerk && blockIdx.x == 0) refuse_duplicates(op, tables);
+    if (full && leader && blockIdx.x == 0) refuse_duplicates(op, tables);
     if (!full) count_selections(op, tables, first);
   }
   if (stop || bad || full) {
-    if (clerk && stop) op.state->ll_refused[op.bank] = 1;
-    if (clerk && blockIdx.x == 0 && !stop && bad) refuse_id(op);
-    if (clerk) handle->number = 0;
-    // What begins when this block has ended looks at it.
-    if (clerk) fence_device();
+    if (leader && stop) op.state->ll_refused[op.bank] = 1;
+    if (leader && blockIdx.x == 0 && !stop && bad) refuse_id(op);
+    if (leader) handle->number = 0;
+    // The kernel that begins when this block has ended reads it.
+    if (leader) fence_device();
     return false;
   }
-  if (clerk) {
+  if (leader) {
     State* state = op.state;
     count_operation(op, EP_DONE_LL_DISPATCH, &state->ll_dispatch_number, &state->ll_dispatch_of[op.bank], &state->ll_refused[op.bank], number);
     if (blockIdx.x == gridDim.x - 1) {
@@ -251,13 +251,13 @@ EP_DEVICE bool may_dispatch(const Op& op, const Tables& tables, i64 first, u64 n
       handle->weighted = op.weights != 0;
       handle->incomplete = 0;
     }
-    // From here on the receiving kernel may begin: what it looks at is written, and all blocks that it depends on run.
+    // From here on the receiving kernel may begin: what it reads is written, and all blocks that it depends on run.
     fence_device();
     launch_dependents();
   }
   if (number <= 2 || credit >= number - 2 || await_credits(op, LL_DISPATCH_CREDIT, number, PHASE_LL_DISPATCH_CREDIT)) return true;
-  // As on the host the number is used up, and nobody will receive what others send in it.
-  if (clerk) {
+  // As on the host the number is used up, and what others send in it is not received.
+  if (leader) {
     handle->incomplete = 1;
     op.state->ll_refused[op.bank] = 1;
     op.state->ll_dispatch_taken[number & 1] = number + 1;
@@ -323,9 +323,9 @@ EP_DEVICE void find_slots(const Op& op, const Tables& tables, char* const* peer,
 }
 
 #if EP_BULK && EP_DEVICE_POSTED
-// Says to all ranks that this GPU maps that a token's messages are there: at once, since a wave that releases waits for what its block has stored. Called
+// Publishes a token's messages to all ranks that this GPU maps: at once, since a wave that releases waits for what its block has stored. Called
 // by the wave that routes.
-EP_DEVICE void tell(const Op& op, const Route& to, u64 number) {
+EP_DEVICE void signal_mapped(const Op& op, const Route& to, u64 number) {
   const bool remote = to.target && is_remote(op, to.rank), straight = remote && is_straight(op, to.rank);
   char* const flag = straight ? flag_straight(op, to.rank, to.flag) : (char*)to.flag;
   if (to.target && remote == straight) store_release(flag, number);
@@ -361,7 +361,7 @@ EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const
   const u64 digest = op.state->mask_digest;
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
     if (tables.masked[r]) continue;
-    u64* words = (u64*)block_at(peer[r], BLOCK_LL_DISPATCH, number, op.rank);
+    u64* words = (u64*)announcement_at(peer[r], ANNOUNCE_LL_DISPATCH, number, op.rank);
     const u64 values[8] = {number, (u64)op.flags, digest, 0, 0, 0, 0, 0};
     for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
     if (!is_remote(op, r)) store_published(counter_at(peer[r], LL_DISPATCH, op.rank), number);
@@ -375,8 +375,8 @@ EP_DEVICE void end_dispatch(const Op& op, u64 number) {
   for (i64 i = warp(); i < 2 * EP_RANKS; i += blockDim.x / EP_LANES) {
     const i64 r = i / 2;
     if (!is_remote(op, r) || is_masked(op, r)) continue;
-    if (i % 2 == 0) post_apart_by_wave(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES);
-    else post_block(op, r, BLOCK_LL_DISPATCH, number, LL_DISPATCH);
+    if (i % 2 == 0) post_by_wave_noinline(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES);
+    else post_announcement(op, r, ANNOUNCE_LL_DISPATCH, number, LL_DISPATCH);
   }
 }
 #elif EP_POSTED
@@ -388,7 +388,7 @@ EP_DEVICE void end_dispatch(const Op& op, u64 number) {
     const u64 messages = (u32)load_remote((const u64*)counts);
     post(op, r, (const char*)message_flag_to(op, 0, r, number, 0), messages * 8, PHASE_LL_DISPATCH_RECEIVE);
     post(op, r, counts, EP_LL_COUNT_BYTES, PHASE_LL_DISPATCH_RECEIVE);
-    post_block(op, r, BLOCK_LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
+    post_announcement(op, r, ANNOUNCE_LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
     advance(op, 0, r, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
   }
 }
@@ -454,11 +454,11 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     messages[r] = 0;
   }
 #if EP_DEVICE_POSTED
-  EP_SHARED Remotes brought;
-  bring(op, &brought);
-  const Op near = with(op, &brought);
+  EP_SHARED CachedRemotes cache;
+  cache_remotes(op, &cache);
+  const Op cached = with_remotes(op, &cache);
 #else
-  const Op& near = op;
+  const Op& cached = op;
 #endif
   if (constant) {
     tables.owner[threadIdx.x] = owner0;
@@ -548,7 +548,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       }
     } else if (begun && piece == 0) {
       find_ranks(op, tables, t, to, head);
-      find_slots(near, tables, peer, messages, number, to, head);
+      find_slots(cached, tables, peer, messages, number, to, head);
     }
 #if EP_BULK
     bulk_fence();
@@ -558,7 +558,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       if (!may_dispatch(op, tables, first, number, credit, stop, bad, twice)) return;
       if (t == end) break;
       if (router) {
-        find_slots(near, tables, peer, messages, number, to, head);
+        find_slots(cached, tables, peer, messages, number, to, head);
 #if EP_BULK
         bulk_fence();
 #endif
@@ -568,7 +568,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     if (router && piece == 0) {
       const Lanes sends = ballot(to.target != 0);
 #if EP_DEVICE_POSTED
-      const Lanes below = ((Lanes)1 << lane()) - 1, remotes = ballot(to.target != 0 && is_remote(near, to.rank));
+      const Lanes below = ((Lanes)1 << lane()) - 1, remotes = ballot(to.target != 0 && is_remote(cached, to.rank));
       const int place = remotes >> lane() & 1 ? count(remotes & below) : count(remotes) + count(sends & ~remotes & below);
       if (lane() == 0) posted = count(remotes);
 #else
@@ -589,7 +589,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK
     const bool whole = pieces == 1;
 #if EP_DEVICE_POSTED
-    const bool stores = to.target && !is_straight(near, to.rank);
+    const bool stores = to.target && !is_straight(cached, to.rank);
 #else
     const bool stores = to.target;
 #endif
@@ -604,10 +604,10 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_DEVICE_POSTED
     sync_block();
     for (int i = 0; i < posted; i++) {
-      if (!is_straight(near, target_ranks[i])) continue;
+      if (!is_straight(cached, target_ranks[i])) continue;
       const u64 at = whole ? 0 : EP_MESSAGE_HEAD + (u64)from * vector_bytes;
-      put_straight_by_block(near, target_ranks[i], targets[i] + at, whole ? shared : row, here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0));
-      if (!whole && ends) put_straight_by_block(near, target_ranks[i], targets[i], shared, EP_MESSAGE_HEAD);
+      put_straight_by_block(cached, target_ranks[i], targets[i] + at, whole ? shared : row, here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0));
+      if (!whole && ends) put_straight_by_block(cached, target_ranks[i], targets[i], shared, EP_MESSAGE_HEAD);
     }
     if (ends && posted) sync_block();
 #endif
@@ -624,7 +624,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_DEVICE_POSTED
     if (ends) {
       if ((int)threadIdx.x >= posted && (int)threadIdx.x < target_count) store_release(flags[threadIdx.x], number);
-      publish_by_block(near, false, posted, target_ranks, targets, message_bytes, flags, number);
+      publish_by_block(cached, false, posted, target_ranks, targets, message_bytes, flags, number);
     }
 #else
     if (ends && (int)threadIdx.x < target_count) {
@@ -665,8 +665,8 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK && EP_DEVICE_POSTED
     // Of the token before: what is asked for next is on its way, and others encode it while flags are stored.
     if (ends) {
-      if (router) tell(near, to, number);
-      publish_by_block(near, true, posted, target_ranks, targets, message_bytes, flags, number);
+      if (router) signal_mapped(cached, to, number);
+      publish_by_block(cached, true, posted, target_ranks, targets, message_bytes, flags, number);
     }
 #endif
   }
@@ -677,7 +677,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   if (router) {
     bulk_wait();
 #if EP_DEVICE_POSTED
-    tell(near, to, number);
+    signal_mapped(cached, to, number);
 #else
     if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif
@@ -686,15 +686,15 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   if (router && first < end) keep(op, to, end - 1);
 #if EP_BULK && EP_DEVICE_POSTED
   sync_block();
-  if (first < end) publish_by_block(near, true, posted, target_ranks, targets, message_bytes, flags, number);
+  if (first < end) publish_by_block(cached, true, posted, target_ranks, targets, message_bytes, flags, number);
 #endif
-  if (last && !router) announce_counts(near, tables, peer, messages, number, threads);
-  if (last && warp() == 0) announce_dispatch(near, tables, peer, number);
+  if (last && !router) announce_counts(cached, tables, peer, messages, number, threads);
+  if (last && warp() == 0) announce_dispatch(cached, tables, peer, number);
   if (blockIdx.x == 0 && warp() == 0) give_credit(op, LL_DISPATCH_CREDIT, number);
 #if EP_DEVICE_POSTED
   if (last) {
     sync_block();
-    end_dispatch(near, number);
+    end_dispatch(cached, number);
   }
 #elif EP_POSTED
   if (last_block(op, EP_DONE_LL_DISPATCH_END)) end_dispatch(op, number);
@@ -781,7 +781,7 @@ EP_DEVICE void unpack(const Op& op, Incoming& in, const char* message, int sourc
     for (int s = 0; s < source && !base; s++) {
       if (!is_masked(op, s)) place += (u32)load_remote(ll_counts_from(op, number, s) + 1 + in.expert);
     }
-    // Outside only when the source did something else, which is found by its block.
+    // Outside only when the source did something else, which its announcement shows.
     if (place >= 0 && place < (i64)EP_LL_EXPERT_ROWS) row = in.expert * EP_LL_EXPERT_ROWS + place;
   }
   const Lanes mine = ballot(row != ~0ull);
@@ -850,7 +850,7 @@ EP_DEVICE bool compare_dispatches(const Op& op, u64 number) {
       const u64 start = op.wait_statistics ? nanoseconds() : 0;
       good &= await(op, LL_DISPATCH, s, number, PHASE_LL_DISPATCH_RECEIVE);
       if (good && op.wait_statistics) op.wait_statistics[s] += nanoseconds() - start;
-      good = good && same_block(op, BLOCK_LL_DISPATCH, number, s, 5, mine, PHASE_LL_DISPATCH_RECEIVE)
+      good = good && same_announcement(op, ANNOUNCE_LL_DISPATCH, number, s, 5, mine, PHASE_LL_DISPATCH_RECEIVE)
           && await_count(op, ll_counts_from(op, number, s), s, number, &messages);
     }
     handle_ints(op, EP_LL_HANDLE_COUNTS)[s] = messages;
@@ -888,12 +888,12 @@ EP_DEVICE bool receive_counts(const Op& op, u64 number) {
   return all_threads(good);
 }
 
-// What the counting waves of a block tell the others: in shared memory, with the rows before each expert.
+// Results of the counting waves of a block for the others: in shared memory, with the rows before each expert.
 struct Counted {
   int messages;
   int failed;
 #if !EP_NAMED_BARRIERS
-  int waves;  // that have come
+  int waves;  // that have counted
 #endif
 };
 
@@ -977,9 +977,9 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
   EP_DYNAMIC_SHARED(shared);
   EP_SHARED Counted counted;
   State* const state = op.state;
-  // The last block has the counts to itself, so that nobody waits for them.
+  // The last block has the counts to itself, so that no other block waits for them.
   const int workers = gridDim.x > 1 ? (int)gridDim.x - 1 : 1, block = blockIdx.x;
-  const bool clerk = block == (int)gridDim.x - 1;
+  const bool leader = block == (int)gridDim.x - 1;
   // This kernel may begin before the sending one has ended: it takes the rows while that still sends. What it needs of that one was
   // written before all its blocks allowed this one to begin.
   const u64 number = load_remote(&state->ll_dispatch_of[op.bank]);
@@ -987,12 +987,12 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
   bool masked = is_masked(op, block % EP_RANKS);
   bool good = true;
   // What follows begins when all blocks allow it, so the last one is enough to keep it behind the sending kernel.
-  if (!clerk) launch_dependents();
+  if (!leader) launch_dependents();
   if (!refused) {
 #if EP_POSTED && !EP_DEVICE_POSTED
     good = await_remotes(op, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif
-    if (good && clerk) good = receive_counts(op, number);
+    if (good && leader) good = receive_counts(op, number);
     if (block < workers) {
       // Blocks of the same source take its messages in turn.
       for (int source = block % EP_RANKS; good && source < EP_RANKS; source += workers) {
@@ -1006,7 +1006,7 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
     if (block == 0 && threadIdx.x == 0) state->ll_dispatch_taken[number & 1] = number + 1;
     if (!good && threadIdx.x == 0) ((LowLatencyHandleHead*)op.handle)->incomplete = 1;
   }
-  if (clerk) {
+  if (leader) {
     wait_for_previous();
     launch_dependents();
   }

@@ -1,6 +1,6 @@
 // LogFMT-10, laid out as by org.ep4j.engine.numeric.LogFmt. One lane works on one group of 16 channels, so that a wave works on EP_LOG_BLOCKS
 // blocks of 128 at a time. A group takes 20 bytes in a coded block (16 codes of 9 bits, then 16 signs) and 32 bytes as it is in others; all
-// blocks begin at multiples of 16 bytes. Called by whole waves. The pointers are to shared memory: what peers wrote is brought there first.
+// blocks begin at multiples of 16 bytes. Called by whole waves. The pointers are to shared memory: what peers wrote is copied there first.
 #define EP_LOG_BLOCKS (EP_LANES / 8)
 #define EP_LOG_LEVELS 510
 

@@ -2,16 +2,16 @@
 //
 // Given by the compiler as macros, from org.ep4j.engine.gpu.KernelSource: EP_RANKS, EP_HIDDEN, EP_EXPERTS, EP_TOPK, EP_SCALES (of a
 // row, whether it is sent with them or not), EP_MAX_TOKENS, EP_MAX_LL_TOKENS, EP_CAPACITY (rows that can be received), and of BufferLayout
-// EP_BLOCKS, EP_BLOCK_BYTES, EP_ROWS, EP_RECORDS, EP_RECORD_BYTES, EP_COMBINE_AREA, EP_COMBINE_WEIGHTS, EP_MESSAGES, EP_MESSAGE_HEAD,
+// EP_ANNOUNCEMENTS, EP_ANNOUNCEMENT_BYTES, EP_ROWS, EP_RECORDS, EP_RECORD_BYTES, EP_COMBINE_AREA, EP_COMBINE_WEIGHTS, EP_MESSAGES, EP_MESSAGE_HEAD,
 // EP_MESSAGE_BYTES, EP_MESSAGE_FLAGS, EP_LL_COUNTS, EP_LL_COUNT_BYTES, EP_COMBINE_SLOTS, EP_COMBINE_SLOT_HEAD, EP_COMBINE_SLOT_BYTES, EP_COMBINE_FLAGS; of KernelSizes
 // EP_CHUNK, EP_PIECE, EP_STAGED_RECORDS.
 #define EP_MAX_TARGETS (EP_TOPK < EP_RANKS ? EP_TOPK : EP_RANKS)
 #define EP_BF16_ROW (2 * EP_HIDDEN)
 #define EP_FP8_ROW EP_HIDDEN
 
-// Order of org.ep4j.engine.layout.Counter and Block.
+// Order of org.ep4j.engine.layout.Counter and Announcement.
 enum Counter { HT_ENTER, HT_DATA, HT_DONE, LL_DISPATCH, LL_DISPATCH_CREDIT, LL_COMBINE, LL_COMBINE_CREDIT, HT_ROUND };
-enum Block { BLOCK_HT, BLOCK_LL_DISPATCH, BLOCK_LL_COMBINE };
+enum AnnouncementKind { ANNOUNCE_HT, ANNOUNCE_LL_DISPATCH, ANNOUNCE_LL_COMBINE };
 // Order of org.ep4j.engine.gpu.KernelFailures.Phase.
 enum Phase { PHASE_BEGIN, PHASE_DISPATCH_ROWS, PHASE_COMBINE_ROWS, PHASE_COMBINE_END, PHASE_LL_DISPATCH_CREDIT, PHASE_LL_DISPATCH_RECEIVE, PHASE_LL_COMBINE_CREDIT, PHASE_LL_COMBINE_RECEIVE };
 
@@ -26,10 +26,10 @@ struct State {
   u64 ll_dispatch_taken[2];  // of the banks of symmetric memory: one more than the number of the newest operation that is received; 0 at first
   u64 ll_combine_taken[2];
   u64 mask_digest;
-  u64 abort_asked;         // when a thread looked at op.abort, by the clock of the GPU
+  u64 abort_asked;         // when a thread last read op.abort, by the clock of the GPU
   u64 ht_opened;           // how often the blocks of a high-throughput operation have been let go on, see ht_enter
-  u64 ht_gathered;         // number of the high-throughput operation that all have begun, and remote ranks' blocks are there, see gather_remotes
-  u32 failed;              // a wait ended without success: kernels do nothing until the host has looked
+  u64 ht_gathered;         // number of the high-throughput operation that all have begun, and remote ranks' announcements are there, see gather_remotes
+  u32 failed;              // a wait ended without success: kernels do nothing until the host has read the record
   u32 refused;             // the high-throughput operation under way sends nothing: bad ids, too many rows
   u32 done[16];            // blocks that are done with a kernel: zero before and after
   u32 scratch[16];
@@ -37,7 +37,7 @@ struct State {
   u32 masked[EP_RANKS];    // 1 for ranks that are left out
 };
 
-// In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.KernelFailures.Kind.
+// In host memory; the first failure since the host read the record. Order of org.ep4j.engine.gpu.KernelFailures.Kind.
 enum FailureKind { FAILURE_NOTHING, FAILURE_WAIT, FAILURE_MISMATCH, FAILURE_BAD_ID, FAILURE_OVERFLOW, FAILURE_DUPLICATES, FAILURE_ABORTED, FAILURE_OUT_TOO_SMALL, FAILURE_VOID_HANDLE, FAILURE_NO_ROOM, FAILURE_RING };
 struct Failure {
   u64 kind;
@@ -48,14 +48,14 @@ struct Failure {
   u64 seen;      // WAIT; RING; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list; NO_ROOM: blocks that began
   u64 value;     // BAD_ID: the id; WAIT: number of the operation
   u64 sequence;  // of the call on this rank, see Op
-  u64 mine[8];   // MISMATCH: this rank's block. Refused operations: how many more were refused since, at most 15, then their sequences
+  u64 mine[8];   // MISMATCH: this rank's announcement. Refused operations: how many more were refused since, at most 15, then their sequences
   u64 theirs[8];
   u64 deadline;  // nanoseconds that waits of the operation could take
 };
 
 #if EP_DEVICE_POSTED
 // A peer that is not mapped, which kernels write by calls of a backend's device library: what goes to it is put into a channel of this rank's window, and
-// from there to the same place of the peer's channel for this rank. Order of org.ep4j.engine.gpu.DeviceRemotes.
+// from there to the same place of the peer's channel for this rank. Order of org.ep4j.engine.gpu.Posting#table.
 struct Remote {
   char* out;       // channel to it in the window; 0 for a peer that is mapped, and for this rank
   const char* in;  // channel from it
@@ -67,7 +67,7 @@ struct Remote {
 };
 #elif EP_POSTED
 // A peer that is not mapped: what goes to it is put into a channel of this rank's window, and proxy threads post it to the same place of the
-// peer's channel for this rank. Order of org.ep4j.engine.gpu.Remotes.
+// peer's channel for this rank. Order of org.ep4j.engine.gpu.HostPosting.
 struct Remote {
   char* out;       // channel to it in the window; 0 for a peer that is mapped, and for this rank
   const char* in;  // channel from it
@@ -131,7 +131,7 @@ struct Op {
   char* temporary;       // device memory that holds nothing between operations, see org.ep4j.engine.gpu.KernelSizes
   i64 extra;             // what a kernel of its own needs
   const Remote* remotes; // [R]; with EP_POSTED
-  char* window;          // memory that NICs reach: blocks as in symmetric memory, then channels; with EP_POSTED
+  char* window;          // memory that NICs reach: announcements as in symmetric memory, then channels; with EP_POSTED
   char* words;           // counters of remote ranks as in symmetric memory: host memory, with EP_DEVICE_POSTED of the window; with EP_POSTED
 };
 
@@ -141,7 +141,7 @@ EP_DEVICE bool is_remote(const Op& op, i64 rank) { return op.remotes[rank].out !
 EP_DEVICE bool is_remote(const Op&, i64) { return false; }
 #endif
 
-// Where a rank's blocks are.
+// Memory that holds a rank's announcements.
 EP_DEVICE char* written_by(const Op& op, i64 source) { return is_remote(op, source) ? op.window : op.local; }
 
 // ---- A handle of high throughput. One that sends: where each selection goes. One that receives: where each row came from.
@@ -193,11 +193,11 @@ EP_DEVICE int* handle_ints(const Op& op, u64 offset) { return (int*)(op.handle +
 EP_DEVICE char* counter_at(char* base, int kind, i64 source) { return base + ((u64)kind * EP_RANKS + source) * 64; }
 // A rank's counter here. Those of remote ranks are in memory of the host, which writes them when this GPU sees what they stand for, or with
 // EP_DEVICE_POSTED where their GPUs write them.
-EP_DEVICE const u64* told(const Op& op, int kind, i64 source) { return (const u64*)counter_at(is_remote(op, source) ? op.words : op.local, kind, source); }
-EP_DEVICE char* block_at(char* base, int kind, u64 number, i64 source) {
-  return base + EP_BLOCKS + ((kind * 2ull + (number & 1)) * EP_RANKS + source) * EP_BLOCK_BYTES;
+EP_DEVICE const u64* counter_of(const Op& op, int kind, i64 source) { return (const u64*)counter_at(is_remote(op, source) ? op.words : op.local, kind, source); }
+EP_DEVICE char* announcement_at(char* base, int kind, u64 number, i64 source) {
+  return base + EP_ANNOUNCEMENTS + ((kind * 2ull + (number & 1)) * EP_RANKS + source) * EP_ANNOUNCEMENT_BYTES;
 }
-EP_DEVICE int* block_ints(char* block) { return (int*)(block + 64); }
+EP_DEVICE int* announcement_ints(char* announcement) { return (int*)(announcement + 64); }
 EP_DEVICE char* record_at(char* base, i64 row) { return base + EP_RECORDS + (u64)row * EP_RECORD_BYTES; }
 EP_DEVICE char* message_at(char* base, u64 number, i64 source, i64 index) {
   return base + EP_MESSAGES + (((number & 1) * EP_RANKS + source) * (u64)EP_MAX_LL_TOKENS + index) * EP_MESSAGE_BYTES;
@@ -216,7 +216,7 @@ EP_DEVICE u64* combine_flag_at(char* base, u64 number, i64 token, i64 k) {
 }
 EP_DEVICE char* selection_slot_at(char* base, i64 token, i64 k) { return base + EP_COMBINE_AREA + ((u64)token * EP_TOPK + k) * EP_BF16_ROW; }
 
-// ---- Failures. One thread records; nobody traps.
+// ---- Failures. One thread records; no thread traps.
 EP_DEVICE bool failed(const Op& op) { return *(volatile u32*)&op.state->failed != 0; }
 
 EP_DEVICE bool first_failure(const Op& op) { return swap_acq_rel(&op.state->failed, 1) == 0; }
@@ -247,7 +247,7 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 kind, u64 peer, u64 expected,
   const u64 before = load_acquire(&op.failure->kind);
   if (before == FAILURE_WAIT || before == FAILURE_MISMATCH || before == FAILURE_ABORTED || before == FAILURE_NO_ROOM || before == FAILURE_RING) return;
   if (before != FAILURE_NOTHING) {
-    // The host has not looked since another one was refused: most often the dispatch that this one follows.
+    // The host has not read the record since another one was refused: most often the dispatch that this one follows.
     const u64 more = f->mine[0];
     if (more < 15) {
       *(more < 7 ? &f->mine[1 + more] : &f->theirs[more - 7]) = op.sequence;
@@ -262,14 +262,15 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 kind, u64 peer, u64 expected,
 // Upper half of a packed word of an operation. Never 0, which fresh memory holds.
 EP_DEVICE u32 tag_of(u64 number) { return (u32)number | 1u << 31; }
 
-// Whether a word that is waited for has come so far: a counter or flag, which holds a number, or a packed one, which has its tag in its upper half.
+// Whether a word that is waited for has reached a number: a counter or flag holds a number, a packed one has its tag in its upper half.
 EP_DEVICE bool reached(u64 seen, u64 number, bool packed) { return packed ? (u32)(seen >> 32) == tag_of(number) : seen >= number; }
 
 // Whether a wait that began at "start" takes longer than "limit". Signed: clocks of GPUs may step back.
 EP_DEVICE bool is_late(u64 now, u64 start, u64 limit) { return (i64)(now - start) > (i64)limit; }
 
-// Whether the host ends waits for a rank. Host memory is far away, and thousands of threads may wait: one of them looks every 100 us, and when it gives
-// up, "failed" tells the others. "asked" is when this thread last wanted to look, or began to wait; a different time for each, so that all come to it.
+// Whether the host ends waits for a rank. Host memory is far away, and thousands of threads may wait: one of them reads it every 100 us, and when it gives
+// up, "failed" ends the waits of the others. "asked" is when this thread last tried to read, or began to wait; a different time for each, so that each
+// gets a turn.
 EP_DEVICE bool is_aborted(const Op& op, i64 source, u64 now, u64* asked) {
   if ((i64)(now - *asked) < 100000) return false;
   *asked = now + (u64)((u32)(now ^ threadIdx.x * 977u ^ blockIdx.x * 7919u) * 2654435761u >> 15);
@@ -279,7 +280,7 @@ EP_DEVICE bool is_aborted(const Op& op, i64 source, u64 now, u64* asked) {
   return load_acquire(op.abort) != 0 || load_acquire(op.abort + 1 + source) != 0;
 }
 
-// Waits for a word, which belongs to a counter and a rank, or, where "other" is given, until that packed one has come. False when time is up, the
+// Waits for a word, which belongs to a counter and a rank, or, where "other" is given, until that packed one is there. False when time is up, the
 // host ends it or another wait has failed: the kernel then returns. "seen" is what the word holds.
 EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, int counter, i64 source, u64 number, int phase, const u64* other = 0) {
   *seen = load_acquire(p);
@@ -288,7 +289,7 @@ EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, in
   u64 asked = start;
   while (true) {
     for (int i = 0; i < 64; i++) {
-      // In this order: what the other word stands for may have come with it.
+      // In this order: what the other word publishes may arrive together with it.
       const bool more = other && reached(load_polled(other), number, true);
       if (more) acquire_polled();
       *seen = load_polled(p);
@@ -314,15 +315,15 @@ EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, in
 // Waits until a counter reaches the number.
 EP_DEVICE bool await(const Op& op, int counter, i64 source, u64 number, int phase) {
   u64 seen;
-  return await_word(op, told(op, counter, source), false, &seen, counter, source, number, phase);
+  return await_word(op, counter_of(op, counter, source), false, &seen, counter, source, number, phase);
 }
 
-// Whether a block's peers did the same as this rank; records otherwise. Called by one thread a peer.
-EP_DEVICE bool same_block(const Op& op, int kind, u64 number, i64 source, int word_count, const u64* mine, int phase) {
-  const u64* block = (const u64*)block_at(written_by(op, source), kind, number, source);
+// Whether a peer announced the same as this rank; records a mismatch otherwise. Called by one thread a peer.
+EP_DEVICE bool same_announcement(const Op& op, int kind, u64 number, i64 source, int word_count, const u64* mine, int phase) {
+  const u64* announced = (const u64*)announcement_at(written_by(op, source), kind, number, source);
   u64 theirs[8];
 #pragma unroll
-  for (int w = 0; w < 8; w++) theirs[w] = load_remote(block + w);
+  for (int w = 0; w < 8; w++) theirs[w] = load_remote(announced + w);
   int word = -1;
   u64 seen = 0;
 #pragma unroll
@@ -353,7 +354,7 @@ EP_DEVICE void fence_last_block() {
 #endif
 }
 
-// True for exactly one block of a grid, the last to come here; everything that the others did before is then visible to it, on the
+// True for exactly one block of a grid, the last to arrive here; everything that the others did before is then visible to it, on the
 // whole system after fence_last_block. Called by all threads of a block; "slot" is one of the kernel's own in State.done.
 EP_DEVICE bool last_block(const Op& op, int slot) {
   EP_SHARED u32 last;

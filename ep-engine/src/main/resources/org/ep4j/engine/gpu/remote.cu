@@ -3,7 +3,7 @@
 //
 // Given by the compiler as macros, from org.ep4j.engine.layout.WindowLayout: EP_OUTGOING and EP_INCOMING (where channels begin), EP_CHANNELS (of each kind),
 // EP_CHANNEL_BYTES, EP_CHANNEL_ROOM (rows), EP_CHANNEL_ROWS, EP_CHANNEL_RECORDS, EP_CHANNEL_WEIGHTS, EP_CHANNEL_MESSAGES, EP_CHANNEL_MESSAGE_FLAGS,
-// EP_CHANNEL_COUNTS, EP_CHANNEL_SLOTS, EP_CHANNEL_SLOT_FLAGS, EP_PASSED_RECORD_BYTES, EP_RAILS (some ranks pass on what others send).
+// EP_CHANNEL_COUNTS, EP_CHANNEL_SLOTS, EP_CHANNEL_SLOT_FLAGS, EP_RELAYED_RECORD_BYTES, EP_RELAYS (some ranks relay rows of others).
 //
 // A channel is written again only when its receiver has begun the next operation or has given credit, so when all that was posted from it has
 // arrived.
@@ -12,40 +12,40 @@
 #define EP_SLOT_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS * EP_TOPK)
 
 #if EP_DEVICE_POSTED
-// Calls that only NICs need or that a kernel makes seldom. Inlined wherever they are made they double the code of a kernel, which comes from memory when it
+// Calls that only NICs need or that a kernel makes seldom. Inlined at every call they double the code of a kernel, which is fetched from memory when it
 // begins.
-EP_APART void signal_apart(unsigned long long* counter, u64 value, int peer) { ::ep_posted_signal(counter, value, peer); }
-EP_APART void quiet_apart() { ::ep_posted_quiet(); }
-EP_APART void put_apart_by_wave(char* there, const char* from, u64 bytes, int peer) { ::ep_posted_put_message_wave(there, from, bytes, peer); }
-EP_APART void put_signal_apart(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
+EP_NOINLINE void signal_noinline(unsigned long long* counter, u64 value, int peer) { ::ep_posted_signal(counter, value, peer); }
+EP_NOINLINE void quiet_noinline() { ::ep_posted_quiet(); }
+EP_NOINLINE void put_by_wave_noinline(char* there, const char* from, u64 bytes, int peer) { ::ep_posted_put_message_wave(there, from, bytes, peer); }
+EP_NOINLINE void put_signal_noinline(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
   ::ep_posted_put_signal(there, from, bytes, word, value, peer);
 }
-EP_APART void put_signal_apart_by_wave(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
+EP_NOINLINE void put_signal_by_wave_noinline(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
   ::ep_posted_put_signal_wave(there, from, bytes, word, value, peer);
 }
-EP_APART void put_signal_apart_by_block(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
+EP_NOINLINE void put_signal_by_block_noinline(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
   ::ep_posted_put_signal_block(there, from, bytes, word, value, peer);
 }
 
-// What is known of remote ranks, in shared memory: elsewhere every acquire and every fence has it fetched anew.
-struct Remotes {
+// Copy of op.remotes in shared memory: every acquire and every fence makes a thread fetch global memory anew.
+struct CachedRemotes {
 #if EP_RANKS <= 64
   Remote all[EP_RANKS];
 #endif
 };
 
-// Called by all threads of a block before they meet.
-EP_DEVICE void bring(const Op& op, Remotes* near) {
+// Called by all threads of a block, which synchronise after it.
+EP_DEVICE void cache_remotes(const Op& op, CachedRemotes* cached) {
 #if EP_RANKS <= 64
-  for (int i = threadIdx.x; i < (int)sizeof(Remotes) / 8; i += blockDim.x) ((u64*)near)[i] = ((const u64*)op.remotes)[i];
+  for (int i = threadIdx.x; i < (int)sizeof(CachedRemotes) / 8; i += blockDim.x) ((u64*)cached)[i] = ((const u64*)op.remotes)[i];
 #endif
 }
 
-// The same operation with these.
-EP_DEVICE Op with(const Op& op, const Remotes* near) {
+// The same operation with the copy.
+EP_DEVICE Op with_remotes(const Op& op, const CachedRemotes* cached) {
   Op other = op;
 #if EP_RANKS <= 64
-  other.remotes = near->all;
+  other.remotes = cached->all;
 #endif
   return other;
 }
@@ -62,9 +62,9 @@ EP_DEVICE void post_by_wave(const Op& op, i64 rank, const char* from, u64 bytes)
   const Remote& to = op.remotes[rank];
   if (bytes != 0) ::ep_posted_put_wave(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
 }
-EP_DEVICE void post_apart_by_wave(const Op& op, i64 rank, const char* from, u64 bytes) {
+EP_DEVICE void post_by_wave_noinline(const Op& op, i64 rank, const char* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
-  if (bytes != 0) put_apart_by_wave(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
+  if (bytes != 0) put_by_wave_noinline(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
 }
 EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
@@ -74,39 +74,39 @@ EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes
 // Puts to a rank that this GPU maps are stores of the threads that call for them: they go straight to their place in the channel from where bytes lie, in
 // shared memory or elsewhere. To others they go by way of this rank's end of the channel. "place" is there.
 EP_DEVICE bool is_straight(const Op& op, i64 rank) { return is_remote(op, rank) && op.remotes[rank].mapped != 0; }
-// Brings what puts look up nearer, by a wave that others do not wait for.
+// Prefetches what puts need, by a wave that others do not wait for.
 EP_DEVICE void prepare_puts(const Op& op) { ::ep_posted_prepare(op.window); }
 EP_DEVICE void put_straight_by_wave(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
   ::ep_posted_put_wave(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
 }
-EP_DEVICE void put_straight_apart_by_wave(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
+EP_DEVICE void put_straight_by_wave_noinline(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
-  put_apart_by_wave(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
+  put_by_wave_noinline(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
 }
 EP_DEVICE void put_straight_by_block(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
   ::ep_posted_put_block(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
 }
-// Where such a rank looks for a flag.
+// Address of a flag in the memory of such a rank.
 EP_DEVICE char* flag_straight(const Op& op, i64 rank, const u64* flag) {
   const Remote& to = op.remotes[rank];
   return to.there + ((const char*)flag - to.out) + to.mapped;
 }
-// Says that what has been put straight is there, which the calling thread has seen.
+// Publishes what has been put straight, which the calling thread has seen.
 EP_DEVICE void signal_straight(const Op& op, i64 rank, const u64* flag, u64 number) { store_release(flag_straight(op, rank, flag), number); }
 
-// What stands for this rank's counter at a peer.
+// Address that stands for this rank's counter at a peer.
 EP_DEVICE unsigned long long* counter_there(const Op& op, int counter) { return (unsigned long long*)counter_at(op.words, counter, op.rank); }
 
 // Puts, and sets a word when all of it is there. Where the peer is mapped, libraries may fence more than what has been put; a release does not.
 EP_DEVICE void put_signal_by_wave(const Remote& to, char* there, const char* from, u64 bytes, unsigned long long* word, u64 value) {
   if (to.mapped) {
-    put_apart_by_wave(there, from, bytes, (int)to.number);
+    put_by_wave_noinline(there, from, bytes, (int)to.number);
     sync_lanes();
     if (lane() == 0) store_release((char*)word + to.mapped, value);
   } else {
-    put_signal_apart_by_wave(there, from, bytes, word, value, (int)to.number);
+    put_signal_by_wave_noinline(there, from, bytes, word, value, (int)to.number);
   }
 }
 EP_DEVICE void put_signal_by_block(const Remote& to, char* there, const char* from, u64 bytes, unsigned long long* word, u64 value) {
@@ -115,14 +115,14 @@ EP_DEVICE void put_signal_by_block(const Remote& to, char* there, const char* fr
     sync_block();
     if (threadIdx.x == 0) store_release((char*)word + to.mapped, value);
   } else {
-    put_signal_apart_by_block(there, from, bytes, word, value, (int)to.number);
+    put_signal_by_block_noinline(there, from, bytes, word, value, (int)to.number);
   }
 }
 
-// Posts this rank's block, which has been written into the window and is the same for all ranks, and advances the counter that says so. Called by a wave.
-EP_DEVICE void post_block(const Op& op, i64 rank, int kind, u64 number, int counter) {
-  char* block = block_at(op.window, kind, number, op.rank);
-  put_signal_by_wave(op.remotes[rank], block, block, EP_BLOCK_BYTES, counter_there(op, counter), number);
+// Posts this rank's announcement, which has been written into the window and is the same for all ranks, and advances its counter. Called by a wave.
+EP_DEVICE void post_announcement(const Op& op, i64 rank, int kind, u64 number, int counter) {
+  char* mine = announcement_at(op.window, kind, number, op.rank);
+  put_signal_by_wave(op.remotes[rank], mine, mine, EP_ANNOUNCEMENT_BYTES, counter_there(op, counter), number);
 }
 #elif EP_POSTED
 // Posts what has been put at "from" in the channel to a rank. Where it returns false the failure is recorded, and whatever the kernel waits for next fails.
@@ -132,11 +132,11 @@ EP_DEVICE bool post(const Op& op, i64 rank, const char* from, u64 bytes, int pha
   return bytes == 0 || fifo_write(op, to.fifo, rank, to.in_there + at, to.out_at + at, EP_ALIGNED_16(bytes), phase);
 }
 
-// Posts this rank's block, which has been written into the window and is the same for all ranks. Called by one thread.
-EP_DEVICE bool post_block(const Op& op, i64 rank, int kind, u64 number, int phase) {
-  const char* block = block_at(op.window, kind, number, op.rank);
-  const u64 at = (u64)(block - op.window);
-  return fifo_write(op, op.remotes[rank].fifo, rank, at, at, EP_BLOCK_BYTES, phase);
+// Posts this rank's announcement, which has been written into the window and is the same for all ranks. Called by one thread.
+EP_DEVICE bool post_announcement(const Op& op, i64 rank, int kind, u64 number, int phase) {
+  const char* mine = announcement_at(op.window, kind, number, op.rank);
+  const u64 at = (u64)(mine - op.window);
+  return fifo_write(op, op.remotes[rank].fifo, rank, at, at, EP_ANNOUNCEMENT_BYTES, phase);
 }
 #endif
 
@@ -144,13 +144,13 @@ EP_DEVICE bool post_block(const Op& op, i64 rank, int kind, u64 number, int phas
 EP_DEVICE char* channel_to(const Op& op, i64 rank) { return op.remotes[rank].out; }
 EP_DEVICE const char* channel_from(const Op& op, i64 rank) { return op.remotes[rank].in; }
 
-#if EP_RAILS
-// High throughput: which rank passes on what this one sends to a remote one, by org.ep4j.engine.sync.Rails; -1 where it goes straight.
+#if EP_RELAYS
+// High throughput: the relay of rows that this rank sends to a remote one, by org.ep4j.engine.sync.Relays; -1 where it goes straight.
 EP_DEVICE int via_to(const Op& op, i64 rank) {
   const i64 via = op.remotes[rank].via;
   return via < 0 || is_masked(op, via) ? -1 : (int)via;
 }
-// Which rank passes on what a remote one sends to this one.
+// The relay of rows that a remote rank sends to this one.
 EP_DEVICE int via_from(const Op& op, i64 source) {
   const i64 via = op.remotes[source].comes_via;
   return via < 0 || is_masked(op, via) ? -1 : (int)via;
@@ -181,7 +181,7 @@ EP_DEVICE void copy_all(char* to, const char* from, u64 bytes) {
   for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < bytes / 16; i += stride) ((Vec*)to)[i] = load_remote((const Vec*)from + i);
 }
 
-// Waits for a counter of all remote ranks; the same answer for all threads of a block. The last block of a grid adds up how long, where that is asked
+// Waits for a counter of all remote ranks, with the same result in all threads of a block. The last block of a grid adds up how long, where that is asked
 // for.
 EP_DEVICE bool await_remotes(const Op& op, int counter, u64 number, int phase) {
   const bool counts = op.wait_statistics != 0 && blockIdx.x == gridDim.x - 1;
@@ -201,9 +201,9 @@ EP_DEVICE void advance(const Op& op, char* peer, i64 rank, int counter, u64 valu
 #if EP_DEVICE_POSTED
   if (is_remote(op, rank)) {
     // Rows alone are posted without a signal of their own, by the whole grid: see last_block.
-    if (counter == HT_DATA) quiet_apart();
+    if (counter == HT_DATA) quiet_noinline();
     fence_system();
-    signal_apart(counter_there(op, counter), value, (int)op.remotes[rank].number);
+    signal_noinline(counter_there(op, counter), value, (int)op.remotes[rank].number);
     return;
   }
 #elif EP_POSTED
@@ -215,15 +215,15 @@ EP_DEVICE void advance(const Op& op, char* peer, i64 rank, int counter, u64 valu
   store_published(counter_at(peer, counter, op.rank), value);
 }
 
-// Tells all ranks that this one has come to a point. Called by all threads of the last block, see last_block.
+// Advances this rank's counter at all ranks. Called by all threads of the last block, see last_block.
 EP_DEVICE void advance_all(const Op& op, int counter, u64 number, int phase) {
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_masked(op, r)) advance(op, op.peers[r], r, counter, number, phase);
   }
 }
 
-#if EP_RAILS
-// As above, but only remote ranks are told, or only the others.
+#if EP_RELAYS
+// As above, but advances the counter at remote ranks only, or at the others only.
 EP_DEVICE void advance_some(const Op& op, bool remotes, int counter, u64 number, int phase) {
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_masked(op, r) && is_remote(op, r) == remotes) advance(op, op.peers[r], r, counter, number, phase);
@@ -297,7 +297,7 @@ EP_DEVICE const u64* combine_flag_from(const Op& op, u64 number, i64 source, i64
 }
 
 #if EP_DEVICE_POSTED
-// Says that messages or slots, of which "bytes" bytes count, are there: each lane of a wave has one, or none, and has seen all of it. Called by a wave.
+// Publishes messages or slots, of which "bytes" bytes count: each lane of a wave has one, or none, and has seen all of it. Called by a wave.
 EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* what, u64 bytes, u64* flag, u64 number) {
   const bool posted = mine && is_remote(op, rank);
   if (mine && !posted) store_published(flag, number);
@@ -311,10 +311,10 @@ EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* wh
 }
 
 // As above, for things that all threads of a block have seen, all of which call it: one alone is posted by the whole block, several by a wave each. With
-// "told", ranks that are put to straight know already.
-EP_DEVICE void publish_by_block(const Op& op, bool told, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
+// "signalled", ranks that are put to straight have their flags already.
+EP_DEVICE void publish_by_block(const Op& op, bool signalled, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
   for (int i = things == 1 ? 0 : warp(); i < things; i += blockDim.x / EP_LANES) {
-    if (told && is_straight(op, ranks[i])) {
+    if (signalled && is_straight(op, ranks[i])) {
       if (things == 1) break;
       continue;
     }
@@ -334,14 +334,14 @@ EP_DEVICE void publish_by_block(const Op& op, bool told, int things, const int* 
 EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int) {
   if (is_remote(op, rank)) {
     const Remote& to = op.remotes[rank];
-    put_signal_apart(
+    put_signal_noinline(
         to.there + (what - to.out), what, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + ((const char*)flag - to.out)), number, (int)to.number);
   } else {
     store_published(flag, number);
   }
 }
 #else
-// Says that a message or slot, of which "bytes" bytes count, is there. Those for remote ranks are looked at only when the source's counter has come.
+// Publishes a message or slot, of which "bytes" bytes count. Remote ranks read it only after this rank's counter has reached the number.
 EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int phase) {
   store_published(flag, number);
 #if EP_POSTED

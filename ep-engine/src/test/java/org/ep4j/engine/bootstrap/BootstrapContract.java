@@ -202,7 +202,7 @@ abstract class BootstrapContract {
     }
 
     @Test
-    void aTimeoutWithOneMemberMissingSaysWhich() {
+    void aTimeoutNamesTheMissingMember() {
         List<Bootstrap> group = group(2);
         EpTimeoutException error = timeout(group.get(1), "t");
         assertThat(error.failure().peer()).isZero();
@@ -282,7 +282,7 @@ abstract class BootstrapContract {
     }
 
     @Test
-    void whoWaitsForAMemberThatDiesIsToldAtOnce() {
+    void aGatherFailsAtOnceWhenAMissingMemberDies() {
         List<Bootstrap> group = group(3);
         CompletableFuture<EpPeerLostException> zero = ranks.start(() -> lost(group.get(0), "t"));
         CompletableFuture<EpPeerLostException> two = ranks.start(() -> lost(group.get(2), "t"));
@@ -296,7 +296,7 @@ abstract class BootstrapContract {
     }
 
     @Test
-    void whoWaitsForAMemberThatLeavesIsToldAtOnce() {
+    void aGatherFailsAtOnceWhenAMissingMemberLeaves() {
         List<Bootstrap> group = group(2);
         CompletableFuture<EpPeerLostException> zero = ranks.start(() -> lost(group.get(0), "t"));
         pause(50);
@@ -505,7 +505,7 @@ abstract class BootstrapContract {
     }
 
     @Test
-    void membersThatGiveOtherRanksForASubgroupAreTold() {
+    void differentRanksForASubgroupAreReportedToItsMembers() {
         List<Bootstrap> group = group(3);
         Bootstrap first = group.get(0).subgroup("s", List.of(0, 1));
         CompletableFuture<EpMismatchException> waiting =

@@ -4,11 +4,14 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
 import java.net.InetAddress;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.Bootstrap;
 import org.ep4j.Bootstrap.Broadcast;
@@ -53,7 +56,7 @@ final class BroadcastBootstrapTest extends BootstrapContract {
     }
 
     @Test
-    void whatRankZeroTellsComesThrough() {
+    void theRendezvousOfRankZeroReachesTheOthers() {
         Rendezvous here = Rendezvous.here(4711, Secret.of("secret"), Optional.empty(), ChosenInterfaces.NONE);
         Rendezvous there = Rendezvous.parse(here.encode());
 
@@ -68,7 +71,7 @@ final class BroadcastBootstrapTest extends BootstrapContract {
     }
 
     @Test
-    void whereAnInterfaceIsRequiredItsAddressAloneIsTold() {
+    void onlyTheAddressOfARequiredInterfaceIsBroadcast() {
         EpConfig config =
                 CONFIG.toBuilder().set(EpKeys.BOOTSTRAP_INTERFACE.name(), "=lo").build();
         CompletableFuture<byte[]> shared = new CompletableFuture<>();
@@ -107,7 +110,7 @@ final class BroadcastBootstrapTest extends BootstrapContract {
     }
 
     @Test
-    void anotherVersionIsToldWithTheRemedy() {
+    void anotherVersionIsReportedWithTheRemedy() {
         assertThatThrownBy(() -> Rendezvous.parse("ep4j-rendezvous-9\nx".getBytes(UTF_8)))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("\"ep4j-rendezvous-9\" and has 2 lines")
@@ -116,20 +119,20 @@ final class BroadcastBootstrapTest extends BootstrapContract {
 
     @Test
     void theSecretIsRandomAndNotThatOfTheSettings() {
-        AtomicReference<byte[]> told = new AtomicReference<>(new byte[0]);
+        AtomicReference<byte[]> sent = new AtomicReference<>(new byte[0]);
         EpConfig config =
                 EpConfig.builder().set(EpKeys.BOOTSTRAP_SECRET.name(), "mine").build();
         Bootstrap.over(
                         0,
                         1,
                         (mine, timeout) -> {
-                            told.set(mine);
+                            sent.set(mine);
                             return mine;
                         },
                         config)
                 .close();
 
-        Rendezvous where = Rendezvous.parse(told.get());
+        Rendezvous where = Rendezvous.parse(sent.get());
         assertThat(where.secret().text()).matches("[0-9a-f]{64}");
         assertThat(where.port()).isPositive();
     }
@@ -149,8 +152,39 @@ final class BroadcastBootstrapTest extends BootstrapContract {
         }
     }
 
+    /** Languages without checked exceptions, such as Kotlin, throw them from here. */
     @Test
-    void aRendezvousThatIsGoneIsToldWithoutTorchrunsVariables() {
+    void aBroadcastThatThrowsACheckedExceptionFreesThePort() {
+        AtomicInteger port = new AtomicInteger();
+        IOException reason = new IOException("the launcher is gone");
+        assertThatThrownBy(() -> Bootstrap.over(
+                        0,
+                        2,
+                        (mine, timeout) -> {
+                            port.set(Rendezvous.parse(mine).port());
+                            assertThat(isServed(port.get())).isTrue();
+                            throw BroadcastBootstrapTest.<RuntimeException>unchecked(reason);
+                        },
+                        CONFIG))
+                .isSameAs(reason);
+        assertThat(isServed(port.get())).isFalse();
+    }
+
+    private static boolean isServed(int port) {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            return socket.isConnected();
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"}) // the cast is not checked, so any exception passes
+    private static <E extends Throwable> E unchecked(Throwable failure) throws E {
+        throw (E) failure;
+    }
+
+    @Test
+    void aRendezvousThatIsGoneIsReportedWithoutTorchrunsVariables() {
         byte[] gone = new Rendezvous("", "far", 1, Secret.of("s"), List.of("127.0.0.1")).encode();
         EpConfig config =
                 EpConfig.builder().set(EpKeys.SETUP_TIMEOUT.name(), "60s").build();

@@ -51,7 +51,7 @@ final class ChosenInterfacesTest {
 
     private static ChosenInterfaces chosen(String variable, String value) {
         return ChosenInterfaces.of(
-                EpConfig.builder(Map.of(), Map.of(variable, value)).build(), MACHINE);
+                EpConfig.builder(Map.of(), Map.of(variable, value)).build(), () -> MACHINE);
     }
 
     private static ChosenInterfaces required(String value) {
@@ -80,7 +80,7 @@ final class ChosenInterfacesTest {
     }
 
     @Test
-    void addressesOfOneLinkMeetOnTheLinkOfTheInterface() {
+    void linkLocalAddressesGetTheScopeOfTheInterface() {
         ChosenInterfaces ib = required("ib0");
         List<InetAddress> targets = reachable(ib, true, "fe80::9");
         assertThat(targets)
@@ -178,7 +178,7 @@ final class ChosenInterfacesTest {
         EpConfig config = EpConfig.builder(
                         Map.of(), Map.of("EP_BOOTSTRAP_INTERFACE", "", "NCCL_SOCKET_IFNAME", "nothing"))
                 .build();
-        assertThat(ChosenInterfaces.of(config, MACHINE)).isEqualTo(ChosenInterfaces.NONE);
+        assertThat(ChosenInterfaces.of(config, () -> MACHINE)).isEqualTo(ChosenInterfaces.NONE);
         assertThat(required("eth0").required()).isTrue();
         assertThat(chosen("NCCL_SOCKET_IFNAME", "eth0").required()).isFalse();
     }
@@ -189,7 +189,7 @@ final class ChosenInterfacesTest {
     }
 
     @Test
-    void ranksOfOneMachineMeetOnLoopbackWhateverNcclIsToUse() throws Exception {
+    void ranksOfOneMachineConnectOverLoopbackWhateverNcclIsToUse() throws Exception {
         String other = LocalInterface.ofThisMachine().stream()
                 .filter(one -> !one.isLoopback())
                 .map(LocalInterface::name)

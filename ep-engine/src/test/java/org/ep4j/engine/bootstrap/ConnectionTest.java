@@ -206,7 +206,7 @@ final class ConnectionTest {
                 assertThat(served.awaitFinished(Deadline.in(Guard.minute(), NanoClock.SYSTEM)))
                         .isTrue();
                 Records records = new Records(toServed);
-                // The last one is heard less than the silence before.
+                // The last one arrives less than the silence before.
                 for (int i = 0; i < 3; i++) {
                     ByteBuffer record = ByteBuffer.allocate(Records.MAX_BYTES);
                     byte[] heartbeat = Frame.HEARTBEAT.pieces().get(0);

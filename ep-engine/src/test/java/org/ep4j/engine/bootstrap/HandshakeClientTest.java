@@ -122,7 +122,8 @@ final class HandshakeClientTest {
                 settings,
                 List.of(InetAddress.getLoopbackAddress()),
                 settings.port(),
-                settings.deadline(settings.setupTimeout()));
+                settings.deadline(settings.setupTimeout()),
+                RendezvousClient::connect);
         CompletableFuture<TcpLink> link = ranks.start(client::connect);
         try (Served first = new Served()) {
             first.awaitProof();

@@ -21,17 +21,17 @@ final class HubTest {
 
         @Override
         public void result(Hub.Result result) {
-            got.add("result " + result.tag());
+            got.add("result " + result.tag);
         }
 
         @Override
-        public void failed(String scope, String tag, Failure failure) {
+        public void failed(String scope, String tag, GatherFailure failure) {
             got.add("failed " + tag + " " + failure.kind() + " " + failure.ranks());
         }
 
         @Override
-        public void news(String scope, int member, MemberState state, String reason) {
-            got.add("news " + member + " " + state + " " + reason);
+        public void memberGone(String scope, int member, MemberState state, String reason) {
+            got.add("gone " + member + " " + state + " " + reason);
         }
     }
 
@@ -43,7 +43,7 @@ final class HubTest {
         }
 
         @Override
-        public void news(String scope, int member, MemberState state, String reason) {
+        public void memberGone(String scope, int member, MemberState state, String reason) {
             throw new OutOfMemoryError("Java heap space");
         }
     }
@@ -61,27 +61,27 @@ final class HubTest {
     }
 
     @Test
-    void tellsOfALossBeforeTheGathersThatItEnds() {
+    void reportsALossBeforeTheFailuresOfGathers() {
         Hub hub = hub(-1, true, () -> {});
         hub.declare(0, "1:s", List.of(0, 2));
         hub.contribute(0, Hub.ROOT, "all", new byte[0]);
         hub.contribute(0, "1:s", "some", new byte[0]);
         hub.disconnected(2, "it died");
-        assertThat(inboxes.get(0).got.get(0)).isEqualTo("news 2 LOST it died");
+        assertThat(inboxes.get(0).got.get(0)).isEqualTo("gone 2 LOST it died");
         assertThat(inboxes.get(0).got.subList(1, 3))
                 .containsExactlyInAnyOrder("failed all LOST [2]", "failed some LOST [2]");
     }
 
     @Test
-    void endsTheGathersOfTheOthersEvenIfAMemberCannotBeTold() {
+    void failsTheGathersOfTheOthersEvenIfAMemberCannotBeNotified() {
         Hub hub = hub(1, true, () -> {});
         hub.declare(0, "1:s", List.of(0, 2));
         hub.contribute(0, Hub.ROOT, "all", new byte[0]);
         assertThat(catchThrowable(() -> hub.disconnected(2, "it died"))).isInstanceOf(OutOfMemoryError.class);
         hub.contribute(0, "1:s", "some", new byte[0]);
         assertThat(inboxes.get(0).got)
-                .containsExactly("news 2 LOST it died", "failed all LOST [2]", "failed some LOST [2]");
-        assertThat(inboxes.get(3).got).containsExactly("news 2 LOST it died");
+                .containsExactly("gone 2 LOST it died", "failed all LOST [2]", "failed some LOST [2]");
+        assertThat(inboxes.get(3).got).containsExactly("gone 2 LOST it died");
     }
 
     @Test

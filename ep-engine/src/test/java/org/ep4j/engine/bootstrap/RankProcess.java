@@ -95,7 +95,7 @@ final class RankProcess implements AutoCloseable {
         }
     }
 
-    void tell(String command) {
+    void send(String command) {
         try {
             process.getOutputStream().write((command + "\n").getBytes(UTF_8));
             process.getOutputStream().flush();
@@ -105,7 +105,7 @@ final class RankProcess implements AutoCloseable {
     }
 
     String ask(String command) {
-        tell(command);
+        send(command);
         return next();
     }
 

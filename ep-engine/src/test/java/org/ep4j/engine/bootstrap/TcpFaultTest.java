@@ -63,15 +63,15 @@ class TcpFaultTest {
         return new Mixed(own, others, server);
     }
 
-    /** Lets time pass in steps, in each of which those who live are heard. */
-    private static void pass(TestClock clock, Duration time, LongSupplier... heard) {
+    /** Lets time pass in steps, in each of which a record of each living member arrives. */
+    private static void pass(TestClock clock, Duration time, LongSupplier... received) {
         for (Duration passed = Duration.ZERO; passed.compareTo(time) < 0; passed = passed.plus(STEP)) {
             List<Long> before =
-                    Arrays.stream(heard).map(LongSupplier::getAsLong).toList();
+                    Arrays.stream(received).map(LongSupplier::getAsLong).toList();
             clock.advance(STEP);
-            for (int i = 0; i < heard.length; i++) {
+            for (int i = 0; i < received.length; i++) {
                 int one = i;
-                Guard.until("a heartbeat comes", () -> heard[one].getAsLong() > before.get(one));
+                Guard.until("a heartbeat arrives", () -> received[one].getAsLong() > before.get(one));
             }
         }
     }
@@ -85,7 +85,7 @@ class TcpFaultTest {
         Mixed group = mixed(TcpGroup.settings(0, 3, 0));
         CompletableFuture<EpPeerLostException> waiting =
                 ranks.start(() -> lost(() -> group.zero().allGather("t", new byte[0], Ranks.LONG)));
-        group.others().get(0).tell("gather t x");
+        group.others().get(0).send("gather t x");
         BootstrapContract.pause(100);
         // Its silence would be too long after ten minutes.
         group.others().get(1).kill();
@@ -179,8 +179,8 @@ class TcpFaultTest {
     void aProcessThatEndsWithoutClosingIsLostAndOneThatClosesHasLeft() {
         Mixed group = mixed(TcpGroup.settings(0, 3, 0));
         assertThat(group.others().get(0).ask("close")).isEqualTo("closed");
-        group.others().get(0).tell("return");
-        group.others().get(1).tell("return");
+        group.others().get(0).send("return");
+        group.others().get(1).send("return");
         assertThat(group.others().get(0).exit(Ranks.LONG)).isZero();
         assertThat(group.others().get(1).exit(Ranks.LONG)).isZero();
         Guard.until(
@@ -198,13 +198,13 @@ class TcpFaultTest {
             group.add(process(TcpGroup.settings(rank, 4, port)));
         }
         group.forEach(rank -> assertThat(rank.next()).startsWith("joined"));
-        group.forEach(rank -> rank.tell("gather end x"));
-        group.forEach(rank -> rank.tell("close"));
+        group.forEach(rank -> rank.send("gather end x"));
+        group.forEach(rank -> rank.send("close"));
         group.forEach(rank -> {
             for (int other = 0; other < 4; other++) {
-                rank.tell("state " + other);
+                rank.send("state " + other);
             }
-            rank.tell("return");
+            rank.send("return");
         });
         for (RankProcess rank : group) {
             assertThat(rank.next()).isEqualTo("gathered [x, x, x, x]");
@@ -242,7 +242,7 @@ class TcpFaultTest {
         List<Bootstrap> members = ranks.all(2, i -> opened(TcpBootstrap.join(TcpGroup.rank(settings, i + 1, port))));
         assertThat(zero.next()).isEqualTo("joined 0");
         assertThat(zero.ask("close")).as("close does not wait").isEqualTo("closed");
-        zero.tell("return");
+        zero.send("return");
         Guard.until("rank 0 has left", () -> members.get(0).state(0) == MemberState.LEFT);
         BootstrapContract.pause(500);
         List<Bootstrap> sub = ranks.all(2, i -> members.get(i).subgroup("s", List.of(1, 2)));
@@ -309,14 +309,14 @@ class TcpFaultTest {
                     passed = passed.plus(STEP)) {
                 long before = server.received(1);
                 long own0 = server.received(0);
-                long heard = good.received();
+                long received = good.received();
                 clock.advance(STEP);
                 lazy.send(Frame.HEARTBEAT);
                 Guard.until(
                         "heartbeats come",
                         () -> (server.received(1) > before || good.state(1) != MemberState.ALIVE)
                                 && server.received(0) > own0
-                                && good.received() > heard);
+                                && good.received() > received);
             }
             assertThat(good.state(1)).isEqualTo(MemberState.LOST);
             assertThat(lost(() -> good.allGather("t", new byte[0], Ranks.LONG)))

@@ -128,7 +128,8 @@ final class TcpGroup {
     }
 
     static Bootstrap join(TcpSettings settings, RendezvousServer server) {
-        return TcpBootstrap.join(settings, server, settings.deadline(settings.setupTimeout()));
+        List<InetAddress> own = server == null ? List.of() : server.addresses();
+        return TcpBootstrap.join(settings, server, own, settings.deadline(settings.setupTimeout()));
     }
 
     /** A plain connection, for strangers. */

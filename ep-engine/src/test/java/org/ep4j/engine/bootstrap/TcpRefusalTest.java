@@ -408,7 +408,7 @@ class TcpRefusalTest {
     }
 
     @Test
-    void aSilentCrowdDoesNotPushOutARankThatHasSaidWhoItIs() throws IOException {
+    void manySilentConnectionsDoNotEvictAnIdentifiedRank() throws IOException {
         List<Socket> strangers = new ArrayList<>();
         try (Socket early = TcpGroup.connect(server.port())) {
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);

@@ -11,6 +11,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.UnknownHostException;
+import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -123,7 +124,7 @@ class TcpSetupTest {
         RendezvousServer server = RendezvousServer.start(zero);
         List<CompletableFuture<EpTimeoutException>> waiting = new ArrayList<>();
         for (int rank : List.of(0, 2, 4)) {
-            // Time passes at rank 0 alone: the others would wait longer, but rank 0 tells them that it gave up.
+            // Time passes at rank 0 alone: the others would wait longer, but rank 0 reports to them that it gave up.
             TcpSettings own = TcpGroup.rank(rank == 0 ? zero : TcpGroup.settings(0, 5, 0), rank, server.port());
             waiting.add(ranks.start(() -> late(own, own.rank() == 0 ? server : null)));
         }
@@ -228,7 +229,7 @@ class TcpSetupTest {
 
     /** Agents of torchrun that meet by themselves may start rank 0 on any host; their store stays where it is. */
     @Test
-    void rankZeroSaysAtOnceThatTorchrunsStoreIsOnAnotherMachine() throws IOException {
+    void rankZeroRefusesAtOnceWhenTorchrunsStoreIsOnAnotherMachine() throws IOException {
         int store = TcpGroup.freePort();
         TcpSettings elsewhere = TcpSettings.fromEnvironment(torchrun("192.0.2.1", store), PLAIN);
         assertThatThrownBy(() -> TcpBootstrap.join(elsewhere))
@@ -237,7 +238,7 @@ class TcpSetupTest {
                 .hasMessageContaining("port " + store)
                 .hasMessageContaining("--rdzv-backend=static")
                 .hasMessageContaining("EP_BOOTSTRAP_ADDRESS");
-        Listener.open(TcpSettings.fromEnvironment(torchrun("localhost", store), PLAIN))
+        listen(TcpSettings.fromEnvironment(torchrun("localhost", store), PLAIN), InetAddress::getAllByName)
                 .close();
     }
 
@@ -246,22 +247,26 @@ class TcpSetupTest {
     void aNameOfAnotherMachineIsRefusedAsItsAddressIs() throws IOException {
         int store = TcpGroup.freePort();
         TcpSettings named = TcpSettings.fromEnvironment(torchrun("node-a", store), PLAIN);
-        assertThatThrownBy(() -> Listener.open(named, meaning("192.0.2.1", "203.0.113.1")))
+        assertThatThrownBy(() -> listen(named, meaning("192.0.2.1", "203.0.113.1")))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("MASTER_ADDR = node-a")
                 .hasMessageContaining("port " + store)
                 .hasMessageContaining("--rdzv-backend=static")
                 .hasMessageContaining("EP_BOOTSTRAP_ADDRESS");
-        Listener.open(named, meaning("192.0.2.1", "127.0.0.1")).close();
-        Listener.open(named, name -> {
+        listen(named, meaning("192.0.2.1", "127.0.0.1")).close();
+        listen(named, name -> {
                     throw new UnknownHostException(name);
                 })
                 .close();
         // The rendezvous takes the port after it, which a port that Linux chose might share with another socket.
         try (ServerSocket agent = new ServerSocket(TcpGroup.freePort(), 10, InetAddress.getLoopbackAddress())) {
             TcpSettings withStore = TcpSettings.fromEnvironment(torchrun("node-a", agent.getLocalPort()), PLAIN);
-            Listener.open(withStore, meaning("192.0.2.1")).close();
+            listen(withStore, meaning("192.0.2.1")).close();
         }
+    }
+
+    private static ServerSocketChannel listen(TcpSettings settings, Listener.HostNames names) {
+        return new Listener(settings, names).open();
     }
 
     private static Listener.HostNames meaning(String... addresses) {
@@ -280,7 +285,7 @@ class TcpSetupTest {
     void whereTorchrunsStoreIsRankZeroListens() throws IOException {
         try (ServerSocket store = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
             TcpSettings here = TcpSettings.fromEnvironment(torchrun("192.0.2.1", store.getLocalPort()), PLAIN);
-            assertThatThrownBy(() -> Listener.open(here))
+            assertThatThrownBy(() -> listen(here, InetAddress::getAllByName))
                     .as("an address cannot be listened on, which says something else")
                     .isInstanceOf(EpUnavailableException.class)
                     .hasMessageContaining("rank 0 cannot listen on 192.0.2.1");

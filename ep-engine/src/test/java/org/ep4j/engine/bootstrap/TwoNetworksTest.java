@@ -23,7 +23,7 @@ final class TwoNetworksTest {
     private static void meet(RankProcess zero, RankProcess one) {
         assertThat(one.next()).isEqualTo("joined 1");
         assertThat(zero.next()).isEqualTo("joined 0");
-        zero.tell("gather t a");
+        zero.send("gather t a");
         assertThat(one.ask("gather t b")).isEqualTo("gathered [a, b]");
     }
 

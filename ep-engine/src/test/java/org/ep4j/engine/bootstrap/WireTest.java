@@ -41,8 +41,8 @@ class WireTest {
         return frames.get(0);
     }
 
-    private static Membership member() {
-        return new Membership(
+    private static HubClient member() {
+        return new HubClient(
                 1,
                 SIZE,
                 new Hub.Link() {
@@ -88,7 +88,7 @@ class WireTest {
         byte[] all = new byte[5 + body.length];
         ByteBuffer.wrap(all).putInt(body.length).put((byte) type);
         System.arraycopy(body, 0, all, 5, body.length);
-        Membership member = member();
+        HubClient member = member();
         try {
             Wire.toMember(read(all), member);
         } catch (IOException | IllegalArgumentException e) {
@@ -196,7 +196,7 @@ class WireTest {
     }
 
     @Test
-    void aHelloComesBackAsItWas() throws IOException {
+    void aHelloIsDecodedAsItWasEncoded() throws IOException {
         Hello hello = new Hello(Hello.VERSION, 7, 9, true, Handshake.nonce(), Handshake.nonce(), 1);
         byte[] bytes = hello.bytes();
         assertThat(Hello.version(Arrays.copyOf(bytes, Hello.PREFIX_BYTES))).isEqualTo(Hello.VERSION);

@@ -24,7 +24,7 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Property;
-import org.ep4j.transport.memory.TrackedMemory;
+import org.ep4j.transport.memory.DeviceAllocation;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -95,8 +95,8 @@ final class RequestTensorsTest {
     @Test
     void keepsMemoryThatIsClosedMeanwhileAndRefusesItLater() {
         AtomicInteger freed = new AtomicInteger();
-        TrackedMemory x = new TrackedMemory(memory(0, 4), "an allocation", freed::incrementAndGet);
-        TrackedMemory ids = new TrackedMemory(memory(8, 4), "an allocation", freed::incrementAndGet);
+        DeviceAllocation x = new DeviceAllocation(memory(0, 4), "an allocation", freed::incrementAndGet);
+        DeviceAllocation ids = new DeviceAllocation(memory(8, 4), "an allocation", freed::incrementAndGet);
         RequestTensors all = RequestTensors.of(DispatchRequest.builder(
                         Tensor.of(x.memory(), DataType.INT32, 4, 4), Tensor.of(ids.memory(), DataType.INT32, 4, 4))
                 .build());

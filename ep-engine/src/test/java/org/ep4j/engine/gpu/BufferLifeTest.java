@@ -108,7 +108,7 @@ final class BufferLifeTest {
     }
 
     @Test
-    void operationThatClosingEndedSaysSo() {
+    void operationEndedByCloseFailsWithThatReason() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
                 if (rank.number() == 0) {
@@ -156,7 +156,7 @@ final class BufferLifeTest {
     }
 
     private static long memory(DispatchResult result) {
-        return ((HighThroughputHandle) result.handle()).routing().address();
+        return ((HighThroughput.Handle) result.handle()).routing().address();
     }
 
     @Test

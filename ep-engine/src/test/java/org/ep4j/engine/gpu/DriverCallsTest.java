@@ -49,7 +49,7 @@ final class DriverCallsTest {
     private static final String OVERLAPPING = "cuLaunchKernelEx";
 
     /** Enough for everything that is made once. */
-    private static final int WARM_UP = 3 * EventRing.LOOK_EVERY;
+    private static final int WARM_UP = 3 * EventRing.QUERY_EVERY;
 
     private EpGroup group;
     private EpBuffer buffer;
@@ -95,7 +95,7 @@ final class DriverCallsTest {
         return tensor;
     }
 
-    /** Checks the calls of an operation, and that the ring of events looks once for many. */
+    /** Checks the calls of an operation, and that the ring of events queries once for many. */
     private void check(Supplier<AutoCloseable> operation, String name, String... launches) throws Exception {
         for (int i = 0; i < WARM_UP; i++) {
             operation.get().close();
@@ -105,21 +105,23 @@ final class DriverCallsTest {
         expected.addAll(List.of(launches));
         expected.addAll(List.of("cuEventRecord", "cuCtxPopCurrent_v2"));
         List<List<String>> rounds = new ArrayList<>();
-        for (int i = 0; i < EventRing.LOOK_EVERY; i++) {
+        for (int i = 0; i < EventRing.QUERY_EVERY; i++) {
             List<AutoCloseable> handles = new ArrayList<>();
             rounds.add(DriverCalls.during(() -> handles.add(operation.get())));
             handles.get(0).close();
             device().synchronize(stream.handle());
         }
         System.out.println(name + ": " + rounds.get(1).size() + " calls " + rounds.get(1));
-        int looks = 0;
+        int queries = 0;
         for (List<String> round : rounds) {
             List<String> calls = new ArrayList<>(round);
-            looks += Collections.frequency(calls, "cuEventQuery");
+            queries += Collections.frequency(calls, "cuEventQuery");
             calls.removeAll(List.of("cuEventQuery"));
             assertThat(calls).as(name).containsExactlyElementsOf(expected);
         }
-        assertThat(looks).as("looks at events in %d operations", rounds.size()).isEqualTo(1);
+        assertThat(queries)
+                .as("queries of events in %d operations", rounds.size())
+                .isEqualTo(1);
     }
 
     @Test
@@ -149,7 +151,7 @@ final class DriverCallsTest {
         for (int i = 0; i < WARM_UP; i++) {
             round.run();
         }
-        for (int i = 0; i < 2 * EventRing.LOOK_EVERY; i++) {
+        for (int i = 0; i < 2 * EventRing.QUERY_EVERY; i++) {
             assertThat(DriverCalls.during(round)).doesNotContain("cuEventCreate");
         }
     }

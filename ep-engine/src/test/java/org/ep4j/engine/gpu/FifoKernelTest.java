@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.Set;
 import org.ep4j.EpShape;
 import org.ep4j.engine.proxy.CommandRing;
-import org.ep4j.engine.proxy.CommandSink;
+import org.ep4j.engine.proxy.CommandRing.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
 import org.ep4j.gpu.cuda.CudaDevice;
 import org.ep4j.gpu.cuda.EmulatedCuda;
@@ -50,7 +50,7 @@ final class FifoKernelTest {
         module = device.load(
                 "fifo",
                 KernelSource.of(shape, 3, device.info().sharedBytes(), Optional.empty(), false)
-                        + KernelSource.proxies()
+                        + KernelSource.parts("fifo.cu", "proxy.cu")
                         + FifoKernels.OF_THE_ENGINE);
         launcher = new Launcher(device, module, List.of("fifo_test"));
         ringMemory = device.allocatePinned(CommandRing.bytes(COMMANDS));
@@ -121,12 +121,12 @@ final class FifoKernelTest {
                 List.of(ring),
                 seen,
                 thread -> false,
-                (index, peer, why) -> seen.wrong++,
+                (why, peer) -> seen.wrong++,
                 Duration.ofMillis(1));
     }
 
     @Test
-    void everyCommandOfManyThreadsComesOnceThroughASmallRing() {
+    void everyCommandOfManyThreadsIsTakenOnceFromASmallRing() {
         Seen seen = new Seen();
         ProxyThreads proxies = proxies(seen);
         launch(LONG);
@@ -145,7 +145,7 @@ final class FifoKernelTest {
     }
 
     @Test
-    void aFullRingThatNobodyTakesFromEndsTheKernelAtItsDeadline() {
+    void aFullRingThatIsNotDrainedEndsTheKernelAtItsDeadline() {
         launch(Duration.ofMillis(100));
         ByteBuffer left = read();
         assertThat(left.getInt(128)).isLessThanOrEqualTo(COMMANDS / 2);

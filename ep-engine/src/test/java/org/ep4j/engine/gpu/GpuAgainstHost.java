@@ -184,7 +184,7 @@ final class GpuAgainstHost implements AutoCloseable {
             this.arena = newArena();
         }
 
-        /** To free its memory waits for kernels: a scenario may leave operations that nobody awaits. */
+        /** Freeing its memory waits for kernels: a scenario may leave operations that are not awaited. */
         private TensorArena newArena() {
             EngineDevice device = EngineDevice.of(group.device());
             return new DeviceArena(device, device::allocate);

@@ -35,18 +35,18 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class GpuApiTest {
     private static final String SOURCE = """
-            struct Op { u64* words; u64 value; i64 count; u64* gate; u64 last; };
-            EP_KERNEL(fill, 64) {
-              for (i64 i = threadIdx.x; i < op.count; i += blockDim.x) op.words[i] = op.value + op.last;
-            }
-            EP_KERNEL(wait_for_gate, 64) { while (load_acquire(op.gate) < op.value) pause(); }
-            EP_KERNEL(mirror, 64) {
-              EP_SHARED u64 held[64];
-              held[threadIdx.x] = op.words[threadIdx.x];
-              sync_block();
-              op.words[threadIdx.x] = held[63 - threadIdx.x];
-            }
-            """;
+        struct Op { u64* words; u64 value; i64 count; u64* gate; u64 last; };
+        EP_KERNEL(fill, 64) {
+          for (i64 i = threadIdx.x; i < op.count; i += blockDim.x) op.words[i] = op.value + op.last;
+        }
+        EP_KERNEL(wait_for_gate, 64) { while (load_acquire(op.gate) < op.value) pause(); }
+        EP_KERNEL(mirror, 64) {
+          EP_SHARED u64 held[64];
+          held[threadIdx.x] = op.words[threadIdx.x];
+          sync_block();
+          op.words[threadIdx.x] = held[63 - threadIdx.x];
+        }
+        """;
 
     private static final int WORDS = 100;
 
@@ -238,7 +238,7 @@ final class GpuApiTest {
     }
 
     @Test
-    void eventsTellTheTimeBetweenThem() {
+    void eventsMeasureTheTimeBetweenThem() {
         try (GpuEvent start = gpu.createEvent();
                 GpuEvent end = gpu.createEvent();
                 GpuEvent never = gpu.createEvent();

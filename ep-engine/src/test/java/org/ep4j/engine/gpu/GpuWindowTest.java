@@ -12,7 +12,7 @@ import org.ep4j.Device;
 import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.engine.sync.Rails;
+import org.ep4j.engine.sync.Relays;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.ForAll;
@@ -28,20 +28,20 @@ class GpuWindowTest {
             EpShape.builder(64, 9, 2).maxTokens(3).maxLowLatencyTokens(2).build();
 
     @Test
-    void whoMapsAllNeedsNone() {
+    void noWindowIsNeededWhereAllPeersAreMapped() {
         assertThat(layout(plan(4, (from, to) -> true))).isEmpty();
     }
 
     /** The rank with the most remote peers decides, so that all ranks have the same. */
     @Property(tries = 100)
     void thereAreChannelsForTheMostPeersOfARank(
-            @ForAll @Size(min = 2, max = 9) List<@IntRange(min = 0, max = 3) Integer> islands) {
-        GroupPlan plan = plan(islands.size(), (from, to) -> islands.get(from).equals(islands.get(to)));
+            @ForAll @Size(min = 2, max = 9) List<@IntRange(min = 0, max = 3) Integer> domains) {
+        GroupPlan plan = plan(domains.size(), (from, to) -> domains.get(from).equals(domains.get(to)));
         int most = 0;
-        for (int r = 0; r < islands.size(); r++) {
-            int island = islands.get(r);
-            List<Integer> others = IntStream.range(0, islands.size())
-                    .filter(peer -> islands.get(peer) != island)
+        for (int r = 0; r < domains.size(); r++) {
+            int domain = domains.get(r);
+            List<Integer> others = IntStream.range(0, domains.size())
+                    .filter(peer -> domains.get(peer) != domain)
                     .boxed()
                     .toList();
             assertThat(GpuWindow.remotes(plan, r)).isEqualTo(others);
@@ -52,15 +52,15 @@ class GpuWindowTest {
             most = Math.max(most, others.size());
         }
         int channels = most;
-        boolean rails = Set.copyOf(islands).size() < islands.size();
+        boolean relays = Set.copyOf(domains).size() < domains.size();
         assertThat(layout(plan).map(WindowLayout::bytes))
-                .isEqualTo(Optional.of(WindowLayout.of(SHAPE, islands.size(), channels, rails)
+                .isEqualTo(Optional.of(WindowLayout.of(SHAPE, domains.size(), channels, relays)
                                 .bytes())
                         .filter(bytes -> channels > 0));
     }
 
     private static Optional<WindowLayout> layout(GroupPlan plan) {
-        return GpuWindow.layout(SHAPE, plan, Rails.of(plan));
+        return GpuWindow.layout(SHAPE, plan, Relays.of(plan));
     }
 
     private static GroupPlan plan(int ranks, BiPredicate<Integer, Integer> maps) {

@@ -275,7 +275,7 @@ final class GraphReplayTest {
     }
 
     @Test
-    void aRefusedOperationOfAReplayIsToldByTheReplay() {
+    void aReplayReportsItsRefusedOperation() {
         onRanks(1, rank -> {
             try (GpuGraph graph = rank.record(2)) {
                 rank.replay(graph).await(LONG);
@@ -292,7 +292,7 @@ final class GraphReplayTest {
     }
 
     @Test
-    void aGraphOfTwoBuffersTellsTheFailuresOfBoth() {
+    void aGraphOfTwoBuffersReportsTheFailuresOfBoth() {
         onRanks(1, rank -> {
             EpBuffer other = rank.group.createBuffer(SHAPE).withOptions(rank.options);
             try (GpuGraph graph = rank.stream.capture(() -> {
@@ -310,7 +310,7 @@ final class GraphReplayTest {
     }
 
     @Test
-    void handlesAreGivenBackWhenTheGraphIsClosed() {
+    void handlesAreReleasedWhenTheGraphIsClosed() {
         onRanks(1, rank -> {
             Set<Long> recorded = new HashSet<>();
             GpuGraph graph = rank.stream.capture(() -> {
@@ -340,7 +340,7 @@ final class GraphReplayTest {
     }
 
     private static long memory(DispatchResult result) {
-        return ((HighThroughputHandle) result.handle()).routing().address();
+        return ((HighThroughput.Handle) result.handle()).routing().address();
     }
 
     @Test

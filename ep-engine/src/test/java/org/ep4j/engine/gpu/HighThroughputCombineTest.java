@@ -149,7 +149,7 @@ final class HighThroughputCombineTest {
     }
 
     @Property(tries = 60, verify = 6)
-    void combinesAreThoseOfTheHost(@ForAll @IntRange(max = 5) int setup, @ForAll long seed) {
+    void combinesEqualThoseOfTheHost(@ForAll @IntRange(max = 5) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);
             Random random = new Random(seed + 31L * rank.number() + 1);

@@ -54,7 +54,7 @@ final class HighThroughputDispatchFailuresTest {
     }
 
     @Test
-    void badIdIsToldBeforePeersAreToldAnything() {
+    void badIdIsReportedBeforeAnythingIsSent() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
                 int tokens = 600;
@@ -237,7 +237,7 @@ final class HighThroughputDispatchFailuresTest {
         }
     }
 
-    /** Whoever waits only for the end of a chain must be told of a failure at its beginning. */
+    /** A caller that waits only for the end of a chain must get a failure at its beginning. */
     @Test
     void operationThatFollowsARefusedOneFailsToo() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
@@ -263,7 +263,7 @@ final class HighThroughputDispatchFailuresTest {
 
     /** A caller that only queues operations must not take what a failed one left in memory for its result. */
     @Test
-    void nextCallThrowsTheFailureThatNobodyAwaited() {
+    void nextCallThrowsAFailureThatWasNotAwaited() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
             both.check(rank -> {
                 if (rank.group().device().id().type().equals("host")) {
@@ -286,7 +286,7 @@ final class HighThroughputDispatchFailuresTest {
     }
 
     @Test
-    void nextCallThrowsTheFailedWaitThatNobodyAwaited() {
+    void nextCallThrowsAFailedWaitThatWasNotAwaited() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
                 if (rank.group().device().id().type().equals("host") || rank.number() == 1) {
@@ -346,7 +346,7 @@ final class HighThroughputDispatchFailuresTest {
     }
 
     @Test
-    void operationThatFindsNoRoomOnTheGpuSaysSo() {
+    void operationWithoutRoomOnTheGpuFailsWithThatReason() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
             both.check(rank -> {
                 DispatchRequest request = request(rank, 600, 1).build();

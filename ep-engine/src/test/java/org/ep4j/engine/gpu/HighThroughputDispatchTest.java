@@ -135,7 +135,7 @@ final class HighThroughputDispatchTest {
     }
 
     @Property(tries = 60, verify = 8)
-    void dispatchesAreThoseOfTheHost(@ForAll @IntRange(max = 8) int setup, @ForAll long seed) {
+    void dispatchesEqualThoseOfTheHost(@ForAll @IntRange(max = 8) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);
             Random random = new Random(seed + 31L * rank.number() + 1);

@@ -23,7 +23,7 @@ import org.ep4j.gpu.cuda.FifoKernels;
 import org.ep4j.gpu.cuda.Primitives;
 import org.ep4j.gpu.cuda.TestCompilers;
 import org.ep4j.gpu.driver.KernelDialect;
-import org.ep4j.gpu.driver.PeerOrdering;
+import org.ep4j.gpu.driver.PeerOrderingCheck.PeerOrdering;
 import org.ep4j.gpu.hip.HipOptions;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.testing.Tier;
@@ -82,9 +82,11 @@ final class KernelCompileTest {
                         most));
         EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         sources.put("messages-posted", posted(small, 3, least, 2));
-        sources.put("passed-on", passedOn(3, least));
-        sources.put("proxies", mapped(small, 3, least) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
-        sources.put("fifo", KernelSource.fifo() + FifoKernels.ALONE);
+        sources.put("relayed", relayed(3, least));
+        sources.put(
+                "proxies",
+                mapped(small, 3, least) + KernelSource.parts("fifo.cu", "proxy.cu") + FifoKernels.OF_THE_ENGINE);
+        sources.put("fifo", KernelSource.parts("fifo.cu") + FifoKernels.ALONE);
         sources.put("ordering", PeerOrdering.source());
         return sources;
     }
@@ -99,8 +101,8 @@ final class KernelCompileTest {
                 shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, channels, false)), false);
     }
 
-    /** Where some ranks pass on what others send. */
-    private static String passedOn(int ranks, int sharedBytes) {
+    /** With ranks that relay rows of others. */
+    private static String relayed(int ranks, int sharedBytes) {
         EpShape shape = EpShape.builder(128, 7, 3).maxTokens(5).build();
         return KernelSource.of(
                 shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, ranks - 1, true)), false);
@@ -123,7 +125,7 @@ final class KernelCompileTest {
     static Stream<Arguments> cuda() {
         return on(
                 List.of("sm_80", "sm_90", "sm_100"),
-                Set.of("primitives", "large", "odd-posted", "passed-on", "fifo", "ordering"));
+                Set.of("primitives", "large", "odd-posted", "relayed", "fifo", "ordering"));
     }
 
     static Stream<Arguments> hip() {
@@ -150,20 +152,20 @@ final class KernelCompileTest {
 
     /** What backends define, see {@link org.ep4j.spi.DevicePosted}; the linker would find it. */
     private static final String POSTED_BY_DEVICE = """
-            extern __device__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer);
-            extern __device__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer);
-            extern __device__ void ep_posted_put_message_wave(char* to, const char* from, unsigned long long bytes, int peer);
-            extern __device__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer);
-            extern __device__ void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes,
-                unsigned long long* counter, unsigned long long value, int peer);
-            extern __device__ void ep_posted_put_signal_wave(char* to, const char* from, unsigned long long bytes,
-                unsigned long long* counter, unsigned long long value, int peer);
-            extern __device__ void ep_posted_put_signal_block(char* to, const char* from, unsigned long long bytes,
-                unsigned long long* counter, unsigned long long value, int peer);
-            extern __device__ void ep_posted_prepare(const void* here);
-            extern __device__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer);
-            extern __device__ void ep_posted_quiet();
-            """;
+        extern __device__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer);
+        extern __device__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer);
+        extern __device__ void ep_posted_put_message_wave(char* to, const char* from, unsigned long long bytes, int peer);
+        extern __device__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer);
+        extern __device__ void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes,
+            unsigned long long* counter, unsigned long long value, int peer);
+        extern __device__ void ep_posted_put_signal_wave(char* to, const char* from, unsigned long long bytes,
+            unsigned long long* counter, unsigned long long value, int peer);
+        extern __device__ void ep_posted_put_signal_block(char* to, const char* from, unsigned long long bytes,
+            unsigned long long* counter, unsigned long long value, int peer);
+        extern __device__ void ep_posted_prepare(const void* here);
+        extern __device__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer);
+        extern __device__ void ep_posted_quiet();
+        """;
 
     @Tag("all")
     @ParameterizedTest(name = "{0} tokens and {1} of low latency for {2}")
@@ -174,8 +176,9 @@ final class KernelCompileTest {
                 .maxLowLatencyTokens(lowLatencyTokens)
                 .build();
         // Of three ranks two may map each other.
-        boolean rails = tokens > 0;
-        String source = KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(WindowLayout.of(shape, 3, 2, rails)), true);
+        boolean relays = tokens > 0;
+        String source =
+                KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(WindowLayout.of(shape, 3, 2, relays)), true);
         DeviceCode code = DeviceCode.builder("declarations", POSTED_BY_DEVICE).build();
         byte[] object = TestCompilers.cudaObject("posted by device", source, code, architecture);
         assertThat(machine(object)).isEqualTo(CUDA_MACHINE);
@@ -223,13 +226,13 @@ final class KernelCompileTest {
     @MethodSource("amd")
     void relaxedStoresPublishWithoutWritingCachesBack(String architecture) {
         String kernel = """
-                struct Op { Vec* data; u64* counter; u64 number; };
-                EP_KERNEL(publish, 256) {
-                  store_once(op.data + threadIdx.x, Vec{1, 2, 3, 4});
-                  sync_block();
-                  if (threadIdx.x == 0) store_published(op.counter, op.number);
-                }
-                """;
+            struct Op { Vec* data; u64* counter; u64 number; };
+            EP_KERNEL(publish, 256) {
+              store_once(op.data + threadIdx.x, Vec{1, 2, 3, 4});
+              sync_block();
+              if (threadIdx.x == 0) store_published(op.counter, op.number);
+            }
+            """;
         String released = TestCompilers.hipAssembly(work, "released", KernelDialect.HIP.before(kernel), architecture);
         assertThat(released).contains("buffer_wbl2", "s_barrier");
         String relaxed = TestCompilers.hipAssembly(

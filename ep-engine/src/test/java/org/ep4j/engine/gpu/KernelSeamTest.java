@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.Announcement;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.gpu.driver.KernelDialect;
 import org.junit.jupiter.api.Tag;
@@ -77,11 +77,13 @@ final class KernelSeamTest {
     }
 
     @Test
-    void countersAndBlocksHaveTheSameOrder() {
+    void countersAndAnnouncementsHaveTheSameOrder() {
         assertThat(constants("Counter"))
                 .isEqualTo(Arrays.stream(Counter.values()).map(Enum::name).toList());
-        assertThat(constants("Block")).containsExactly("BLOCK_HT", "BLOCK_LL_DISPATCH", "BLOCK_LL_COMBINE");
-        assertThat(Block.values()).containsExactly(Block.HIGH_THROUGHPUT, Block.LL_DISPATCH, Block.LL_COMBINE);
+        assertThat(constants("AnnouncementKind"))
+                .containsExactly("ANNOUNCE_HT", "ANNOUNCE_LL_DISPATCH", "ANNOUNCE_LL_COMBINE");
+        assertThat(Announcement.values())
+                .containsExactly(Announcement.HIGH_THROUGHPUT, Announcement.LL_DISPATCH, Announcement.LL_COMBINE);
     }
 
     @Test
@@ -116,10 +118,10 @@ final class KernelSeamTest {
     @Test
     void stateHasTheFieldsThatTheHostWrites() {
         assertThat(body("struct", "State").replaceAll("\\s+", " ").strip())
-                .isEqualTo("u64 ht_number; u64 ll_dispatch_number; u64 ll_combine_number; u64 ll_dispatch_of[2];"
-                        + " u64 ll_combine_of[2]; u64 ll_dispatch_taken[2]; u64 ll_combine_taken[2]; u64 mask_digest; u64 abort_asked; u64 ht_opened;"
-                        + " u64 ht_gathered; u32 failed; u32 refused; u32 done[16];"
-                        + " u32 scratch[16]; u32 ll_refused[4]; u32 masked[EP_RANKS];");
+                .isEqualTo("u64 ht_number; u64 ll_dispatch_number; u64 ll_combine_number; u64 ll_dispatch_of[2]; u64"
+                        + " ll_combine_of[2]; u64 ll_dispatch_taken[2]; u64 ll_combine_taken[2]; u64"
+                        + " mask_digest; u64 abort_asked; u64 ht_opened; u64 ht_gathered; u32 failed; u32"
+                        + " refused; u32 done[16]; u32 scratch[16]; u32 ll_refused[4]; u32 masked[EP_RANKS];");
     }
 
     /** Checks by reading what the emulator, which has a dialect of its own, cannot show: other GPUs and NICs see the bytes before a flag. */

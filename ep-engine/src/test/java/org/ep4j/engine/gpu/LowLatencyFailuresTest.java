@@ -75,7 +75,7 @@ final class LowLatencyFailuresTest {
     }
 
     @Test
-    void badIdIsToldBeforePeersAreToldAnything() {
+    void badIdIsReportedBeforeAnythingIsSent() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
                 works(rank, "before");
@@ -101,7 +101,7 @@ final class LowLatencyFailuresTest {
     }
 
     @Test
-    void expertNamedTooOftenIsToldBeforePeersAreToldAnything() {
+    void expertNamedTooOftenIsReportedBeforeAnythingIsSent() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 3)) {
             both.check(rank -> {
                 if (rank.number() == 1) {
@@ -159,7 +159,7 @@ final class LowLatencyFailuresTest {
 
     /** One rank begins long before the other, and gives three dispatches up, the last one while it waits for credit. */
     @Test
-    void givenUpOperationsDoNotHoldUpThoseAfterThem() {
+    void abandonedOperationsDoNotDelayLaterOnes() {
         CyclicBarrier meeting = new CyclicBarrier(2);
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
@@ -213,7 +213,7 @@ final class LowLatencyFailuresTest {
     }
 
     @Test
-    void maskedRanksGetAndGiveNothing() {
+    void maskedRanksReceiveAndSendNothing() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 3)) {
             both.check(rank -> {
                 works(rank, "before");
@@ -230,7 +230,7 @@ final class LowLatencyFailuresTest {
 
     /** The buffer has moved away from it, so there is nowhere to send its rows. */
     @Test
-    void aRankThatIsMaskedAfterADispatchGetsAndGivesNothingInItsCombine() {
+    void aRankMaskedAfterADispatchReceivesAndSendsNothingInItsCombine() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 3)) {
             both.check(rank -> {
                 LowLatencyDispatchResult result = rank.buffer()

@@ -268,7 +268,7 @@ final class LowLatencyTest {
     }
 
     @Property(tries = 45, verify = 5)
-    void roundsAreThoseOfTheHost(@ForAll @IntRange(max = 7) int setup, @ForAll long seed) {
+    void roundsEqualThoseOfTheHost(@ForAll @IntRange(max = 7) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);
             Random random = new Random(seed + 31L * rank.number() + 1);

@@ -237,7 +237,9 @@ final class WaitingKernelsTest {
                 if (rank.number() == 0) {
                     EpEvent event = dispatch(rank, false).event();
                     rank.group().barrier(Guard.minute());
-                    Guard.until("rank 1 recovers", () -> gpu(rank).absent().contains(1));
+                    Guard.until(
+                            "rank 1 recovers",
+                            () -> gpu(rank).state().waits().absent().contains(1));
                     passMostOfTheTimeout(event);
                     assertThat(event.isDone()).as("before its timeout").isTrue();
                     assertThatThrownBy(() -> event.await(Guard.minute()))

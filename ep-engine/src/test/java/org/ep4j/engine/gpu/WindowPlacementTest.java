@@ -150,7 +150,7 @@ class WindowPlacementTest {
     }
 
     @Test
-    void dmaBufIsTakenThenPeerMemoryThenTheHost() {
+    void dmaBufIsPreferredThenPeerMemoryThenHostMemory() {
         assertKind(0, "auto", Kind.DMA_BUF, any());
         assertKind(4, "auto", Kind.PEER_MEMORY, any());
         assertKind(0, "auto", Kind.PEER_MEMORY, new Direct(List.of(Kind.PEER_MEMORY), List.of()));
@@ -162,7 +162,7 @@ class WindowPlacementTest {
     }
 
     @Test
-    void whatIsInDoubtIsTakenOnlyWhereItIsWanted() {
+    void doubtfulMemoryIsUsedOnlyOnRequest() {
         EmulatedHip.require();
         try (HipDevice device = EmulatedHip.open(0);
                 GpuWindow unasked = place(device, "auto", PathType.PIX, any());
@@ -173,7 +173,7 @@ class WindowPlacementTest {
     }
 
     @Test
-    void whatFailsWhenItIsTriedIsReplacedByTheNext() {
+    void aFailedRegistrationFallsBackToTheNextKind() {
         List<Kind> both = List.of(Kind.DMA_BUF, Kind.PEER_MEMORY);
         assertKind(0, "auto", Kind.PEER_MEMORY, any(), new Direct(both, List.of(Kind.DMA_BUF)));
         assertThat(tried).containsExactly(Kind.DMA_BUF, Kind.DMA_BUF, Kind.PEER_MEMORY, Kind.PEER_MEMORY);
@@ -181,7 +181,7 @@ class WindowPlacementTest {
     }
 
     @Test
-    void aGpuThatIsBrokenIsNotReplacedByTheHost() {
+    void aBrokenGpuDoesNotFallBackToHostMemory() {
         EpException broken = new EpException("an illegal address", EpException.Recourse.RESTART_PROCESS);
         Direct backend = new Direct(List.of(Kind.DMA_BUF, Kind.PEER_MEMORY), List.of()) {
             @Override
@@ -202,7 +202,7 @@ class WindowPlacementTest {
     }
 
     @Test
-    void whoWantsNothingElseIsToldWhy() {
+    void aWindowThatMustBeOnTheGpuFailsWithTheReason() {
         List<Kind> both = List.of(Kind.DMA_BUF, Kind.PEER_MEMORY);
         try (CudaDevice device = EmulatedCuda.open(0)) {
             assertThatThrownBy(() -> place(device, "device", PathType.PIX, new Direct(both, both)))
@@ -218,7 +218,7 @@ class WindowPlacementTest {
     }
 
     @Test
-    void aNicThatIsFarIsNotUsedUnlessItIsWanted() {
+    void aFarNicIsUsedOnlyOnRequest() {
         try (CudaDevice device = EmulatedCuda.open(0);
                 GpuWindow far = place(device, "auto", PathType.SYS, any());
                 GpuWindow wanted = place(device, "device", PathType.SYS, any())) {
@@ -241,7 +241,7 @@ class WindowPlacementTest {
     }
 
     @Test
-    void allMemoryIsGivenBack() {
+    void allMemoryIsFreed() {
         List<Kind> both = List.of(Kind.DMA_BUF, Kind.PEER_MEMORY);
         try (CudaDevice device = EmulatedCuda.open(0)) {
             assertThat(DriverCalls.during(

@@ -94,8 +94,8 @@ class RoutingReaderTest {
                 DataType type = random.nextBoolean() ? DataType.INT32 : DataType.INT64;
                 new Ids(ids, model.topK, type).read(model.reader, mask, model.routing);
                 compare(model, ids, mask, "shape " + shape + ", draw " + draw);
-                assertThat(model.routing.tokens()).isEqualTo(tokens);
-                assertThat(model.routing.idType()).isEqualTo(type);
+                assertThat(model.routing.tokens).isEqualTo(tokens);
+                assertThat(model.routing.idType).isEqualTo(type);
             }
         }
     }
@@ -108,19 +108,19 @@ class RoutingReaderTest {
             for (int i = t * model.topK; i < (t + 1) * model.topK; i++) {
                 int id = (int) ids[i];
                 boolean sent = id >= 0 && !mask.has(model.placement.rankOf(id));
-                assertThat(routing.ids()[i]).as(name).isEqualTo(sent ? id : -1);
+                assertThat(routing.ids[i]).as(name).isEqualTo(sent ? id : -1);
                 if (sent) {
                     targets.add(model.placement.rankOf(id));
                 }
             }
             targets.forEach(r -> rowsTo[r]++);
             List<Integer> got = new ArrayList<>();
-            for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
-                got.add(routing.targets()[i]);
+            for (int i = routing.firstTarget[t]; i < routing.firstTarget[t + 1]; i++) {
+                got.add(routing.targets[i]);
             }
             assertThat(got).as("%s, token %d", name, t).containsExactlyElementsOf(targets);
         }
-        assertThat(routing.rowsTo()).as(name).isEqualTo(rowsTo);
+        assertThat(routing.rowsTo).as(name).isEqualTo(rowsTo);
         assertThat(routing.targetCount())
                 .as(name)
                 .isEqualTo(IntStream.of(rowsTo).sum());

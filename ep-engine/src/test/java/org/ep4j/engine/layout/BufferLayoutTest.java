@@ -23,7 +23,7 @@ class BufferLayoutTest {
             @ForAll @IntRange(min = 0, max = 5) int tokens,
             @ForAll @IntRange(min = 0, max = 5) int lowLatencyTokens,
             @ForAll boolean posted,
-            @ForAll @IntRange(min = 0, max = 3) int passed) {
+            @ForAll @IntRange(min = 0, max = 3) int relayed) {
         if (tokens + lowLatencyTokens == 0) {
             return;
         }
@@ -31,7 +31,7 @@ class BufferLayoutTest {
                 .maxTokens(tokens)
                 .maxLowLatencyTokens(lowLatencyTokens)
                 .build();
-        BufferLayout layout = new BufferLayout(shape, ranks, posted, posted ? passed : 0);
+        BufferLayout layout = new BufferLayout(shape, ranks, posted, posted ? relayed : 0);
         List<Piece> pieces = new ArrayList<>();
         for (int r = 0; r < ranks; r++) {
             for (Counter counter : Counter.values()) {
@@ -40,10 +40,11 @@ class BufferLayoutTest {
                 }
                 pieces.add(new Piece(counter + " " + r, layout.counter(counter, r), 8));
             }
-            for (Block block : Block.values()) {
+            for (Announcement kind : Announcement.values()) {
                 for (int bank = 0; bank < 2; bank++) {
-                    long bytes = BufferLayout.blockInts() + 4L * ranks;
-                    pieces.add(new Piece("block " + block + " " + r + " " + bank, layout.block(block, bank, r), bytes));
+                    long bytes = BufferLayout.announcementInts() + 4L * ranks;
+                    pieces.add(new Piece(
+                            "announcement " + kind + " " + r + " " + bank, layout.announcement(kind, bank, r), bytes));
                 }
             }
         }
@@ -64,7 +65,7 @@ class BufferLayoutTest {
         pieces.add(new Piece("combine area", layout.combineArea(), area));
         addLowLatency(layout, ranks, topK, lowLatencyTokens, pieces);
         if (posted) {
-            addPosted(layout, ranks, topK, tokens, passed, pieces);
+            addPosted(layout, ranks, topK, tokens, relayed, pieces);
         }
         pieces.removeIf(p -> p.bytes() == 0);
         pieces.sort(java.util.Comparator.comparingLong(Piece::from));
@@ -78,7 +79,7 @@ class BufferLayoutTest {
         assertThat(last.from() + last.bytes()).isLessThanOrEqualTo(layout.bytes());
         for (Piece piece : pieces) {
             boolean lowLatency =
-                    Stream.of("block LL_", "message", "counts", "slot").anyMatch(piece.what()::startsWith);
+                    Stream.of("announcement LL_", "message", "counts", "slot").anyMatch(piece.what()::startsWith);
             assertThat(layout.isLowLatency(piece.from())).as(piece.what()).isEqualTo(lowLatency);
             assertThat(layout.isLowLatency(piece.from() + piece.bytes() - 1))
                     .as(piece.what())
@@ -87,19 +88,19 @@ class BufferLayoutTest {
     }
 
     private static void addPosted(
-            BufferLayout layout, int ranks, int topK, int tokens, int passed, List<Piece> pieces) {
+            BufferLayout layout, int ranks, int topK, int tokens, int relayed, List<Piece> pieces) {
         for (int i = 0; i < tokens * Math.min(topK, ranks - 1); i++) {
             pieces.add(new Piece("returned row", layout.returnedRow(i), layout.rowBytes()));
             pieces.add(new Piece("returned weights", layout.returnedWeights(i), 4L * topK));
         }
-        for (int i = 0; i < tokens * passed; i++) {
-            pieces.add(new Piece("passed row", layout.passedRow(i, layout.rowBytes()), layout.rowBytes()));
-            pieces.add(new Piece("passed record", layout.passedRecord(i), layout.recordBytes()));
+        for (int i = 0; i < tokens * relayed; i++) {
+            pieces.add(new Piece("relayed row", layout.relayedRow(i, layout.rowBytes()), layout.rowBytes()));
+            pieces.add(new Piece("relayed record", layout.relayedRecord(i), layout.recordBytes()));
         }
         for (int r = 0; r < ranks; r++) {
             pieces.add(new Piece("staging", layout.staging(r), layout.stagingBytes()));
         }
-        long single = Math.max(layout.blockBytes(), layout.recordBytes());
+        long single = Math.max(layout.announcementBytes(), layout.recordBytes());
         assertThat(layout.stagingBytes())
                 .isGreaterThanOrEqualTo(single)
                 .isGreaterThanOrEqualTo(Math.max(layout.messageBytes(), layout.combineSlotBytes()));

@@ -29,20 +29,20 @@ class WindowLayoutTest {
             @ForAll @IntRange(min = 1, max = 9) int topK,
             @ForAll @IntRange(min = 0, max = 5) int tokens,
             @ForAll @IntRange(min = 0, max = 5) int lowLatencyTokens,
-            @ForAll boolean rails) {
+            @ForAll boolean relays) {
         assumeTrue(tokens + lowLatencyTokens > 0);
         EpShape shape = EpShape.builder(16 * sixteenths, 11, topK)
                 .maxTokens(tokens)
                 .maxLowLatencyTokens(lowLatencyTokens)
                 .build();
         BufferLayout buffer = new BufferLayout(shape, ranks);
-        WindowLayout window = WindowLayout.of(shape, ranks, channels, rails);
+        WindowLayout window = WindowLayout.of(shape, ranks, channels, relays);
         List<Piece> pieces = new ArrayList<>();
-        addBlocks(buffer, ranks, pieces);
+        addAnnouncements(buffer, ranks, pieces);
         assertThat(pieces).allSatisfy(p -> assertThat(p.from() + p.bytes()).isLessThanOrEqualTo(window.staging()));
         assertThat(window.staging() % PAGE).isZero();
         assertThat(window.stagingBytes() % PAGE).isZero();
-        assertThat(window.stagingBytes()).isGreaterThanOrEqualTo(buffer.blockBytes());
+        assertThat(window.stagingBytes()).isGreaterThanOrEqualTo(buffer.announcementBytes());
         for (int r = 0; r < ranks; r++) {
             pieces.add(new Piece("staging", window.staging() + r * window.stagingBytes(), window.stagingBytes()));
         }
@@ -56,7 +56,7 @@ class WindowLayoutTest {
         assertApart(pieces, window.bytes());
         for (Piece piece : pieces) {
             boolean lowLatency =
-                    Stream.of("block LL_", "message", "counts", "slot").anyMatch(piece.what()::startsWith);
+                    Stream.of("announcement LL_", "message", "counts", "slot").anyMatch(piece.what()::startsWith);
             if (piece.bytes() > 0) {
                 assertThat(window.isLowLatency(piece.from())).as(piece.what()).isEqualTo(lowLatency);
                 assertThat(window.isLowLatency(piece.from() + piece.bytes() - 1))
@@ -66,13 +66,15 @@ class WindowLayoutTest {
         }
     }
 
-    /** What the host writes of blocks lies where a peer that maps would have it. */
-    private static void addBlocks(BufferLayout buffer, int ranks, List<Piece> pieces) {
+    /** Announcements that the host writes lie where a peer that maps the memory would write them. */
+    private static void addAnnouncements(BufferLayout buffer, int ranks, List<Piece> pieces) {
         for (int r = 0; r < ranks; r++) {
-            for (Block block : Block.values()) {
+            for (Announcement kind : Announcement.values()) {
                 for (int bank = 0; bank < 2; bank++) {
-                    pieces.add(
-                            new Piece("block " + block + " " + r, buffer.block(block, bank, r), buffer.blockBytes()));
+                    pieces.add(new Piece(
+                            "announcement " + kind + " " + r,
+                            buffer.announcement(kind, bank, r),
+                            buffer.announcementBytes()));
                 }
             }
         }
@@ -102,7 +104,7 @@ class WindowLayoutTest {
                         (long) buffer.messageBytes(),
                         (long) buffer.countBytes(),
                         (long) buffer.combineSlotBytes(),
-                        (long) buffer.blockBytes()))
+                        (long) buffer.announcementBytes()))
                 .allMatch(bytes -> bytes % 16 == 0);
         return regions;
     }

@@ -62,7 +62,7 @@ final class AgreementSimulation {
     private final Set<Membership> forgotten = new HashSet<>();
 
     /** Values that were proposed, by epoch. */
-    private final Map<Long, Set<List<Standing>>> proposed = new HashMap<>();
+    private final Map<Long, Set<List<RankStatus>>> proposed = new HashMap<>();
 
     private final List<String> trace = new ArrayList<>();
     /** So many in a hundred steps kill their rank before the new state is stored, and as many after that. */
@@ -164,7 +164,7 @@ final class AgreementSimulation {
             if (what < 65) {
                 int other = random.nextInt(ranks);
                 if (other != r) {
-                    suspect(r, other, random.nextInt(3) == 0 ? Standing.SILENT : Standing.MEMBER);
+                    suspect(r, other, random.nextInt(3) == 0 ? RankStatus.SILENT : RankStatus.MEMBER);
                 }
             } else if (what < 72) {
                 prove(r);
@@ -194,7 +194,7 @@ final class AgreementSimulation {
                 int rank = r;
                 if (isRunning(r)) {
                     for (int other = 0; other < ranks; other++) {
-                        Standing wanted = isRunning(other) ? Standing.MEMBER : Standing.SILENT;
+                        RankStatus wanted = isRunning(other) ? RankStatus.MEMBER : RankStatus.SILENT;
                         if (other != r && round < 2) {
                             suspect(r, other, wanted);
                         }
@@ -314,7 +314,7 @@ final class AgreementSimulation {
         trace(rank, "is killed");
     }
 
-    private void suspect(int rank, int other, Standing reason) {
+    private void suspect(int rank, int other, RankStatus reason) {
         step(rank, "takes a rank for " + reason, () -> agreement[rank].suspect(other, reason));
     }
 
@@ -337,7 +337,7 @@ final class AgreementSimulation {
 
     private void deliver(InFlight next) {
         if (isRunning(next.to)) {
-            step(next.to, "hears " + next.from, () -> agreement[next.to].receive(next.from, next.message));
+            step(next.to, "receives from " + next.from, () -> agreement[next.to].receive(next.from, next.message));
         }
     }
 
@@ -388,9 +388,9 @@ final class AgreementSimulation {
         require(
                 known == null || known.equals(membership),
                 "two memberships of epoch " + membership.epoch() + ": " + known + " and " + membership);
-        Set<List<Standing>> values = proposed.computeIfAbsent(membership.epoch() - 1, e -> new HashSet<>());
-        if (known == null && values.add(membership.standings())) {
-            requireLiving(rank, membership.standings(), decided.get(membership.epoch() - 1));
+        Set<List<RankStatus>> values = proposed.computeIfAbsent(membership.epoch() - 1, e -> new HashSet<>());
+        if (known == null && values.add(membership.statuses())) {
+            requireLiving(rank, membership.statuses(), decided.get(membership.epoch() - 1));
         }
         Vote accepted = agreement[rank].record().accepted();
         if (accepted.ballot() != Vote.NO_BALLOT
@@ -424,9 +424,9 @@ final class AgreementSimulation {
     }
 
     /** Holds of a value when it is proposed; the rank is the one that proposes it. */
-    private void requireLiving(int rank, List<Standing> value, Membership membership) {
+    private void requireLiving(int rank, List<RankStatus> value, Membership membership) {
         for (int r = 0; r < ranks; r++) {
-            if (value.get(r) == Standing.MEMBER) {
+            if (value.get(r) == RankStatus.MEMBER) {
                 require(
                         !shown.get(rank).contains(r),
                         "rank " + rank + " proposes rank " + r + ", which it knows to be dead");

@@ -46,8 +46,8 @@ final class BufferMembershipTest {
     /** A deadline that passes in a test. */
     private static final Duration BRIEF = Duration.ofMillis(300);
 
-    private static final BufferMembership.Silence NEVER_SILENT =
-            new BufferMembership.Silence(Duration.ofDays(1), false);
+    private static final BufferMembership.SilenceLimit NEVER_SILENT =
+            new BufferMembership.SilenceLimit(Duration.ofDays(1), false);
 
     private static final int BUFFER = 7;
 
@@ -147,7 +147,7 @@ final class BufferMembershipTest {
         start(4, true);
         for (long epoch = 1; epoch < 4; epoch++) {
             assertThat(recoverAll(0, 1, 2, 3)).containsOnly(new Moved(epoch, List.of(0, 1, 2, 3)));
-            assertThat(memberships).noneMatch(BufferMembership::isRecovering);
+            memberships.forEach(BufferMembership::requireReady);
         }
     }
 
@@ -298,7 +298,9 @@ final class BufferMembershipTest {
                     assertThat(e.members()).isEqualTo(2);
                     assertThat(e).hasMessageContaining("1 (silent");
                 });
-        assertThat(memberships.get(0).isRecovering()).isTrue();
+        assertThatThrownBy(() -> memberships.get(0).requireReady())
+                .isInstanceOf(EpStateException.class)
+                .hasMessageContaining("call recover again");
         // It alone could not decide anything either.
         assertThatThrownBy(() -> recover(1, BRIEF, BufferMembershipTest::meet))
                 .isInstanceOfAny(EpNoMajorityException.class, EpTimeoutException.class);
@@ -387,7 +389,7 @@ final class BufferMembershipTest {
         start(3, true);
         assertThatThrownBy(() -> recover(0, Duration.ZERO, BufferMembershipTest::meet))
                 .isInstanceOf(EpTimeoutException.class);
-        ControlSlots slots = memberships.get(1).slots();
+        ControlSlots slots = memberships.get(1).slots;
         MessageCodec codec = new MessageCodec(3);
         AcceptorRecord sent = slots.read(0, ControlSlots.AGREEMENT, slots.version(0, ControlSlots.AGREEMENT))
                 .map(bytes -> codec.message(bytes).acceptor())

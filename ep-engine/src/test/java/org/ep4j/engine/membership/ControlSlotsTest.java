@@ -161,11 +161,11 @@ final class ControlSlotsTest {
         ControlSlots slots = posting(Map.of(1, stopped));
         slots.send(1, ControlSlots.AGREEMENT, 1, bytes(8, 1));
         for (int i = 0; i < 1000; i++) {
-            slots.sendOwed();
+            slots.sendDeferred();
         }
         assertThat(stopped.writes).isZero();
         assertThat(stopped.flushes).isBetween(1, 50);
-        assertThat(slots.owes(1)).isTrue();
+        assertThat(slots.hasDeferred(1)).isTrue();
     }
 
     @Test
@@ -174,10 +174,10 @@ final class ControlSlotsTest {
         ControlSlots slots = posting(Map.of(1, busy));
         slots.send(1, ControlSlots.AGREEMENT, 1, bytes(8, 1));
         for (int i = 0; i < 100; i++) {
-            slots.sendOwed();
+            slots.sendDeferred();
         }
         assertThat(busy.writes).isOne();
-        assertThat(slots.owes(1)).isFalse();
+        assertThat(slots.hasDeferred(1)).isFalse();
     }
 
     @Test
@@ -188,7 +188,7 @@ final class ControlSlotsTest {
         all.keySet().forEach(rank -> slots.send(rank, ControlSlots.AGREEMENT, 1, bytes(8, 1)));
         int before = 0;
         for (int i = 0; i < 200; i++) {
-            slots.sendOwed();
+            slots.sendDeferred();
             int flushes =
                     all.values().stream().mapToInt(one -> ((Busy) one).flushes).sum();
             assertThat(flushes - before).isLessThan(2);

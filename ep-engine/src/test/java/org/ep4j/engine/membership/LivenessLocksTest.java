@@ -72,7 +72,9 @@ final class LivenessLocksTest {
             holder.signal("STOP");
             for (int i = 0; i < 100; i++) {
                 assertThat(mine.state(1)).as("while it is stopped").isEqualTo(MemberState.ALIVE);
-                assertThat(third.state(1)).as("while another rank looks too").isEqualTo(MemberState.ALIVE);
+                assertThat(third.state(1))
+                        .as("while another rank tests the lock too")
+                        .isEqualTo(MemberState.ALIVE);
             }
             holder.process.destroyForcibly().waitFor();
             Guard.until("its end is known", () -> mine.state(1) == MemberState.LOST);
@@ -87,7 +89,7 @@ final class LivenessLocksTest {
             List<Bootstrap> unaware = Bootstrap.inProcess(3);
             LivenessLocks mine = locks();
             mine.open(0, List.of(mine.announcement(), "another".getBytes(StandardCharsets.UTF_8), holder.announcement));
-            try (Bootstrap members = WatchedMembers.of(unaware.get(0), mine)) {
+            try (Bootstrap members = LivenessBootstrap.of(unaware.get(0), mine)) {
                 long before = members.stateChanges();
                 assertThat(IntStream.range(0, 3).mapToObj(members::state)).containsOnly(MemberState.ALIVE);
                 holder.process.destroyForcibly().waitFor();
@@ -142,7 +144,7 @@ final class LivenessLocksTest {
             List<Bootstrap> unaware = Bootstrap.inProcess(3);
             LivenessLocks mine = locks();
             mine.open(0, List.of(mine.announcement(), new byte[0], holder.announcement));
-            try (Bootstrap members = WatchedMembers.of(unaware.get(0), mine);
+            try (Bootstrap members = LivenessBootstrap.of(unaware.get(0), mine);
                     Bootstrap both = members.subgroup("both", List.of(0, 2))) {
                 holder.process.destroyForcibly().waitFor();
                 Guard.until("the death is known", () -> both.state(1) == MemberState.LOST);
@@ -273,7 +275,7 @@ final class LivenessLocksTest {
         }
     }
 
-    /** Another process that holds a lock until it is ended or told to leave. */
+    /** Another process that holds a lock until it is ended or asked to leave. */
     private static final class Holder implements AutoCloseable {
         private final Process process;
         private final byte[] announcement;

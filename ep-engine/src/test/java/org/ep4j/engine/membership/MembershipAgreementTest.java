@@ -126,7 +126,7 @@ final class MembershipAgreementTest {
         });
         ranks.propose(0);
         ranks.sendAndReceive(0, 1);
-        ranks.at(2).suspect(1, Standing.UNREACHABLE);
+        ranks.at(2).suspect(1, RankStatus.UNREACHABLE);
         ranks.propose(2);
         ranks.sendAndReceive(2, 3, 4);
         for (int dead : List.of(3, 4)) {
@@ -142,12 +142,12 @@ final class MembershipAgreementTest {
         assertThat(first).isNotEqualTo(second);
     }
 
-    /** Rank 0 decides with the votes of 1 and 2, and nobody else hears of it before these die. */
+    /** Rank 0 decides with the votes of 1 and 2, and no other rank learns it before these die. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void anOwnerStoresBeforeItSends(boolean isStored) {
         Ranks ranks = new Ranks(5, MembershipAgreement::new);
-        ranks.at(0).suspect(3, Standing.UNREACHABLE);
+        ranks.at(0).suspect(3, RankStatus.UNREACHABLE);
         ranks.propose(0);
         ranks.sendAndReceive(0, 1, 2);
         AcceptorRecord[] promises = {
@@ -177,7 +177,7 @@ final class MembershipAgreementTest {
     @ValueSource(booleans = {true, false})
     void deathsWithoutARecordNeedAllLivingRanks(boolean isVouched) {
         Ranks ranks = new Ranks(5, MembershipAgreement::new);
-        ranks.at(0).suspect(3, Standing.UNREACHABLE);
+        ranks.at(0).suspect(3, RankStatus.UNREACHABLE);
         ranks.propose(0);
         ranks.sendAndReceive(0, 1, 4);
         ranks.sendAndReceive(0, 1, 4);
@@ -186,7 +186,7 @@ final class MembershipAgreementTest {
         AcceptorRecord none = new AcceptorRecord(Membership.first(5), Vote.NO_BALLOT, Vote.NONE);
         for (int dead : List.of(0, 4)) {
             if (isVouched) {
-                // Rank 2 hears of it from rank 3.
+                // Rank 2 learns it from rank 3.
                 ranks.at(3).vouchDead(dead);
             } else {
                 ranks.at(3).proveDead(dead, none);
@@ -217,7 +217,7 @@ final class MembershipAgreementTest {
                 }
             }
         });
-        ranks.at(0).suspect(3, Standing.UNREACHABLE);
+        ranks.at(0).suspect(3, RankStatus.UNREACHABLE);
         ranks.propose(0);
         ranks.sendAndReceive(0, 1, 2);
         ranks.sendAndReceive(0, 1);
@@ -233,14 +233,14 @@ final class MembershipAgreementTest {
         assertThat(ranks.at(0).membership().equals(decided)).isEqualTo(isGivenUp);
     }
 
-    /** Ranks 2, 3 and 4 have decided before they died. Rank 1 hears of it when it has voted with rank 0 to go on without them. */
+    /** Ranks 2, 3 and 4 have decided before they died. Rank 1 learns it when it has voted with rank 0 to go on without them. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void lateMessagesOfTheDeadAreNotHeard(boolean isDeaf) {
+    void lateMessagesOfTheDeadAreIgnored(boolean isDeaf) {
         Ranks ranks = new Ranks(5, (self, first, delay) -> new MembershipAgreement(self, first, delay) {
             @Override
-            boolean hears(int rank) {
-                return !isDeaf || super.hears(rank);
+            boolean listensTo(int rank) {
+                return !isDeaf || super.listensTo(rank);
             }
         });
         ranks.decideWithoutZero();
@@ -279,7 +279,7 @@ final class MembershipAgreementTest {
         assertThat(ranks.at(0).membership().epoch()).isOne();
         assertThat(ranks.at(1).membership()).isEqualTo(ranks.at(0).membership());
         // Nor in a later epoch.
-        assertThat(ranks.at(1).hears(4)).isFalse();
+        assertThat(ranks.at(1).listensTo(4)).isFalse();
     }
 
     /** Rank 4 of five is taken for dead and rank 3, which has left, never answers: the other three are more than half of all. */
@@ -287,12 +287,13 @@ final class MembershipAgreementTest {
     void aVouchedDeathTakesNoQuorumAway() {
         Ranks ranks = new Ranks(5, MembershipAgreement::new);
         ranks.at(0).vouchDead(4);
-        ranks.at(0).suspect(3, Standing.LEFT);
+        ranks.at(0).suspect(3, RankStatus.LEFT);
         ranks.propose(0);
         ranks.sendAndReceive(0, 1, 2);
         ranks.sendAndReceive(0, 1, 2);
-        assertThat(ranks.at(0).membership().standings())
-                .containsExactly(Standing.MEMBER, Standing.MEMBER, Standing.MEMBER, Standing.LEFT, Standing.DEAD);
+        assertThat(ranks.at(0).membership().statuses())
+                .containsExactly(
+                        RankStatus.MEMBER, RankStatus.MEMBER, RankStatus.MEMBER, RankStatus.LEFT, RankStatus.DEAD);
     }
 
     /** Rank 3 is proved dead and rank 2 is only suspected: deaths that are vouched for are another matter. */
@@ -300,12 +301,12 @@ final class MembershipAgreementTest {
     void aProvedDeathNeedsNotAllLivingRanks() {
         Ranks ranks = new Ranks(4, MembershipAgreement::new);
         ranks.at(0).proveDead(3, ranks.at(3).record());
-        ranks.at(0).suspect(2, Standing.SILENT);
+        ranks.at(0).suspect(2, RankStatus.SILENT);
         ranks.propose(0);
         ranks.sendAndReceive(0, 1);
         ranks.sendAndReceive(0, 1);
-        assertThat(ranks.at(0).membership().standings())
-                .containsExactly(Standing.MEMBER, Standing.MEMBER, Standing.SILENT, Standing.DEAD);
+        assertThat(ranks.at(0).membership().statuses())
+                .containsExactly(RankStatus.MEMBER, RankStatus.MEMBER, RankStatus.SILENT, RankStatus.DEAD);
     }
 
     /** A rank that suspects all others leaves, and they stay. */
@@ -313,11 +314,11 @@ final class MembershipAgreementTest {
     void leavesOutTheRankWithTheMostPairs() {
         Ranks ranks = new Ranks(4, MembershipAgreement::new);
         for (int r : List.of(0, 2, 3)) {
-            ranks.at(1).suspect(r, Standing.UNREACHABLE);
+            ranks.at(1).suspect(r, RankStatus.UNREACHABLE);
         }
         ranks.agree();
-        assertThat(ranks.at(0).membership().standings())
-                .containsExactly(Standing.MEMBER, Standing.UNREACHABLE, Standing.MEMBER, Standing.MEMBER);
+        assertThat(ranks.at(0).membership().statuses())
+                .containsExactly(RankStatus.MEMBER, RankStatus.UNREACHABLE, RankStatus.MEMBER, RankStatus.MEMBER);
         assertThat(ranks.at(1).isExpelled()).isTrue();
     }
 
@@ -325,13 +326,14 @@ final class MembershipAgreementTest {
     @Test
     void leavesOutTheSilentRanksAndNotTheFirstThatNoticesThem() {
         Ranks ranks = new Ranks(5, MembershipAgreement::new);
-        ranks.at(2).suspect(0, Standing.SILENT);
-        ranks.at(2).suspect(1, Standing.SILENT);
+        ranks.at(2).suspect(0, RankStatus.SILENT);
+        ranks.at(2).suspect(1, RankStatus.SILENT);
         ranks.propose(3);
         ranks.sendAndReceive(3, 2, 4);
         ranks.sendAndReceive(3, 2, 4);
-        assertThat(ranks.at(3).membership().standings())
-                .containsExactly(Standing.SILENT, Standing.SILENT, Standing.MEMBER, Standing.MEMBER, Standing.MEMBER);
+        assertThat(ranks.at(3).membership().statuses())
+                .containsExactly(
+                        RankStatus.SILENT, RankStatus.SILENT, RankStatus.MEMBER, RankStatus.MEMBER, RankStatus.MEMBER);
     }
 
     /** Two of four ranks are not more than half of them, whatever the others accept. */
@@ -339,16 +341,16 @@ final class MembershipAgreementTest {
     void proposesNoMembershipOfHalfTheRanks() {
         Ranks ranks = new Ranks(4, MembershipAgreement::new);
         for (int r : List.of(0, 1)) {
-            ranks.at(r).suspect(2, Standing.SILENT);
-            ranks.at(r).suspect(3, Standing.SILENT);
+            ranks.at(r).suspect(2, RankStatus.SILENT);
+            ranks.at(r).suspect(3, RankStatus.SILENT);
         }
         ranks.agree();
         assertThat(ranks.at(0).membership().epoch()).isZero();
-        ranks.at(0).suspect(2, Standing.MEMBER);
-        ranks.at(1).suspect(2, Standing.MEMBER);
+        ranks.at(0).suspect(2, RankStatus.MEMBER);
+        ranks.at(1).suspect(2, RankStatus.MEMBER);
         ranks.agree();
-        assertThat(ranks.at(0).membership().standings())
-                .containsExactly(Standing.MEMBER, Standing.MEMBER, Standing.MEMBER, Standing.SILENT);
+        assertThat(ranks.at(0).membership().statuses())
+                .containsExactly(RankStatus.MEMBER, RankStatus.MEMBER, RankStatus.MEMBER, RankStatus.SILENT);
     }
 
     /** The agreements of several ranks, whose messages a test delivers one by one. */
@@ -389,9 +391,9 @@ final class MembershipAgreementTest {
             agreement[to].receive(from, agreement[from].message());
         }
 
-        /** Ranks 2, 3 and 4 leave rank 0 out, and rank 1 has not heard of it. */
+        /** Ranks 2, 3 and 4 leave rank 0 out, and rank 1 does not know it. */
         void decideWithoutZero() {
-            at(4).suspect(0, Standing.UNREACHABLE);
+            at(4).suspect(0, RankStatus.UNREACHABLE);
             propose(4);
             sendAndReceive(4, 2, 3);
             sendAndReceive(4, 2, 3);

@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Tag;
 
 @Tag("verify")
 final class MessageCodecTest {
-    private static List<Standing> standings(Random random, int ranks) {
-        return Stream.generate(() -> Draw.oneOf(random, Standing.values()))
+    private static List<RankStatus> statuses(Random random, int ranks) {
+        return Stream.generate(() -> Draw.oneOf(random, RankStatus.values()))
                 .limit(ranks)
                 .toList();
     }
@@ -23,7 +23,7 @@ final class MessageCodecTest {
     private static Vote vote(Random random, int ranks) {
         return random.nextBoolean()
                 ? Vote.NONE
-                : new Vote(random.nextLong(), random.nextBoolean() ? List.of() : standings(random, ranks));
+                : new Vote(random.nextLong(), random.nextBoolean() ? List.of() : statuses(random, ranks));
     }
 
     @Property(tries = 500)
@@ -37,12 +37,12 @@ final class MessageCodecTest {
             deadUnread.set(r, random.nextBoolean());
         }
         AcceptorRecord record = new AcceptorRecord(
-                new Membership(random.nextLong(), standings(random, ranks)), random.nextLong(), vote(random, ranks));
+                new Membership(random.nextLong(), statuses(random, ranks)), random.nextLong(), vote(random, ranks));
         AgreementMessage message = new AgreementMessage(
                 random.nextLong(),
                 record,
                 vote(random, ranks),
-                standings(random, ranks),
+                statuses(random, ranks),
                 dead,
                 random.nextLong(),
                 vote(random, ranks),

@@ -53,7 +53,7 @@ final class PostedMembershipTest {
 
     private final ExecutorService threads = Executors.newCachedThreadPool();
     private final AtomicLong later = new AtomicLong();
-    private final AtomicLongArray looks = new AtomicLongArray(5);
+    private final AtomicLongArray polls = new AtomicLongArray(5);
     private final Set<Integer> stopped = ConcurrentHashMap.newKeySet();
     private final Set<Integer> cut = ConcurrentHashMap.newKeySet();
     /** By rank: posts to it. */
@@ -158,39 +158,39 @@ final class PostedMembershipTest {
                     locks.get(r),
                     bootstraps.get(r),
                     () -> {
-                        looks.incrementAndGet(self);
+                        polls.incrementAndGet(self);
                         return System.nanoTime() + later.get();
                     },
-                    new BufferMembership.Silence(SILENCE, alone),
+                    new BufferMembership.SilenceLimit(SILENCE, alone),
                     UnaryOperator.identity()));
         }
     }
 
     /** Waits until each of these ranks has read the clock {@code count} times or has recovered. */
-    private void awaitLooks(int count, Map<Integer, CompletableFuture<List<Integer>>> recovering) {
+    private void awaitPolls(int count, Map<Integer, CompletableFuture<List<Integer>>> recovering) {
         long[] before = new long[memberships.size()];
         for (int r = 0; r < before.length; r++) {
-            before[r] = looks.get(r);
+            before[r] = polls.get(r);
         }
         Guard.until(
-                "ranks have looked or recovered",
+                "ranks have polled or recovered",
                 () -> recovering.entrySet().stream()
                         .allMatch(one ->
-                                one.getValue().isDone() || looks.get(one.getKey()) - before[one.getKey()] >= count));
+                                one.getValue().isDone() || polls.get(one.getKey()) - before[one.getKey()] >= count));
     }
 
     /** Advances the clock past the time after which a silent rank counts as lost; those that recover send something from time to time. */
     private void passSilence(Map<Integer, CompletableFuture<List<Integer>>> recovering) {
         for (int i = 0; i < 12; i++) {
             later.addAndGet(SILENCE.toNanos() / 10);
-            awaitLooks(100, recovering);
+            awaitPolls(100, recovering);
         }
     }
 
-    /** Ranks that have all that they need agree long before they have looked so often; others are ended by their deadline, and say why. */
+    /** Ranks that have all that they need agree long before they have polled so often; the deadline ends the others, which report why. */
     private void requireRecovered(Map<Integer, CompletableFuture<List<Integer>>> recovering, Integer... members)
             throws Exception {
-        awaitLooks((int) (100_000 * Guard.minute().toMinutes()), recovering);
+        awaitPolls((int) (100_000 * Guard.minute().toMinutes()), recovering);
         if (!recovering.values().stream().allMatch(CompletableFuture::isDone)) {
             later.addAndGet(LONGEST.plus(LONGEST).toNanos());
         }
@@ -303,7 +303,7 @@ final class PostedMembershipTest {
         stopped.add(0);
         for (int i = 0; i < 12; i++) {
             CompletableFuture<List<Integer>> alone = recovering(1, SILENCE.dividedBy(20));
-            awaitLooks(100, Map.of(1, alone));
+            awaitPolls(100, Map.of(1, alone));
             later.addAndGet(SILENCE.toNanos() / 10);
             assertThatThrownBy(alone::get).hasCauseInstanceOf(EpException.class);
         }

@@ -119,7 +119,7 @@ final class PmixBootstrapProviderTest {
 
     /** Outside a job the library says so; nothing hangs, and nothing is left open. */
     @Test
-    void variablesWithoutALauncherAreTold() {
+    void variablesWithoutALauncherAreReported() {
         Mpirun.require();
         assertThatThrownBy(() -> provider.join(MPIRUN, EpConfig.builder().build()))
                 .isInstanceOf(EpUnavailableException.class)

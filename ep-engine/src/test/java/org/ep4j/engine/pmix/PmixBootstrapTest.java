@@ -60,7 +60,7 @@ final class PmixBootstrapTest {
                         .toList());
     }
 
-    /** The launcher would end the others at once, were it not told to let them live. */
+    /** The launcher would end the others at once, without the option that lets them live. */
     @Test
     void aRankThatDiedIsLostForTheOthers() {
         Mpirun.Ran ran = Mpirun.run(3, Map.of(), List.of("--enable-recovery"), "kill");

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import org.ep4j.EpArgumentException;
+import org.ep4j.engine.proxy.CommandRing.CommandSink;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -21,18 +22,18 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
 final class CommandRingTest {
-    /** Writes down what it is told. */
-    private static final class Notes implements CommandSink {
-        private final List<String> told = new ArrayList<>();
+    /** Records commands. */
+    private static final class Log implements CommandSink {
+        private final List<String> commands = new ArrayList<>();
 
         @Override
         public void write(int ring, int peer, long target, long source, long bytes) {
-            told.add("write " + ring + " " + peer + " " + target + " " + source + " " + bytes);
+            commands.add("write " + ring + " " + peer + " " + target + " " + source + " " + bytes);
         }
 
         @Override
         public void advance(int ring, int peer, int counter, long value) {
-            told.add("advance " + ring + " " + peer + " " + counter + " " + value);
+            commands.add("advance " + ring + " " + peer + " " + counter + " " + value);
         }
     }
 
@@ -43,7 +44,7 @@ final class CommandRingTest {
             @ForAll @Size(max = 200) List<@IntRange(min = -20, max = 20) Integer> steps) {
         CommandRing ring = Rings.of(1 << shift);
         CommandProducer producer = new CommandProducer(ring);
-        Notes notes = new Notes();
+        Log log = new Log();
         Queue<String> expected = new ArrayDeque<>();
         long value = 0;
         for (int step : steps) {
@@ -64,11 +65,11 @@ final class CommandRingTest {
             assertThat(ring.left()).isEqualTo(expected.size());
             if (step < 0) {
                 int there = Math.min(-step, expected.size());
-                assertThat(ring.take(9, -step, notes, Rings.noFailures())).isEqualTo(there);
+                assertThat(ring.take(9, -step, log, Rings.noFailures())).isEqualTo(there);
                 for (int i = 0; i < there; i++) {
-                    assertThat(notes.told.remove(0)).isEqualTo(expected.remove());
+                    assertThat(log.commands.remove(0)).isEqualTo(expected.remove());
                 }
-                assertThat(notes.told).isEmpty();
+                assertThat(log.commands).isEmpty();
             }
         }
     }
@@ -84,7 +85,7 @@ final class CommandRingTest {
             int at = CommandRing.COMMANDS + i % 2 * Command.BYTES;
             assertThat(memory.words().getLong(at)).isEqualTo(77);
             phases.add(memory.words().getLong(at + 8) >>> 63);
-            ring.take(0, 1, new Notes(), Rings.noFailures());
+            ring.take(0, 1, new Log(), Rings.noFailures());
             assertThat(memory.words().getLong(CommandRing.TAIL)).isEqualTo(i + 1);
         }
         assertThat(phases).containsExactly(1L, 1L, 0L, 0L, 1L, 1L);
@@ -92,18 +93,18 @@ final class CommandRingTest {
 
     /** A place that is taken by a producer and not written yet hides what is behind it. */
     @Test
-    void nothingIsTakenPastAPlaceThatIsNotWritten() {
+    void takingStopsAtAPlaceThatIsNotWritten() {
         CommandRing ring = Rings.of(4);
-        Notes notes = new Notes();
+        Log log = new Log();
         ring.put(1, 11, Commands.advanceWord1(0, 0));
-        assertThat(ring.take(0, 4, notes, Rings.noFailures())).isZero();
+        assertThat(ring.take(0, 4, log, Rings.noFailures())).isZero();
         ring.put(0, 10, Commands.advanceWord1(0, 0));
-        assertThat(ring.take(0, 4, notes, Rings.noFailures())).isEqualTo(2);
-        assertThat(notes.told).containsExactly("advance 0 0 0 10", "advance 0 0 0 11");
+        assertThat(ring.take(0, 4, log, Rings.noFailures())).isEqualTo(2);
+        assertThat(log.commands).containsExactly("advance 0 0 0 10", "advance 0 0 0 11");
     }
 
     @Test
-    void aFailureOfTheSinkIsToldAndTheNextCommandFollows() {
+    void aFailureOfTheSinkIsReportedAndTheNextCommandFollows() {
         CommandRing ring = Rings.of(8);
         CommandProducer producer = new CommandProducer(ring);
         List<String> failures = new ArrayList<>();
@@ -123,36 +124,35 @@ final class CommandRingTest {
                 }
             }
         };
-        int taken = ring.take(
-                2, 100, sink, (r, peer, failure) -> failures.add(r + " " + peer + " " + failure.getMessage()));
+        int taken = ring.take(2, 100, sink, (failure, peer) -> failures.add(peer + " " + failure.getMessage()));
         assertThat(taken).isEqualTo(6);
         assertThat(failures).hasSize(4);
-        assertThat(failures.subList(0, 2)).containsExactly("2 1 no 1", "2 3 no 3");
-        assertThat(failures.get(2)).startsWith("2 6 ring 2 holds the words 0xab and 0xb000600000000000, which are no");
-        assertThat(failures.get(3)).startsWith("2 7 ring 2 holds the words 0xcd and");
+        assertThat(failures.subList(0, 2)).containsExactly("1 no 1", "3 no 3");
+        assertThat(failures.get(2)).startsWith("6 ring 2 holds the words 0xab and 0xb000600000000000, which are no");
+        assertThat(failures.get(3)).startsWith("7 ring 2 holds the words 0xcd and");
         assertThat(ring.tail()).isEqualTo(6);
     }
 
     @Test
-    void aRingThatBeginsAnewIsEmptyAndInItsFirstLap() {
+    void aRestartedRingIsEmptyAndInItsFirstLap() {
         CommandRing ring = Rings.of(2);
         CommandProducer producer = new CommandProducer(ring);
-        Notes notes = new Notes();
+        Log log = new Log();
         for (int i = 0; i < 3; i++) {
             producer.advance(0, 0, i);
-            ring.take(0, 1, notes, Rings.noFailures());
+            ring.take(0, 1, log, Rings.noFailures());
         }
         producer.advance(0, 0, 3);
         ring.restart();
         assertThat(ring.tail()).isZero();
         assertThat(ring.left()).isZero();
-        notes.told.clear();
+        log.commands.clear();
         CommandProducer again = new CommandProducer(ring);
         for (int i = 0; i < 5; i++) {
             again.advance(0, 0, 100 + i);
-            ring.take(0, 1, notes, Rings.noFailures());
+            ring.take(0, 1, log, Rings.noFailures());
         }
-        assertThat(notes.told).hasSize(5).last().isEqualTo("advance 0 0 0 104");
+        assertThat(log.commands).hasSize(5).last().isEqualTo("advance 0 0 0 104");
     }
 
     @ParameterizedTest

@@ -20,7 +20,7 @@ final class CommandTest {
     private static final long MAX_LENGTH = ((1L << 28) - 1) * 16;
 
     @Property
-    void aWriteIsReadAsItWasMade(
+    void aWriteSurvivesEncoding(
             @ForAll @IntRange(max = Command.MAX_PEER) int peer,
             @ForAll @LongRange(max = (1L << 36) - 1) long target,
             @ForAll @LongRange(max = (1L << 36) - 1) long source,
@@ -39,7 +39,7 @@ final class CommandTest {
     }
 
     @Property
-    void anAdvanceIsReadAsItWasMade(
+    void anAdvanceSurvivesEncoding(
             @ForAll @IntRange(max = Command.MAX_PEER) int peer,
             @ForAll @IntRange(max = Integer.MAX_VALUE) int counter,
             @ForAll boolean phase) {
@@ -54,7 +54,7 @@ final class CommandTest {
 
     /** The layout is fixed: fifo.cu writes it too. */
     @Test
-    void fieldsLieWhereTheyAreSaidTo() {
+    void fieldsLieAtTheDocumentedBits() {
         assertThat(Commands.writeWord0(16, 32)).isEqualTo(0x0000_0000_1000_0002L);
         assertThat(Commands.writeWord0(MAX_OFFSET, 0)).isEqualTo(0xffff_ffff_f000_0000L);
         assertThat(Commands.writeWord0(0, MAX_LENGTH)).isEqualTo(0x0fff_ffffL);

@@ -18,6 +18,7 @@ import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.proxy.CommandRing.CommandSink;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -37,7 +38,7 @@ final class ProxyThreadsTest {
         private final long[] next;
         private final Thread[] thread;
         private final AtomicLong wrong = new AtomicLong();
-        private volatile long told;
+        private volatile long taken;
 
         Order(int rings) {
             this.next = new long[rings];
@@ -58,7 +59,7 @@ final class ProxyThreadsTest {
             thread[ring] = mine;
             next[ring] = value + 1;
             if (ring == 0) {
-                told = value + 1;
+                taken = value + 1;
             }
         }
     }
@@ -69,13 +70,7 @@ final class ProxyThreadsTest {
 
     private ProxyThreads start(int threads, List<CommandRing> rings, CommandSink sink) {
         return new ProxyThreads(
-                "test-proxy",
-                threads,
-                rings,
-                sink,
-                thread -> false,
-                (ring, peer, failure) -> failures.add(failure),
-                SPIN);
+                "test-proxy", threads, rings, sink, thread -> false, (failure, peer) -> failures.add(failure), SPIN);
     }
 
     private static void advance(CommandProducer producer, int peer, long value) {
@@ -86,7 +81,7 @@ final class ProxyThreadsTest {
 
     @ParameterizedTest
     @CsvSource({"1, 1, true", "1, 3, true", "2, 3, false", "3, 2, true"})
-    void everyCommandComesOnceInTheOrderOfItsRingFromOneThread(int threads, int count, boolean awake) {
+    void everyCommandIsExecutedOnceInRingOrderByOneThread(int threads, int count, boolean awake) {
         List<CommandRing> rings = rings(count, 64);
         Order sink = new Order(count);
         ProxyThreads proxies = start(threads, rings, sink);
@@ -162,7 +157,7 @@ final class ProxyThreadsTest {
     @Test
     void dropsCommandsForAPeerAfterOneFailedAndServesTheOthers() {
         List<CommandRing> rings = rings(1, 64);
-        List<String> told = new CopyOnWriteArrayList<>();
+        List<String> reported = new CopyOnWriteArrayList<>();
         Set<Integer> advanced = ConcurrentHashMap.newKeySet();
         AtomicInteger good = new AtomicInteger();
         AtomicInteger polls = new AtomicInteger();
@@ -189,12 +184,12 @@ final class ProxyThreadsTest {
                     }
                     return false;
                 },
-                (ring, peer, failure) -> {
-                    told.add(ring + " " + peer + " " + failure.getMessage());
+                (failure, peer) -> {
+                    reported.add(peer + " " + failure.getMessage());
                     throw new IllegalArgumentException("the listener fails too");
                 },
                 SPIN);
-        Guard.until("the failure is reported", () -> !told.isEmpty());
+        Guard.until("the failure is reported", () -> !reported.isEmpty());
         CommandProducer producer = new CommandProducer(rings.get(0));
         for (int i = 0; i < 200; i++) {
             while (!producer.write(i, 0, 0, 16)) {
@@ -207,7 +202,7 @@ final class ProxyThreadsTest {
         proxies.close(DEADLINE);
         assertThat(advanced).containsExactly(1000);
         assertThat(good).hasValue(200);
-        assertThat(told).hasSize(201).startsWith("-1 -1 no arrivals", "0 0 lost 0", "0 1 lost 1");
+        assertThat(reported).hasSize(201).startsWith("-1 no arrivals", "0 lost 0", "1 lost 1");
     }
 
     @Test
@@ -247,7 +242,7 @@ final class ProxyThreadsTest {
     }
 
     @Test
-    void aHoleInARingGoesAwayWhenItBeginsAnew() {
+    void aRestartRemovesAHoleInARing() {
         List<CommandRing> rings = rings(3, 4);
         Order sink = new Order(3);
         ProxyThreads proxies = start(2, rings, sink);
@@ -255,7 +250,7 @@ final class ProxyThreadsTest {
         proxies.restart(DEADLINE);
         assertThat(rings.get(0).left()).isZero();
         advance(new CommandProducer(rings.get(0)), 0, 0);
-        Guard.until("the command is taken", () -> sink.told == 1);
+        Guard.until("the command is taken", () -> sink.taken == 1);
         proxies.restart(DEADLINE);
         assertThat(rings.get(0).tail()).isZero();
         proxies.close(DEADLINE);
@@ -263,7 +258,7 @@ final class ProxyThreadsTest {
     }
 
     @Test
-    void aThreadWithoutRingsLooksForArrivals() {
+    void aThreadWithoutRingsPollsForArrivals() {
         AtomicInteger seen = new AtomicInteger();
         ProxyThreads proxies = new ProxyThreads(
                 "test-proxy",
@@ -276,7 +271,7 @@ final class ProxyThreadsTest {
                 },
                 Rings.noFailures(),
                 SPIN);
-        Guard.until("all threads have looked", () -> seen.get() == 7);
+        Guard.until("all threads have polled", () -> seen.get() == 7);
         assertThat(proxies.close(DEADLINE).running()).isEmpty();
     }
 

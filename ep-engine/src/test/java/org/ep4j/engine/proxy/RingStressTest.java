@@ -27,7 +27,7 @@ final class RingStressTest {
     private Path folder;
 
     @Test
-    void nobodySeesAPartOfACommandOrLosesOneAndRingsThatAreWrongAreFound() throws IOException, InterruptedException {
+    void commandsAreNeitherTornNorLostAndMutantRingsAreDetected() throws IOException, InterruptedException {
         String said = run("proxy\\.(Mutant)?RingStress\\.", 3);
         // Four tests and three mutants, each in the modes of the JVM that jcstress knows.
         Matcher last = COUNTS.matcher(said);

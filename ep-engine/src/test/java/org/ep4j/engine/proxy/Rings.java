@@ -1,5 +1,6 @@
 package org.ep4j.engine.proxy;
 
+import java.util.function.ObjIntConsumer;
 import org.ep4j.transport.memory.WordMemory;
 
 /** Rings for tests. */
@@ -10,9 +11,9 @@ final class Rings {
         return new CommandRing(WordMemory.allocate(CommandRing.bytes(commands)).words(), 0, commands);
     }
 
-    /** Hears nothing: a failure is one of the test. */
-    static FailureListener noFailures() {
-        return (ring, peer, failure) -> {
+    /** Accepts no failure: one is a failure of the test. */
+    static ObjIntConsumer<Throwable> noFailures() {
+        return (failure, peer) -> {
             throw new AssertionError(failure);
         };
     }

@@ -1,6 +1,8 @@
 package org.ep4j.engine.proxy;
 
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.ObjIntConsumer;
+import org.ep4j.engine.proxy.CommandRing.CommandSink;
 import org.ep4j.transport.memory.WordMemory;
 
 /** Rings of two commands for stress tests, which want thousands of them at once and always new ones. */
@@ -33,7 +35,7 @@ final class StressRings {
     }
 
     /** Adds up the values of advances. */
-    static final class Sum implements CommandSink, FailureListener {
+    static final class Sum implements CommandSink, ObjIntConsumer<Throwable> {
         /** No command was taken, or one that is none. */
         int value = -1;
 
@@ -48,7 +50,7 @@ final class StressRings {
         }
 
         @Override
-        public void failed(int ring, int peer, Throwable failure) {
+        public void accept(Throwable failure, int peer) {
             value = -3;
         }
     }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.ep4j.engine.proxy.CommandRing.CommandSink;
 import org.ep4j.transport.memory.WordMemory;
 
 /**

@@ -31,7 +31,8 @@ import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 class PeersTest {
-    private static final Recoverer.Way FIXED = new Recoverer.Way(Optional.empty(), "its memory is fixed");
+    private static final Recoverer.Recoverability FIXED =
+            new Recoverer.Recoverability(Optional.empty(), "its memory is fixed");
 
     /** Gives a value once; then its source is lost. Notes what is asked of it. */
     private static final class LostAfterOne implements HostPosted {
@@ -89,7 +90,7 @@ class PeersTest {
     private final LostAfterOne posted = new LostAfterOne(5);
     private final DeviceAllocation memory = new HostDevice().allocate(layout.bytes());
     private final Peers<HostMemory> peers = new Peers<>(
-            RailsTest.plan(List.of(0, 1)),
+            RelaysTest.plan(List.of(0, 1)),
             layout,
             new SymmetricMemory(0, memory.memory(), Map.of(), Map.of(1, posted), Map.of(1, posted)),
             HostMemory::of,
@@ -116,7 +117,7 @@ class PeersTest {
     }
 
     @Test
-    void whatARankHasToldStaysToldWhenItIsLost() {
+    void lastSeenValuesOfARankRemainWhenItIsLost() {
         assertThat(peers.reached(Counter.HT_DATA, 1, 4)).isTrue();
         assertThat(peers.reached(Counter.HT_DATA, 1, 5)).isTrue();
         assertThatThrownBy(() -> peers.reached(Counter.HT_DATA, 1, 6)).isInstanceOf(EpPeerLostException.class);
@@ -124,7 +125,38 @@ class PeersTest {
     }
 
     @Test
-    void whoWaitsForALostRankIsToldPhaseAndCounters() {
+    void inFreshMemoryNoValueOfACounterIsLeft() {
+        assertThat(peers.seen(Counter.HT_DATA, 1)).isEqualTo(5);
+        assertThat(peers.lastSeen(Counter.HT_DATA, 1)).isEqualTo(5);
+        LostAfterOne next = new LostAfterOne(0);
+        try (DeviceAllocation fresh = new HostDevice().allocate(layout.bytes())) {
+            peers.moveTo(new SymmetricMemory(0, fresh.memory(), Map.of(), Map.of(1, next), Map.of(1, next)));
+            assertThat(peers.lastSeen(Counter.HT_DATA, 1)).isZero();
+        }
+    }
+
+    /** Kernels poll the words of a window: only the threads that make the bytes visible to the GPU write them. */
+    @Test
+    void aCounterThatIsReadBesideAWindowIsStoredNowhere() {
+        try (DeviceAllocation beside = new HostDevice().allocate(layout.bytes())) {
+            SymmetricMemory.Window window = new SymmetricMemory.Window(
+                    beside.memory(), beside.memory(), layout.staging(0), layout.stagingBytes());
+            Peers<HostMemory> windowed = new Peers<>(
+                    RelaysTest.plan(List.of(0, 1)),
+                    layout,
+                    new SymmetricMemory(
+                            0, memory.memory(), Map.of(), Map.of(1, posted), Map.of(1, posted), Optional.of(window)),
+                    HostMemory::of,
+                    Deadline.in(Guard.minute()));
+            assertThat(windowed.seen(Counter.HT_DATA, 1)).isEqualTo(5);
+            long offset = layout.counter(Counter.HT_DATA, 1);
+            assertThat(HostMemory.of(beside.memory()).getLong(offset)).isZero();
+            assertThat(HostMemory.of(memory.memory()).getLong(offset)).isZero();
+        }
+    }
+
+    @Test
+    void aWaitForALostRankReportsPhaseAndCounters() {
         Waits waits = new Waits(peers, Bootstrap.inProcess(2).get(0), 1);
         assertThatThrownBy(() -> waits.await(Counter.HT_DATA, 1, 6, Deadline.in(Guard.minute()), "dispatch rows"))
                 .isInstanceOfSatisfying(EpPeerLostException.class, lost -> {
@@ -166,21 +198,21 @@ class PeersTest {
         LostAfterOne back = new LostAfterOne(0);
         try (DeviceAllocation other = new HostDevice().allocate(layout.bytes())) {
             Peers<HostMemory> others = new Peers<>(
-                    RailsTest.plan(List.of(0, 1)),
+                    RelaysTest.plan(List.of(0, 1)),
                     layout,
                     new SymmetricMemory(1, other.memory(), Map.of(), Map.of(0, back), Map.of(0, back)),
                     HostMemory::of,
                     Deadline.in(Guard.minute()));
             Recoverer second =
                     new Recoverer(numbers(), others, new Waits(others, ranks.get(1), 1), ranks.get(1), FIXED);
-            CompletableFuture<Void> told =
+            CompletableFuture<Void> waiting =
                     CompletableFuture.runAsync(() -> second.clearMasks("buffer", Guard.minute()));
             assertThatThrownBy(() -> recoverer.clearMasks("buffer", Guard.minute()))
                     .isInstanceOfSatisfying(
                             EpPeerLostException.class,
                             e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.FIX_CALL))
                     .hasMessage("rank 1 cannot be reached");
-            assertThat(told)
+            assertThat(waiting)
                     .failsWithin(Guard.minute())
                     .withThrowableOfType(ExecutionException.class)
                     .withMessageContaining("rank 0 cannot reach it")

@@ -20,6 +20,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.ep4j.Bootstrap;
@@ -66,7 +67,7 @@ final class RecovererTest {
     private List<LivenessLocks> locks = List.of();
 
     /** Allocates memory of this rank alone and counts how much of it there is at a time. */
-    private final class CountedMemory implements FreshMemory {
+    private final class CountedMemory implements Recoverer.FreshMemory {
         private final int rank;
         private final Deque<DeviceAllocation> memories = new ArrayDeque<>();
         private int most;
@@ -77,8 +78,12 @@ final class RecovererTest {
         }
 
         @Override
-        public SymmetricMemory make(
-                Bootstrap members, List<Integer> in, long epoch, Duration longest, Preparation preparation) {
+        public SymmetricMemory allocate(
+                Bootstrap members,
+                List<Integer> in,
+                long epoch,
+                Duration longest,
+                Function<SymmetricMemory, Runnable> preparation) {
             members.barrier("make", longest);
             DeviceAllocation fresh = device.allocate(layout.bytes());
             memories.push(fresh);
@@ -130,7 +135,7 @@ final class RecovererTest {
                 others.put(r, control.get(r));
             });
             Peers<HostMemory> peers = new Peers<>(
-                    RailsTest.plan(List.of(0, 1, 2)),
+                    RelaysTest.plan(List.of(0, 1, 2)),
                     layout,
                     new SymmetricMemory(rank, local, mapped, Map.of(), Map.of()),
                     HostMemory::of,
@@ -141,7 +146,7 @@ final class RecovererTest {
                     locks.get(rank),
                     bootstraps.get(rank),
                     () -> System.nanoTime() + later.get(),
-                    new BufferMembership.Silence(Duration.ofDays(1), false),
+                    new BufferMembership.SilenceLimit(Duration.ofDays(1), false),
                     UnaryOperator.identity());
             Recoverer.Numbers numbers = new Recoverer.Numbers() {
                 @Override
@@ -163,7 +168,7 @@ final class RecovererTest {
                     peers,
                     new Waits(peers, bootstraps.get(rank), RANKS),
                     bootstraps.get(rank),
-                    new Recoverer.Way(Optional.of(new Recoverer.Resources(membership, memory)), ""));
+                    new Recoverer.Recoverability(Optional.of(new Recoverer.Resources(membership, memory)), ""));
         }
 
         CompletableFuture<Recovery> recover(long completed) {

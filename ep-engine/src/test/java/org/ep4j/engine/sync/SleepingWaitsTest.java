@@ -69,7 +69,7 @@ final class SleepingWaitsTest {
     /** A rank's access to memory of both ranks, which is the same. */
     private Peers<HostMemory> peers(int rank, Optional<Futex> sleep) {
         return new Peers<>(
-                RailsTest.plan(List.of(0, 0)),
+                RelaysTest.plan(List.of(0, 0)),
                 layout,
                 new SymmetricMemory(rank, memory.memory(), Map.of(1 - rank, memory.memory()), Map.of(), Map.of()),
                 m -> HostMemory.of(m, sleep),

@@ -37,8 +37,8 @@ final class WaitsTest {
             EpFailure.builder(PHASE, 1).expected(5).seen(3).build());
 
     /**
-     * Says that it has lost its sources, once it is told to. The loss can be known before a counter's last value is seen: then
-     * the first other counter that is looked at tells of it, and that value is there afterwards.
+     * Reports the loss of its sources, once {@code lost} is set. The loss can be known before a counter's last value is seen: then
+     * the first other counter that is read shows it, and that value is there afterwards.
      */
     private static final class Backend implements HostPosted {
         private boolean lost;
@@ -47,7 +47,7 @@ final class WaitsTest {
         private int other = -1;
 
         private long last;
-        /** The sources finish what is waited for and call recover, between two looks. */
+        /** The sources finish what is waited for and call recover, between two polls. */
         private boolean recovers;
 
         private boolean finished;
@@ -110,7 +110,7 @@ final class WaitsTest {
     private final DeviceAllocation memory = new HostDevice().allocate(layout.bytes());
     private final List<Bootstrap> bootstraps = Bootstrap.inProcess(3);
     private final Peers<HostMemory> peers = new Peers<>(
-            RailsTest.plan(List.of(0, 1, 2)),
+            RelaysTest.plan(List.of(0, 1, 2)),
             layout,
             new SymmetricMemory(
                     0, memory.memory(), Map.of(), Map.of(1, backend, 2, backend), Map.of(1, backend, 2, backend)),
@@ -200,7 +200,7 @@ final class WaitsTest {
                 .hasMessageContainingAll("has begun a recovery", "expected 6");
     }
 
-    /** The other operation and the recovery arrive between two looks: the first is the cause. */
+    /** The other operation and the recovery arrive between two polls: the first is the cause. */
     @Test
     void anOtherOperationThatCameBeforeItsSourceCalledRecoverIsTheReason() {
         backend.recovers = true;
@@ -277,7 +277,7 @@ final class WaitsTest {
     private static EpFailure.Builder known() {
         return EpFailure.builder(PHASE, 1)
                 .host("host")
-                .path(RailsTest.plan(List.of(0, 1, 2)).path(0, 1));
+                .path(RelaysTest.plan(List.of(0, 1, 2)).path(0, 1));
     }
 
     @Test

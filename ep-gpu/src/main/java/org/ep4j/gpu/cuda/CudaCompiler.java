@@ -5,15 +5,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.function.Supplier;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.driver.KernelCache;
 import org.ep4j.gpu.driver.KernelDialect;
 import org.ep4j.spi.DeviceCode;
 
 /** Kernels as machine code of one GPU: from the cache, else from NVRTC; as PTX where NVRTC is older than the GPU. */
-final class CudaCompiler {
+record CudaCompiler(Nvrtc nvrtc, KernelCache cache) {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
+
     private static final List<String> OPTIONS = List.of("--std=c++17", "-default-device", "--fmad=false");
 
     /** Registers that a thread of a block of the largest kernel has, of which two run on a multiprocessor: see {@code ll_dispatch.cu}. */
@@ -22,76 +22,55 @@ final class CudaCompiler {
     /** One compilation at a time in a process: ranks that are threads ask for the same code at the same moment. */
     private static final Object ONE_AT_A_TIME = new Object();
 
-    private final Nvrtc nvrtc;
-    private final KernelCache cache;
-
-    CudaCompiler(Nvrtc nvrtc, KernelCache cache) {
-        this.nvrtc = nvrtc;
-        this.cache = cache;
-    }
-
-    /** Machine code of {@code source} with the NVRTC that fits the driver. */
-    static byte[] compile(CudaDriver driver, String name, String source, String architecture) {
-        synchronized (ONE_AT_A_TIME) {
-            return of(driver).compile(name, source, architecture);
-        }
-    }
-
-    /** Machine code of {@code source} behind that of a backend, linked with its libraries. */
-    static byte[] link(CudaDriver driver, String name, String source, DeviceCode code, String architecture) {
-        synchronized (ONE_AT_A_TIME) {
-            CudaCompiler compiler = of(driver);
-            return compiler.link(
-                    name,
-                    source,
-                    code,
-                    architecture,
-                    () -> NvJitLink.find(System.getenv(), compiler.nvrtc.installation()));
-        }
-    }
-
-    private static CudaCompiler of(CudaDriver driver) {
+    /** Creates a compiler with the NVRTC that fits a driver. */
+    static CudaCompiler of(CudaDriver driver) {
         Map<String, String> environment = System.getenv();
         NvrtcInstallation found = NvrtcInstallation.find(environment, Path.of("/"), driver.version());
         return new CudaCompiler(new Nvrtc(found), KernelCache.of(environment));
     }
 
     /**
-     * Compiles.
+     * Compiles {@code source}, which lacks the dialect.
      *
-     * @param source without the dialect
      * @param architecture {@code sm_90}
      * @return machine code, or PTX that ends with a zero byte
      */
     byte[] compile(String name, String source, String architecture) {
         String whole = KernelDialect.CUDA.before(source);
         try {
-            return compile(name, whole, List.of("-arch=" + architecture));
+            return compileWith(name, whole, "-arch=" + architecture);
         } catch (EpUnavailableException e) {
             LOG.log(
                     System.Logger.Level.INFO,
                     "NVRTC " + nvrtc.version() + " does not know " + architecture
                             + "; the driver translates kernels instead");
-            return compile(name, whole, List.of("-arch=" + nvrtc.newestVirtual()));
+            return compileWith(name, whole, "-arch=" + nvrtc.newestVirtual());
         }
     }
 
-    /**
-     * Compiles and links.
-     *
-     * @param source without the dialect
-     * @param linker found where the cache has nothing
-     */
-    byte[] link(String name, String source, DeviceCode code, String architecture, Supplier<NvJitLink> linker) {
+    private byte[] compileWith(String name, String whole, String architecture) {
+        List<String> options = new ArrayList<>(OPTIONS);
+        options.add(architecture);
+        List<String> parts = parts(options);
+        parts.add(whole);
+        synchronized (ONE_AT_A_TIME) {
+            return cache.get(parts, () -> nvrtc.compile(name, whole, options, Map.of()));
+        }
+    }
+
+    /** Compiles {@code source}, which lacks the dialect, behind that of a backend, and links it with the backend's libraries. */
+    byte[] link(String name, String source, DeviceCode code, String architecture) {
         List<String> parts = parts(options(code, architecture));
         parts.add(code.version());
         new TreeMap<>(code.headers()).forEach((file, text) -> parts.add(file + "\n" + text));
         code.libraries().forEach(library -> parts.add(KernelCache.content(library)));
         parts.add(whole(source, code));
-        return cache.get(
-                parts,
-                () -> linker.get()
-                        .link(name, object(name, source, code, architecture), code.libraries(), architecture));
+        synchronized (ONE_AT_A_TIME) {
+            return cache.get(
+                    parts,
+                    () -> NvJitLink.find(System.getenv(), nvrtc.installation())
+                            .link(name, object(name, source, code, architecture), code.libraries(), architecture));
+        }
     }
 
     /** Machine code that is not linked yet. */
@@ -118,13 +97,5 @@ final class CudaCompiler {
         parts.add("nvrtc " + nvrtc.version() + " "
                 + KernelCache.identity(nvrtc.installation().compiler()));
         return parts;
-    }
-
-    private byte[] compile(String name, String whole, List<String> architecture) {
-        List<String> options = new ArrayList<>(OPTIONS);
-        options.addAll(architecture);
-        List<String> parts = parts(options);
-        parts.add(whole);
-        return cache.get(parts, () -> nvrtc.compile(name, whole, options));
     }
 }

@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Optional;
 import org.ep4j.gpu.GpuInfo;
-import org.ep4j.gpu.driver.DomainMemory;
 import org.ep4j.gpu.driver.DriverContext;
 import org.ep4j.gpu.driver.DriverDevice;
 import org.ep4j.gpu.driver.GpuModule;
@@ -32,7 +31,7 @@ public final class CudaDevice extends DriverDevice {
         super(context, info(context), context.attribute(MEMORY_POOLS_SUPPORTED) != 0);
         this.driver = driver;
         this.nicMemory = new CudaNicMemory(driver, context);
-        // Hopper, and what came after.
+        // Hopper and newer.
         this.bulk = context.attribute(CudaDriver.COMPUTE_CAPABILITY_MAJOR) >= 9;
     }
 
@@ -58,12 +57,12 @@ public final class CudaDevice extends DriverDevice {
 
     @Override
     public GpuModule load(String name, String source) {
-        return new GpuModule(context(), CudaCompiler.compile(driver, name, source, info().architecture()));
+        return new GpuModule(context(), CudaCompiler.of(driver).compile(name, source, info().architecture()));
     }
 
     @Override
     public GpuModule load(String name, String source, DeviceCode code) {
-        return new GpuModule(context(), CudaCompiler.link(driver, name, source, code, info().architecture()));
+        return new GpuModule(context(), CudaCompiler.of(driver).link(name, source, code, info().architecture()));
     }
 
     @Override
@@ -81,13 +80,8 @@ public final class CudaDevice extends DriverDevice {
     }
 
     @Override
-    protected DomainMemory createDomainMemory(DriverContext in, long bytes) {
-        return FabricMemory.create(in, bytes);
-    }
-
-    @Override
-    protected DomainMemory openDomainMemory(DriverContext in, MemoryHandle handle) {
-        return FabricMemory.open(in, handle);
+    protected DomainMemory mapDomainMemory(DriverContext in, long bytes, Optional<MemoryHandle> handle) {
+        return handle.map(shared -> FabricMemory.open(in, shared)).orElseGet(() -> FabricMemory.create(in, bytes));
     }
 
     /**
@@ -118,7 +112,7 @@ public final class CudaDevice extends DriverDevice {
             memory.putInt(BYTES + VALUE, 1);
         }
 
-        /** Its address, good until the next call, as long as this can be reached. */
+        /** Fills the structure and returns its address, valid until the next call, as long as this object is reachable. */
         long of(int blocks, int threads, int sharedBytes, long stream) {
             put(0, blocks);
             put(3, threads);
@@ -127,7 +121,6 @@ public final class CudaDevice extends DriverDevice {
             return address;
         }
 
-        /** Three sizes, of which two are 1. */
         private void put(int index, int size) {
             memory.putInt(4 * index, size).putInt(4 * index + 4, 1).putInt(4 * index + 8, 1);
         }

@@ -20,7 +20,7 @@ import org.ep4j.spi.ProbeRequest;
  * </ul>
  */
 public final class CudaDeviceProvider extends DriverDeviceProvider {
-    /** The oldest driver with everything that is called: CUDA 11.8. */
+    /** The oldest driver with all functions that are called: CUDA 11.8. */
     private static final int OLDEST_DRIVER = 11_080;
 
     /** For {@link java.util.ServiceLoader}; does nothing. */
@@ -54,7 +54,7 @@ public final class CudaDeviceProvider extends DriverDeviceProvider {
                                 "the driver supports CUDA " + text + ", ep4j needs 11.8 or newer",
                                 "install driver 520 or newer"));
         Device device = request.device();
-        int count = errors.read("cuDeviceGetCount", driver::deviceCount);
+        int count = errors.read("cuDeviceGetCount", driver::deviceGetCount);
         report.check(
                 device.ordinal() < count
                         ? gpu(driver, errors, device, report)
@@ -62,13 +62,15 @@ public final class CudaDeviceProvider extends DriverDeviceProvider {
     }
 
     private static Check gpu(CudaDriver driver, DriverErrors errors, Device device, ProbeReport.Builder report) {
-        int handle = errors.read("cuDeviceGet", out -> driver.device(out, device.ordinal()));
-        String name = errors.readText("cuDeviceGetName", out -> driver.name(out, out.length, handle));
-        String bus = errors.readText("cuDeviceGetPCIBusId", out -> driver.busId(out, out.length, handle));
+        int handle = errors.read("cuDeviceGet", out -> driver.deviceGet(out, device.ordinal()));
+        String name = errors.readText("cuDeviceGetName", out -> driver.deviceGetName(out, out.length, handle));
+        String bus = errors.readText("cuDeviceGetPCIBusId", out -> driver.deviceGetPCIBusId(out, out.length, handle));
         int major = errors.read(
-                "cuDeviceGetAttribute", out -> driver.attribute(out, CudaDriver.COMPUTE_CAPABILITY_MAJOR, handle));
+                "cuDeviceGetAttribute",
+                out -> driver.deviceGetAttribute(out, CudaDriver.COMPUTE_CAPABILITY_MAJOR, handle));
         int minor = errors.read(
-                "cuDeviceGetAttribute", out -> driver.attribute(out, CudaDriver.COMPUTE_CAPABILITY_MINOR, handle));
+                "cuDeviceGetAttribute",
+                out -> driver.deviceGetAttribute(out, CudaDriver.COMPUTE_CAPABILITY_MINOR, handle));
         String architecture = "sm_" + major + minor;
         report.fact("architecture", architecture);
         report.fact("bus", bus.toLowerCase(Locale.ROOT));

@@ -6,27 +6,25 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.driver.DriverErrors;
 import org.ep4j.gpu.driver.GpuDriver;
 import org.ep4j.transport.memory.NativeMethods;
+import org.ep4j.transport.memory.NativeMethods.Prefix;
 import org.ep4j.transport.memory.NativeMethods.Symbol;
 
 /**
- * The calls of the CUDA driver that ep4j makes, with the argument orders of {@code cuda.h}; {@link Symbol} gives the name there
- * of a method that {@link GpuDriver} names. Handles and device addresses are {@code long}; results are {@code CUresult}, which
- * {@link DriverErrors} understands. Driver 11.8 (520) or newer.
+ * The calls of the CUDA driver that ep4j makes, with the argument orders of {@code cuda.h}. Handles and device addresses are {@code long};
+ * results are {@code CUresult}, see {@link DriverErrors}. Driver 11.8 (520) or newer.
  */
+@Prefix("cu")
 @SuppressWarnings("checkstyle:MethodName")
 final class CudaDriver implements GpuDriver {
-    /** Name under which every driver installs itself. */
+    /** Name of the library in every installation. */
     static final String LIBRARY = "libcuda.so.1";
 
     /** Environment variable that names another file to load as the driver. */
     static final String VARIABLE = "EP_CUDA_DRIVER";
 
-    /** {@code CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR}. */
+    // Names of constants are those of cuda.h, without their prefixes.
     static final int COMPUTE_CAPABILITY_MAJOR = 75;
-
-    /** {@code CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR}. */
     static final int COMPUTE_CAPABILITY_MINOR = 76;
-
     private static final int LAZY_ENABLE_PEER_ACCESS = 1;
     private static final int PORTABLE_AND_MAPPED = 1 | 2;
     private static final int MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
@@ -35,16 +33,12 @@ final class CudaDriver implements GpuDriver {
         NativeMethods.bind(CudaDriver.class, library);
     }
 
-    /**
-     * Loads the driver. A second load costs nothing.
-     *
-     * @throws EpUnavailableException when this machine has none
-     */
+    /** Loads the driver, or throws EpUnavailableException without one. A second load costs nothing. */
     static CudaDriver load() {
         return load(System.getenv());
     }
 
-    /** Name or path of what is loaded as the driver. */
+    /** Name or path of the library that is loaded as the driver. */
     static String library(Map<String, String> environment) {
         String named = environment.getOrDefault(VARIABLE, "");
         return named.isBlank() ? LIBRARY : named;
@@ -76,7 +70,7 @@ final class CudaDriver implements GpuDriver {
 
     native int cuDeviceGetP2PAttribute(int[] value, int attribute, int device, int peer);
 
-    /** {@code context}: where to say which it was, or 0. */
+    /** {@code context}: where to write which it was, or 0. */
     native int cuCtxPopCurrent_v2(long context);
 
     native int cuCtxEnablePeerAccess(long peerContext, int flags);
@@ -129,28 +123,22 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    @Symbol("cuInit")
     public native int init(int flags);
 
     @Override
-    @Symbol("cuDeviceGetCount")
-    public native int deviceCount(int[] count);
+    public native int deviceGetCount(int[] count);
 
     @Override
-    @Symbol("cuDeviceGet")
-    public native int device(int[] device, int ordinal);
+    public native int deviceGet(int[] device, int ordinal);
 
     @Override
-    @Symbol("cuDeviceGetAttribute")
-    public native int attribute(int[] value, int attribute, int device);
+    public native int deviceGetAttribute(int[] value, int attribute, int device);
 
     @Override
-    @Symbol("cuDeviceGetName")
-    public native int name(byte[] text, int length, int device);
+    public native int deviceGetName(byte[] text, int length, int device);
 
     @Override
-    @Symbol("cuDeviceGetPCIBusId")
-    public native int busId(byte[] text, int length, int device);
+    public native int deviceGetPCIBusId(byte[] text, int length, int device);
 
     @Override
     @Symbol("cuDevicePrimaryCtxRetain")
@@ -187,36 +175,32 @@ final class CudaDriver implements GpuDriver {
     public native int free(long address);
 
     @Override
-    @Symbol("cuMemAllocAsync")
-    public native int allocateQueued(long[] address, long bytes, long stream);
+    public native int memAllocAsync(long[] address, long bytes, long stream);
 
     @Override
-    @Symbol("cuMemFreeAsync")
-    public native int freeQueued(long address, long stream);
+    public native int memFreeAsync(long address, long stream);
 
     @Override
     @Symbol("cuMemGetInfo_v2")
-    public native int memoryInfo(long[] free, long[] total);
+    public native int memGetInfo(long[] free, long[] total);
 
     @Override
     @Symbol("cuMemGetAddressRange_v2")
-    public native int addressRange(long[] base, long[] bytes, long address);
+    public native int memGetAddressRange(long[] base, long[] bytes, long address);
 
     @Override
-    @Symbol("cuMemsetD8Async")
-    public native int fill(long address, byte value, long bytes, long stream);
+    public native int memsetD8Async(long address, byte value, long bytes, long stream);
 
     @Override
     @Symbol("cuMemcpyHtoD_v2")
-    public native int upload(long to, long from, long bytes);
+    public native int memcpyHtoD(long to, long from, long bytes);
 
     @Override
     @Symbol("cuMemcpyDtoH_v2")
-    public native int download(long to, long from, long bytes);
+    public native int memcpyDtoH(long to, long from, long bytes);
 
     @Override
-    @Symbol("cuMemcpyAsync")
-    public native int copy(long to, long from, long bytes, long stream);
+    public native int memcpyAsync(long to, long from, long bytes, long stream);
 
     @Override
     public int allocatePinned(long[] address, long bytes) {
@@ -225,40 +209,34 @@ final class CudaDriver implements GpuDriver {
 
     @Override
     @Symbol("cuMemFreeHost")
-    public native int freePinned(long address);
+    public native int hostFree(long address);
 
     @Override
     @Symbol("cuMemHostGetDevicePointer_v2")
-    public native int mappedAddress(long[] address, long host, int flags);
+    public native int hostGetDevicePointer(long[] address, long host, int flags);
 
     @Override
-    @Symbol("cuIpcGetMemHandle")
-    public native int exportMemory(byte[] handle, long base);
+    public native int ipcGetMemHandle(byte[] handle, long base);
 
     @Override
-    public int openMemory(long[] base, byte[] handle) {
+    public int ipcOpenMemHandle(long[] base, byte[] handle) {
         return cuIpcOpenMemHandle_v2(base, new IpcHandle(handle), LAZY_ENABLE_PEER_ACCESS);
     }
 
     @Override
-    @Symbol("cuIpcCloseMemHandle")
-    public native int closeMemory(long base);
+    public native int ipcCloseMemHandle(long base);
 
     @Override
-    @Symbol("cuModuleLoadData")
-    public native int loadModule(long[] module, byte[] code);
+    public native int moduleLoadData(long[] module, byte[] code);
 
     @Override
-    @Symbol("cuModuleUnload")
-    public native int unloadModule(long module);
+    public native int moduleUnload(long module);
 
     @Override
-    @Symbol("cuModuleGetFunction")
-    public native int function(long[] function, long module, String name);
+    public native int moduleGetFunction(long[] function, long module, String name);
 
     @Override
-    @Symbol("cuFuncGetAttribute")
-    public native int functionAttribute(int[] value, int attribute, long function);
+    public native int funcGetAttribute(int[] value, int attribute, long function);
 
     @Override
     public int allowShared(long function, int bytes) {
@@ -266,8 +244,7 @@ final class CudaDriver implements GpuDriver {
     }
 
     @Override
-    @Symbol("cuLaunchKernel")
-    public native int launch(
+    public native int launchKernel(
             long kernel,
             int gridX,
             int gridY,
@@ -281,72 +258,58 @@ final class CudaDriver implements GpuDriver {
             long extra);
 
     @Override
-    @Symbol("cuThreadExchangeStreamCaptureMode")
-    public native int exchangeCaptureMode(int[] mode);
+    public native int threadExchangeStreamCaptureMode(int[] mode);
 
     @Override
-    @Symbol("cuStreamCreate")
-    public native int createStream(long[] stream, int flags);
+    public native int streamCreate(long[] stream, int flags);
 
     @Override
     @Symbol("cuStreamDestroy_v2")
-    public native int destroyStream(long stream);
+    public native int streamDestroy(long stream);
 
     @Override
-    @Symbol("cuStreamSynchronize")
-    public native int synchronize(long stream);
+    public native int streamSynchronize(long stream);
 
     @Override
-    @Symbol("cuStreamWaitEvent")
-    public native int await(long stream, long event, int flags);
+    public native int streamWaitEvent(long stream, long event, int flags);
 
     @Override
-    @Symbol("cuStreamIsCapturing")
-    public native int isCapturing(long stream, int[] status);
+    public native int streamIsCapturing(long stream, int[] status);
 
     @Override
     @Symbol("cuStreamBeginCapture_v2")
-    public native int beginCapture(long stream, int mode);
+    public native int streamBeginCapture(long stream, int mode);
 
     @Override
-    @Symbol("cuStreamEndCapture")
-    public native int endCapture(long stream, long[] graph);
+    public native int streamEndCapture(long stream, long[] graph);
 
     @Override
-    @Symbol("cuGraphInstantiateWithFlags")
-    public native int instantiate(long[] executable, long graph, long flags);
+    public native int graphInstantiateWithFlags(long[] executable, long graph, long flags);
 
     @Override
-    @Symbol("cuGraphLaunch")
-    public native int launchGraph(long executable, long stream);
+    public native int graphLaunch(long executable, long stream);
 
     @Override
-    @Symbol("cuGraphExecDestroy")
-    public native int destroyExecutable(long executable);
+    public native int graphExecDestroy(long executable);
 
     @Override
-    @Symbol("cuGraphDestroy")
-    public native int destroyGraph(long graph);
+    public native int graphDestroy(long graph);
 
     @Override
-    @Symbol("cuEventCreate")
-    public native int createEvent(long[] event, int flags);
+    public native int eventCreate(long[] event, int flags);
 
     @Override
-    @Symbol("cuEventRecord")
-    public native int record(long event, long stream);
+    public native int eventRecord(long event, long stream);
 
     @Override
-    @Symbol("cuEventQuery")
-    public native int query(long event);
+    public native int eventQuery(long event);
 
     @Override
-    @Symbol("cuEventElapsedTime")
-    public native int elapsed(float[] milliseconds, long from, long to);
+    public native int eventElapsedTime(float[] milliseconds, long from, long to);
 
     @Override
     @Symbol("cuEventDestroy_v2")
-    public native int destroyEvent(long event);
+    public native int eventDestroy(long event);
 
     /** Text at the address of a driver's string, or empty. */
     static String text(long address) {

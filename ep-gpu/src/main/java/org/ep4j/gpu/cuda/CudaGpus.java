@@ -1,14 +1,14 @@
 package org.ep4j.gpu.cuda;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.ep4j.gpu.driver.DriverErrors;
 import org.ep4j.gpu.driver.GpuDriver;
 import org.ep4j.gpu.driver.VisibleGpu;
-import org.ep4j.gpu.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpu.VisibleGpus;
 
 /** The GPUs that the CUDA driver shows to this process. */
 public final class CudaGpus {
@@ -20,7 +20,7 @@ public final class CudaGpus {
     private CudaGpus() {}
 
     /**
-     * Looks. Makes no context, so it costs the GPUs nothing.
+     * Lists the GPUs without creating a context.
      *
      * @throws org.ep4j.EpException when there is no driver, or it does not work
      */
@@ -29,12 +29,11 @@ public final class CudaGpus {
         DriverErrors errors = new DriverErrors(driver);
         errors.check(driver.init(0), "cuInit");
         int version = driver.version();
-        int[] devices = new int[errors.read("cuDeviceGetCount", driver::deviceCount)];
-        Arrays.setAll(devices, i -> errors.read("cuDeviceGet(" + i + ")", out -> driver.device(out, i)));
-        List<VisibleGpu> gpus = new ArrayList<>();
-        for (int i = 0; i < devices.length; i++) {
-            gpus.add(gpu(driver, devices, i));
-        }
+        int[] devices = new int[errors.read("cuDeviceGetCount", driver::deviceGetCount)];
+        Arrays.setAll(devices, i -> errors.read("cuDeviceGet(" + i + ")", out -> driver.deviceGet(out, i)));
+        List<VisibleGpu> gpus = IntStream.range(0, devices.length)
+                .mapToObj(i -> gpu(driver, devices, i))
+                .toList();
         return new VisibleGpus("driver for CUDA " + version / 1000 + "." + version % 1000 / 10, gpus);
     }
 
@@ -47,7 +46,7 @@ public final class CudaGpus {
                 driver.address(device),
                 "sm_" + driver.attributeOr(0, CudaDriver.COMPUTE_CAPABILITY_MAJOR, device)
                         + driver.attributeOr(0, CudaDriver.COMPUTE_CAPABILITY_MINOR, device),
-                // Older drivers do not know the question; there every GPU with unified addressing can.
+                // Older drivers do not know the attribute; there every GPU with unified addressing can.
                 driver.attributeOr(unified, IPC_EVENT_SUPPORTED, device) != 0,
                 driver.attributeOr(0, HANDLE_TYPE_FABRIC_SUPPORTED, device) != 0,
                 peers(driver, devices, ordinal));

@@ -6,47 +6,39 @@ import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.gpu.driver.DriverContext;
-import org.ep4j.gpu.driver.GpuDirect;
 import org.ep4j.gpu.driver.NicMemory;
+import org.ep4j.gpu.driver.NicMemory.GpuDirect;
 import org.ep4j.spi.ExposedMemory;
 
-/** Memory of an NVIDIA GPU as NICs reach it. Numbers are those of {@code cuda.h}. */
+/** Access of NICs to memory of an NVIDIA GPU. Constants are those of {@code cuda.h}, without their prefixes. */
 public final class CudaNicMemory implements NicMemory {
     private static final int GPU_DIRECT_RDMA_SUPPORTED = 116;
     private static final int FLUSH_WRITES_OPTIONS = 117;
     private static final int WRITES_ORDERING = 118;
     private static final int DMA_BUF_SUPPORTED = 124;
+    private static final int RANGE_HANDLE_TYPE_DMA_BUF_FD = 1;
+    private static final int FLUSH_TARGET_CURRENT_CTX = 0;
+    private static final int FLUSH_TO_OWNER = 100;
+    private static final int FLUSH_OPTION_HOST = 1;
 
-    /** {@code CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD}. */
-    private static final int DMA_BUF = 1;
-
-    /** {@code CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX}. */
-    private static final int CURRENT_CONTEXT = 0;
-
-    /** {@code CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER}. */
-    private static final int TO_OWNER = 100;
-
-    /** {@code CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER}: the GPU that has the memory sees writes in order. */
-    private static final int OWNER = 100;
-
-    /** {@code CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST}. */
-    private static final int BY_HOST = 1;
+    /** The GPU with the memory sees writes in order. */
+    private static final int WRITES_ORDERING_OWNER = 100;
 
     private final DriverContext context;
     private final CudaDriver driver;
     private final GpuDirect facts;
 
-    /** Made once, since the threads that flush allocate nothing. */
+    /** Created once, since the threads that flush allocate nothing. */
     private final IntSupplier flush;
 
     CudaNicMemory(CudaDriver driver, DriverContext context) {
         this.context = context;
         this.driver = driver;
         this.facts = facts(driver, context.device());
-        this.flush = () -> driver.cuFlushGPUDirectRDMAWrites(CURRENT_CONTEXT, TO_OWNER);
+        this.flush = () -> driver.cuFlushGPUDirectRDMAWrites(FLUSH_TARGET_CURRENT_CTX, FLUSH_TO_OWNER);
     }
 
-    /** What a GPU allows, without a context on it; empty where there is no such GPU. */
+    /** Returns what a GPU allows, without a context on it; empty if there is no such GPU. */
     public static Optional<GpuDirect> facts(Device device) {
         if (!device.type().equals("cuda")) {
             return Optional.empty();
@@ -54,7 +46,7 @@ public final class CudaNicMemory implements NicMemory {
         try {
             CudaDriver driver = CudaDriver.load();
             int[] handle = new int[1];
-            return driver.init(0) == 0 && driver.device(handle, device.ordinal()) == 0
+            return driver.init(0) == 0 && driver.deviceGet(handle, device.ordinal()) == 0
                     ? Optional.of(facts(driver, handle[0]))
                     : Optional.empty();
         } catch (EpException e) {
@@ -72,16 +64,17 @@ public final class CudaNicMemory implements NicMemory {
     }
 
     /**
-     * What follows from the driver's attributes. The GPU sees in order what NICs write where they are ordered for its owner, as
-     * from compute capability 9.0 on; else the host must flush; where it cannot, NICs must not write.
+     * Evaluates the driver's attributes. If writes are ordered for the owner, as from compute capability 9.0 on, the GPU sees in order what
+     * NICs write; else the host must flush; if it cannot, NICs must not write.
      */
     static GpuDirect facts(boolean supported, boolean dmaBuf, int writesOrdering, int flushOptions) {
-        boolean ordered = writesOrdering >= OWNER;
+        boolean ordered = writesOrdering >= WRITES_ORDERING_OWNER;
         Optional<String> refusal = Optional.empty();
         if (!supported) {
             refusal = Optional.of(
-                    "the GPU's driver reports that NICs cannot reach the memory of this GPU (GPU_DIRECT_RDMA_SUPPORTED is 0)");
-        } else if (!ordered && (flushOptions & BY_HOST) == 0) {
+                    "the GPU's driver reports that NICs cannot reach the memory of this GPU (GPU_DIRECT_RDMA_SUPPORTED"
+                            + " is 0)");
+        } else if (!ordered && (flushOptions & FLUSH_OPTION_HOST) == 0) {
             refusal = Optional.of("the GPU does not see writes of NICs in order (GPU_DIRECT_RDMA_WRITES_ORDERING is "
                     + writesOrdering + "), and the host cannot flush them (GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS is "
                     + flushOptions + ")");
@@ -91,8 +84,8 @@ public final class CudaNicMemory implements NicMemory {
                 dmaBuf
                         ? Optional.empty()
                         : Optional.of(
-                                "the GPU's driver cannot export dma-bufs (DMA_BUF_SUPPORTED is 0); install NVIDIA's open"
-                                        + " kernel modules, on Linux 5.12 or newer"),
+                                "the GPU's driver cannot export dma-bufs (DMA_BUF_SUPPORTED is 0); install NVIDIA's"
+                                        + " open kernel modules, on Linux 5.12 or newer"),
                 !ordered);
     }
 
@@ -108,7 +101,8 @@ public final class CudaNicMemory implements NicMemory {
         int[] descriptor = new int[1];
         context.call(
                 "cuMemGetHandleForAddressRange of " + memory + " as dma-buf",
-                () -> driver.cuMemGetHandleForAddressRange(descriptor, start, end - start, DMA_BUF, 0));
+                () -> driver.cuMemGetHandleForAddressRange(
+                        descriptor, start, end - start, RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
         return new File(new ExposedMemory.DmaBuf(descriptor[0], memory.address() - start));
     }
 

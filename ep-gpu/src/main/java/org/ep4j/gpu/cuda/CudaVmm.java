@@ -7,15 +7,11 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.transport.memory.NativeMethods;
 import org.jspecify.annotations.Nullable;
 
-/** The calls of the CUDA driver for memory whose pages and addresses are managed apart, as in {@code cuda.h}. */
+/** Virtual memory management of the CUDA driver: separate calls for pages and addresses, as in {@code cuda.h}. */
 @SuppressWarnings("checkstyle:MethodName")
 final class CudaVmm {
-    /** {@code CU_MEM_HANDLE_TYPE_FABRIC}. */
-    static final int FABRIC = 8;
-
-    /** {@code CU_MEM_ALLOC_GRANULARITY_RECOMMENDED}. */
-    static final int RECOMMENDED = 1;
-
+    static final int HANDLE_TYPE_FABRIC = 8;
+    static final int GRANULARITY_RECOMMENDED = 1;
     private static final int PINNED = 1;
     private static final int ON_DEVICE = 1;
     private static final int READ_WRITE = 3;
@@ -24,7 +20,7 @@ final class CudaVmm {
         NativeMethods.bind(CudaVmm.class, CudaDriver.library(System.getenv()));
     }
 
-    /** Loads; only where memory is shared beyond a host. */
+    /** Loads the calls; only needed if memory is shared beyond a host. */
     static CudaVmm load() {
         try {
             return new CudaVmm();
@@ -70,7 +66,7 @@ final class CudaVmm {
     })
     public static final class AllocationProperties extends Structure {
         public int type = PINNED;
-        public int requestedHandleTypes = FABRIC;
+        public int requestedHandleTypes = HANDLE_TYPE_FABRIC;
         public int locationType = ON_DEVICE;
         public int locationId;
         public @Nullable Pointer win32;

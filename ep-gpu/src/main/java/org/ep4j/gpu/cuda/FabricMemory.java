@@ -2,15 +2,15 @@ package org.ep4j.gpu.cuda;
 
 import java.util.HexFormat;
 import org.ep4j.EpException;
-import org.ep4j.gpu.driver.DomainMemory;
 import org.ep4j.gpu.driver.DriverContext;
+import org.ep4j.gpu.driver.DriverDevice;
 import org.ep4j.gpu.driver.MemoryHandle;
 
 /**
- * Physical memory with a fabric handle, mapped at an address of this process. The driver keeps it for as long as any process
+ * Physical memory with a fabric handle, mapped at an address of this process. The driver keeps it as long as any process
  * of the NVLink domain has it mapped.
  */
-final class FabricMemory implements DomainMemory {
+final class FabricMemory implements DriverDevice.DomainMemory {
     private static final int GPU_DIRECT_RDMA_WITH_VMM_SUPPORTED = 110;
 
     private final DriverContext context;
@@ -27,14 +27,14 @@ final class FabricMemory implements DomainMemory {
         this.bytes = bytes;
     }
 
-    /** New memory, at least {@code bytes} long. */
+    /** Allocates and maps at least {@code bytes} bytes. */
     static FabricMemory create(DriverContext context, long bytes) {
         CudaVmm vmm = CudaVmm.load();
         boolean nics = context.attribute(GPU_DIRECT_RDMA_WITH_VMM_SUPPORTED) != 0;
         var properties = new CudaVmm.AllocationProperties(context.device(), nics);
         long granularity = context.read(
                 () -> "cuMemGetAllocationGranularity for fabric handles",
-                out -> vmm.cuMemGetAllocationGranularity(out, properties, CudaVmm.RECOMMENDED));
+                out -> vmm.cuMemGetAllocationGranularity(out, properties, CudaVmm.GRANULARITY_RECOMMENDED));
         long whole = Math.addExact(bytes, granularity - 1) / granularity * granularity;
         long handle = context.read(
                 () -> "cuMemCreate of " + whole + " bytes with a fabric handle (which needs an IMEX channel)",
@@ -42,13 +42,13 @@ final class FabricMemory implements DomainMemory {
         return new FabricMemory(context, vmm, handle, whole).map();
     }
 
-    /** Memory that somebody in the domain created. */
+    /** Maps memory of another process of the domain. */
     static FabricMemory open(DriverContext context, MemoryHandle shared) {
         CudaVmm vmm = CudaVmm.load();
         byte[] shareable = HexFormat.of().parseHex(shared.handle());
         long handle = context.read(
                 () -> "cuMemImportFromShareableHandle of a fabric handle (which needs the owner's IMEX channel)",
-                out -> vmm.cuMemImportFromShareableHandle(out, shareable, CudaVmm.FABRIC));
+                out -> vmm.cuMemImportFromShareableHandle(out, shareable, CudaVmm.HANDLE_TYPE_FABRIC));
         return new FabricMemory(context, vmm, handle, shared.allocation()).map();
     }
 
@@ -87,7 +87,7 @@ final class FabricMemory implements DomainMemory {
         byte[] shareable = new byte[MemoryHandle.HANDLE_BYTES];
         context.call(
                 "cuMemExportToShareableHandle as a fabric handle",
-                () -> vmm.cuMemExportToShareableHandle(shareable, handle, CudaVmm.FABRIC, 0));
+                () -> vmm.cuMemExportToShareableHandle(shareable, handle, CudaVmm.HANDLE_TYPE_FABRIC, 0));
         return HexFormat.of().formatHex(shareable);
     }
 

@@ -22,10 +22,8 @@ final class NvJitLink {
     /** Environment variable that names the library or its folder. */
     static final String VARIABLE = "EP_NVJITLINK";
 
-    /** {@code nvJitLinkInputType}. */
-    private static final int CUBIN = 1;
-
-    private static final int LIBRARY = 6;
+    private static final int INPUT_CUBIN = 1;
+    private static final int INPUT_LIBRARY = 6;
 
     private final Path file;
 
@@ -52,11 +50,7 @@ final class NvJitLink {
 
     native int nvJitLinkGetErrorLog(long handle, byte[] log);
 
-    /**
-     * Finds the one beside the compiler, else of its toolkit.
-     *
-     * @throws EpUnavailableException when there is none, naming where it was looked for
-     */
+    /** Finds the linker beside the compiler, else of its toolkit; throws EpUnavailableException if there is none. */
     static NvJitLink find(Map<String, String> environment, NvrtcInstallation compiler) {
         Pattern name = Pattern.compile("libnvJitLink\\.so\\." + compiler.major() + "(\\..*)?");
         Set<Path> folders = folders(environment, compiler);
@@ -106,19 +100,17 @@ final class NvJitLink {
         }
     }
 
-    /**
-     * Links machine code with libraries of it.
-     *
-     * @param architecture {@code sm_90}
-     * @throws EpException with the linker's own messages
-     */
+    /** Links machine code with libraries for an architecture such as {@code sm_90}; throws with the linker's own messages. */
     byte[] link(String name, byte[] object, List<Path> libraries, String architecture) {
         long[] handle = new long[1];
         check(handle, nvJitLinkCreate(handle, 1, new StringArray(new String[] {"-arch=" + architecture})), name);
         try {
-            check(handle, nvJitLinkAddData(handle[0], CUBIN, object, object.length, name), name);
+            check(handle, nvJitLinkAddData(handle[0], INPUT_CUBIN, object, object.length, name), name);
             for (Path library : libraries) {
-                check(handle, nvJitLinkAddFile(handle[0], LIBRARY, library.toString()), name + " with " + library);
+                check(
+                        handle,
+                        nvJitLinkAddFile(handle[0], INPUT_LIBRARY, library.toString()),
+                        name + " with " + library);
             }
             check(handle, nvJitLinkComplete(handle[0]), name + " with " + libraries);
             long[] bytes = new long[1];

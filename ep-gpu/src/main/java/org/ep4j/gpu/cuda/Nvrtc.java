@@ -59,7 +59,7 @@ final class Nvrtc {
 
     native int nvrtcGetSupportedArchs(int[] architectures);
 
-    /** The newest architecture that this compiler knows, as one that a driver translates: {@code compute_90}. */
+    /** The newest virtual architecture of this compiler, whose code drivers translate: {@code compute_90}. */
     String newestVirtual() {
         return "compute_" + Arrays.stream(architectures()).max().orElse(80);
     }
@@ -72,33 +72,21 @@ final class Nvrtc {
         return known;
     }
 
-    /** {@code 13.0}. */
+    /** Version of the compiler, {@code 13.0}. */
     String version() {
         return version;
     }
 
-    /** Where it was found. */
     NvrtcInstallation installation() {
         return installation;
     }
 
     /**
-     * Compiles.
+     * Compiles CUDA C++.
      *
-     * @param name of the source, for messages
-     * @param source CUDA C++ without includes
-     * @param options as for nvcc; {@code -arch=sm_90} gives machine code, {@code -arch=compute_90} PTX
-     * @return machine code (cubin), or PTX for a virtual architecture
-     * @throws EpException with the compiler's own messages
-     */
-    byte[] compile(String name, String source, List<String> options) {
-        return compile(name, source, options, Map.of());
-    }
-
-    /**
-     * As above.
-     *
+     * @param options as for nvcc; {@code -arch=sm_90} gives machine code (cubin), {@code -arch=compute_90} PTX
      * @param headers that the source may include, by name
+     * @throws EpException with the compiler's own messages
      */
     byte[] compile(String name, String source, List<String> options, Map<String, String> headers) {
         requireKnown(options);

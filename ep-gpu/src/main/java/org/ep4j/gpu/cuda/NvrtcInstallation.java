@@ -32,10 +32,9 @@ record NvrtcInstallation(Path compiler, Path builtins, int major, int minor) {
     /**
      * Finds the newest that is not newer than the driver; machine code of a newer compiler may not load.
      *
-     * @param environment of the process
-     * @param root {@code /}, or another folder that stands for it
+     * @param root {@code /}, or a folder in its place
      * @param driver version of the driver, as 1000 * major + 10 * minor
-     * @throws EpUnavailableException when there is none, naming where it was looked for
+     * @throws EpUnavailableException when there is none, with the folders that were searched
      */
     static NvrtcInstallation find(Map<String, String> environment, Path root, int driver) {
         List<NvrtcInstallation> found = folders(environment, root).stream()
@@ -69,7 +68,7 @@ record NvrtcInstallation(Path compiler, Path builtins, int major, int minor) {
                 .toList();
     }
 
-    /** The folder itself, or the one that a library lies in. */
+    /** Returns a folder itself, or the folder of a library. */
     static Path folder(Path named) {
         return Files.isDirectory(named)
                 ? named

@@ -1,13 +1,11 @@
 package org.ep4j.gpu.driver;
 
-import java.util.Optional;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 import java.util.function.ToIntFunction;
 import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.topology.model.PciAddress;
 
 /**
  * The context of one GPU, which everything in the process shares (PyTorch, JavaCPP, the vendor's runtime). Calls of the
@@ -23,26 +21,26 @@ public final class DriverContext implements AutoCloseable {
     private volatile boolean closed;
     private volatile boolean kept;
 
-    /** How often the calling thread is in {@link #inside}. */
+    /** Depth of nested calls of {@link #inside} in the calling thread. */
     private final ThreadLocal<int[]> inside = ThreadLocal.withInitial(() -> new int[1]);
 
     /**
      * Begins to use a GPU.
      *
      * @param ordinal its number among those that the process sees
-     * @throws EpUnavailableException when there is none of this number
+     * @throws EpUnavailableException when there is no such GPU
      */
     public DriverContext(GpuDriver driver, int ordinal) {
         this.driver = driver;
         this.errors = new DriverErrors(driver);
         this.ordinal = ordinal;
         errors.check(driver.init(0), "starting the driver");
-        int count = errors.read("counting the GPUs", driver::deviceCount);
+        int count = errors.read("counting the GPUs", driver::deviceGetCount);
         if (ordinal >= count) {
             throw new EpUnavailableException(this + " does not exist: this process sees " + count
                     + " GPUs; set ep.device to a lower ordinal, or check " + driver.visibleVariable());
         }
-        device = errors.read("looking for " + this, found -> driver.device(found, ordinal));
+        device = errors.read("looking for " + this, found -> driver.deviceGet(found, ordinal));
         long[] context = new long[1];
         errors.check(driver.retain(context, device), "beginning to use " + this);
         handle = context[0];
@@ -67,11 +65,6 @@ public final class DriverContext implements AutoCloseable {
         return device;
     }
 
-    /** The driver's name of the context. */
-    public long handle() {
-        return handle;
-    }
-
     /**
      * Runs one or more driver calls with this context current.
      *
@@ -82,7 +75,7 @@ public final class DriverContext implements AutoCloseable {
         errors.check(result(call), what);
     }
 
-    /** Like {@link #call(String, IntSupplier)}, with a message that is put together only when it is needed. */
+    /** Like {@link #call(String, IntSupplier)}, with a message that is created only for a failure. */
     void call(Supplier<String> what, IntSupplier call) {
         int result = result(call);
         if (result != 0) {
@@ -93,7 +86,7 @@ public final class DriverContext implements AutoCloseable {
     /**
      * Runs a call that writes one number, with this context current.
      *
-     * @return what it wrote: a handle, or an address
+     * @return the handle or address that it wrote
      */
     public long read(Supplier<String> what, ToIntFunction<long[]> call) {
         long[] written = new long[1];
@@ -102,18 +95,18 @@ public final class DriverContext implements AutoCloseable {
     }
 
     long createStream() {
-        return read(() -> "making a stream", out -> driver.createStream(out, GpuDriver.NON_BLOCKING));
+        return read(() -> "making a stream", out -> driver.streamCreate(out, GpuDriver.NON_BLOCKING));
     }
 
     /** Free memory of the GPU, for messages of allocations; empty where the driver does not give it. */
     String freeText() {
         long[] free = new long[1];
         long[] total = new long[1];
-        int result = result(() -> driver.memoryInfo(free, total));
+        int result = result(() -> driver.memGetInfo(free, total));
         return result == 0 ? " with " + free[0] + " of " + total[0] + " bytes free" : "";
     }
 
-    /** Runs {@code work} with this context current throughout, so that its calls need not make it so one by one. */
+    /** Runs {@code work} with this context current, so that its calls need not switch one by one. */
     <T> T inside(Supplier<T> work) {
         checkOpen();
         int[] depth = inside.get();
@@ -127,7 +120,7 @@ public final class DriverContext implements AutoCloseable {
         }
     }
 
-    /** True in a thread that is {@link #inside}: its calls need nothing around them. */
+    /** Returns whether the calling thread is {@link #inside}, so that its calls need no switch. */
     public boolean isCurrent() {
         checkOpen();
         return inside.get()[0] > 0;
@@ -146,7 +139,6 @@ public final class DriverContext implements AutoCloseable {
         }
     }
 
-    /** True once {@link #close} was called. */
     boolean isClosed() {
         return closed;
     }
@@ -161,12 +153,8 @@ public final class DriverContext implements AutoCloseable {
     /** An attribute by the driver's number. */
     public int attribute(int attribute) {
         return errors.read(
-                "asking " + this + " for attribute " + attribute, value -> driver.attribute(value, attribute, device));
-    }
-
-    /** PCI function of the GPU; empty when the driver does not tell. */
-    Optional<PciAddress> address() {
-        return driver.address(device);
+                "asking " + this + " for attribute " + attribute,
+                value -> driver.deviceGetAttribute(value, attribute, device));
     }
 
     /** Lets kernels of this GPU load and store memory of another one in the same process. */
@@ -180,7 +168,7 @@ public final class DriverContext implements AutoCloseable {
         }
     }
 
-    /** The context stays until the process ends, with all that was not freed before. */
+    /** Keeps the context until the process ends, with everything that was not freed before. */
     void keep() {
         kept = true;
     }
@@ -189,7 +177,7 @@ public final class DriverContext implements AutoCloseable {
         return kept;
     }
 
-    /** Runs {@code work} unless this is closed and the driver has freed everything already. */
+    /** Runs {@code work} unless this is closed and the driver has freed everything. */
     synchronized void ifOpen(Runnable work) {
         if (!closed || !driver.freesWithContext()) {
             work.run();

@@ -19,16 +19,15 @@ import org.ep4j.gpu.GpuKernels;
 import org.ep4j.gpu.GpuStream;
 import org.ep4j.transport.memory.DeviceAllocation;
 import org.ep4j.transport.memory.HostMemory;
-import org.ep4j.transport.memory.TrackedMemory;
 import org.jspecify.annotations.Nullable;
 
-/** One GPU: memory, copies and events in its context. What is different between vendors is in the classes that extend this. */
+/** One GPU: memory, copies and events in its context. Subclasses have what differs between vendors. */
 public abstract class DriverDevice implements EngineGpu {
     private static final System.Logger LOG = System.getLogger(DriverDevice.class.getName());
 
     private static final int CAPTURE_MODE_RELAXED = 2;
 
-    /** The stream that others wait for by its name, which stream 0 is too. */
+    /** Handle of the legacy stream, which stream 0 is too. */
     private static final long LEGACY_STREAM = 1;
 
     private final DriverContext context;
@@ -36,14 +35,28 @@ public abstract class DriverDevice implements EngineGpu {
     private final GpuInfo info;
     private final boolean hasPools;
 
-    /** For memory that no other stream uses yet, or any more. */
+    /** For memory that no other stream uses yet or any more; created at its first use. */
     private @Nullable DriverStream memoryStream;
 
-    /** What a thread records now. */
+    /** The recording of the calling thread. */
     private final ThreadLocal<Optional<GraphRecording>> recording = ThreadLocal.withInitial(Optional::empty);
 
+    /** Memory that GPUs of other hosts can map: new, or of another process. */
+    public interface DomainMemory {
+        /** Address on this GPU. */
+        long address();
+
+        long bytes();
+
+        /** The handle by which others map it, in hexadecimal digits: twice {@link MemoryHandle#HANDLE_BYTES}. */
+        String export();
+
+        /** Undoes every step that was done, also when one fails, and reports the first failure. */
+        void close();
+    }
+
     /**
-     * A GPU in use.
+     * Starts to use a GPU.
      *
      * @param hasPools true when memory can be allocated in the order of a stream
      */
@@ -55,18 +68,13 @@ public abstract class DriverDevice implements EngineGpu {
     }
 
     /**
-     * New memory that GPUs of other hosts can map, mapped here.
+     * Maps memory that GPUs of other hosts can map.
      *
-     * @throws EpException when the vendor has nothing of the kind, or it does not work
+     * @param bytes of new memory
+     * @param handle memory of another process; empty for new memory
+     * @throws EpException when the vendor does not support it, or it does not work
      */
-    protected abstract DomainMemory createDomainMemory(DriverContext in, long bytes);
-
-    /**
-     * Memory of {@link #createDomainMemory} of another process, mapped here.
-     *
-     * @throws EpException when it cannot be mapped
-     */
-    protected abstract DomainMemory openDomainMemory(DriverContext in, MemoryHandle handle);
+    protected abstract DomainMemory mapDomainMemory(DriverContext in, long bytes, Optional<MemoryHandle> handle);
 
     @Override
     public GpuInfo info() {
@@ -82,22 +90,22 @@ public abstract class DriverDevice implements EngineGpu {
     public void copy(long to, long from, long bytes, long stream) {
         context.call(
                 () -> "copy of " + bytes + " bytes from 0x" + Long.toHexString(from) + " to 0x" + Long.toHexString(to),
-                () -> context.driver().copy(to, from, bytes, stream));
+                () -> context.driver().memcpyAsync(to, from, bytes, stream));
     }
 
     @Override
     public void zero(long address, long bytes, long stream) {
         context.call(
                 () -> "zeroing of " + bytes + " bytes at 0x" + Long.toHexString(address),
-                () -> context.driver().fill(address, (byte) 0, bytes, stream));
+                () -> context.driver().memsetD8Async(address, (byte) 0, bytes, stream));
     }
 
     @Override
     public void launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
         int result = context.isCurrent()
-                ? context.driver().launch(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0)
+                ? context.driver().launchKernel(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0)
                 : context.result(() -> context.driver()
-                        .launch(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0));
+                        .launchKernel(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0));
         checkLaunch(result, blocks, threads, sharedBytes);
     }
 
@@ -120,13 +128,13 @@ public abstract class DriverDevice implements EngineGpu {
     @Override
     public boolean isCapturing(long stream) {
         if (stream == 0 || stream == LEGACY_STREAM) {
-            // It cannot record; and it cannot even be asked while some other stream does.
+            // It cannot record, and must not be queried while another stream does.
             return false;
         }
         int[] status = new int[1];
         context.call(
                 () -> "querying the capture status of stream 0x" + Long.toHexString(stream),
-                () -> context.driver().isCapturing(stream, status));
+                () -> context.driver().streamIsCapturing(stream, status));
         return status[0] != 0;
     }
 
@@ -138,7 +146,7 @@ public abstract class DriverDevice implements EngineGpu {
         }
         try {
             context.call(
-                    "making a stream wait for an event", () -> context.driver().await(stream, handle, 0));
+                    "making a stream wait for an event", () -> context.driver().streamWaitEvent(stream, handle, 0));
             return true;
         } finally {
             // An event that is no longer reachable may be destroyed.
@@ -156,24 +164,28 @@ public abstract class DriverDevice implements EngineGpu {
         int[] mode = {CAPTURE_MODE_RELAXED};
         context.call(
                 "allowing allocations during stream capture",
-                () -> context.driver().exchangeCaptureMode(mode));
+                () -> context.driver().threadExchangeStreamCaptureMode(mode));
         try {
             work.run();
         } finally {
             context.call(
                     "allowing allocations during stream capture",
-                    () -> context.driver().exchangeCaptureMode(mode));
+                    () -> context.driver().threadExchangeStreamCaptureMode(mode));
         }
     }
 
     @Override
     public GpuStream createStream() {
-        return new DriverStream(this);
+        return newStream();
+    }
+
+    private DriverStream newStream() {
+        return new DriverStream(this, context.createStream(), true);
     }
 
     @Override
     public GpuStream stream(long handle) {
-        return new DriverStream(this, handle);
+        return new DriverStream(this, handle, false);
     }
 
     @Override
@@ -183,7 +195,7 @@ public abstract class DriverDevice implements EngineGpu {
 
     @Override
     public void synchronize(long stream) {
-        context.call("the work on a stream", () -> context.driver().synchronize(stream));
+        context.call("the work on a stream", () -> context.driver().streamSynchronize(stream));
     }
 
     @Override
@@ -244,8 +256,8 @@ public abstract class DriverDevice implements EngineGpu {
             return new DeviceAllocation(DeviceMemory.of(0, 0, id), () -> {});
         }
         DeviceAllocation allocation = owned(newMemory(bytes, call), bytes, 0);
-        // Zeroing is queued, and streams of other kinds do not wait for it by themselves.
-        try (DriverStream stream = new DriverStream(this)) {
+        // Zeroing is queued, and streams of other kinds do not wait for it.
+        try (DriverStream stream = newStream()) {
             zeroNow(allocation, stream);
         }
         return allocation;
@@ -278,7 +290,7 @@ public abstract class DriverDevice implements EngineGpu {
             return allocate(bytes);
         }
         DriverStream stream = memoryStream();
-        long address = newMemory(bytes, out -> context.driver().allocateQueued(out, bytes, stream.handle()));
+        long address = newMemory(bytes, out -> context.driver().memAllocAsync(out, bytes, stream.handle()));
         DeviceAllocation allocation = owned(address, bytes, stream.handle());
         zeroNow(allocation, stream);
         return allocation;
@@ -287,7 +299,7 @@ public abstract class DriverDevice implements EngineGpu {
     private synchronized DriverStream memoryStream() {
         DriverStream stream = memoryStream;
         if (stream == null) {
-            stream = new DriverStream(this);
+            stream = newStream();
             memoryStream = stream;
         }
         return stream;
@@ -308,10 +320,10 @@ public abstract class DriverDevice implements EngineGpu {
             long from = HostMemory.address(direct) + direct.position();
             context.call(
                     "copy of " + bytes + " bytes to " + target,
-                    () -> context.driver().upload(target.address(), from, bytes));
+                    () -> context.driver().memcpyHtoD(target.address(), from, bytes));
             // The copy returns when the source has been read; streams that do not wait for stream 0 need it at the
             // target.
-            context.call("copy to " + target, () -> context.driver().synchronize(0));
+            context.call("copy to " + target, () -> context.driver().streamSynchronize(0));
         } finally {
             Reference.reachabilityFence(direct);
         }
@@ -331,7 +343,7 @@ public abstract class DriverDevice implements EngineGpu {
             long to = HostMemory.address(direct) + direct.position();
             context.call(
                     "copy of " + bytes + " bytes from " + source,
-                    () -> context.driver().download(to, source.address(), bytes));
+                    () -> context.driver().memcpyDtoH(to, source.address(), bytes));
         } finally {
             Reference.reachabilityFence(direct);
         }
@@ -385,7 +397,7 @@ public abstract class DriverDevice implements EngineGpu {
             throw new EpArgumentException(
                     "memory", "on " + memory.device(), "on " + id, "use the device that the memory belongs to");
         }
-        TrackedMemory.requireOpen("the range", memory);
+        DeviceAllocation.requireOpen("the range", memory);
     }
 
     private static void checkFits(long bytes, DeviceMemory memory) {
@@ -396,7 +408,7 @@ public abstract class DriverDevice implements EngineGpu {
     }
 
     /**
-     * Memory that was allocated, in the order of {@code stream} or, where that is 0, at once; it is freed in the same way. Once the
+     * Wraps memory that was allocated in the order of {@code stream} or, if that is 0, at once; it is freed in the same way. Once the
      * device is closed, nothing is freed here: its context has ended with all memory, or others use it.
      */
     private DeviceAllocation owned(long address, long bytes, long stream) {
@@ -413,14 +425,14 @@ public abstract class DriverDevice implements EngineGpu {
         });
     }
 
-    /** Frees in the order of the memory's stream, which waits for no kernel: so nothing while some may still use the memory. */
+    /** Frees in the order of the memory's stream, which waits for no kernel; keeps memory that kernels may still use. */
     private synchronized void freeQueued(DeviceMemory memory, long stream) {
         if (memoryStream == null) {
             warnKept(memory, "its group was closed before; close arenas, then the group");
         } else if (context.isKept()) {
             warnKept(memory, "operations of a buffer had not ended when it was closed");
         } else {
-            context.call(() -> "freeing of " + memory, () -> context.driver().freeQueued(memory.address(), stream));
+            context.call(() -> "freeing of " + memory, () -> context.driver().memFreeAsync(memory.address(), stream));
         }
     }
 
@@ -443,9 +455,10 @@ public abstract class DriverDevice implements EngineGpu {
                     () -> "allocation of " + bytes + " bytes of pinned host memory for " + device,
                     out -> driver.allocatePinned(out, bytes));
             try {
-                mapped = context.read(() -> "address of pinned memory", out -> driver.mappedAddress(out, host, 0));
+                mapped = context.read(
+                        () -> "address of pinned memory", out -> driver.hostGetDevicePointer(out, host, 0));
             } catch (RuntimeException | Error e) {
-                context.result(() -> driver.freePinned(host));
+                context.result(() -> driver.hostFree(host));
                 throw e;
             }
             memory = HostMemory.of(DeviceMemory.of(host, bytes, Device.HOST));
@@ -473,7 +486,7 @@ public abstract class DriverDevice implements EngineGpu {
         @Override
         public void close() {
             if (closed.compareAndSet(false, true) && !context.isKept()) {
-                context.call("freeing of pinned memory", () -> context.driver().freePinned(host));
+                context.call("freeing of pinned memory", () -> context.driver().hostFree(host));
             }
         }
     }

@@ -17,10 +17,10 @@ public abstract class DriverDeviceProvider implements DeviceProvider {
     private final String remedy;
 
     /**
-     * A provider of the GPUs of a driver.
+     * Creates the provider of a driver's GPUs.
      *
      * @param callable code of the check that the driver can be called
-     * @param remedy for a driver that cannot
+     * @param remedy if it cannot be called
      */
     protected DriverDeviceProvider(String callable, String remedy) {
         this.callable = callable;
@@ -68,7 +68,7 @@ public abstract class DriverDeviceProvider implements DeviceProvider {
     public final int count() {
         try {
             GpuDriver driver = load();
-            return driver.init(0) == 0 ? GpuDriver.readOr(0, driver::deviceCount) : 0;
+            return driver.init(0) == 0 ? GpuDriver.readOr(0, driver::deviceGetCount) : 0;
         } catch (EpException e) {
             // The probe says why.
             return 0;

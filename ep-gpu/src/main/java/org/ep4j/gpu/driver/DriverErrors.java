@@ -10,17 +10,17 @@ import org.ep4j.EpResourceException;
  * Results of driver calls as exceptions that keep the native number beside its name. The numbers here are those of {@code cuda.h} and of
  * {@code hip_runtime_api.h}.
  */
-public final class DriverErrors {
+public record DriverErrors(GpuDriver driver) {
     /** An argument is wrong, or a call is not possible now. */
     public static final int INVALID_VALUE = 1;
 
     /** Memory is short. */
     public static final int OUT_OF_MEMORY = 2;
 
-    /** There is nothing of that name. */
+    /** Nothing has this name. */
     static final int NOT_FOUND = 500;
 
-    /** What is asked about is not done yet. */
+    /** The work is not done yet. */
     public static final int NOT_READY = 600;
 
     /** The event was recorded into a graph. */
@@ -37,12 +37,6 @@ public final class DriverErrors {
      */
     private static final Set<Integer> BROKEN_CONTEXT =
             Set.of(214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810);
-
-    private final GpuDriver driver;
-
-    public DriverErrors(GpuDriver driver) {
-        this.driver = driver;
-    }
 
     /**
      * Does nothing for success.
@@ -62,7 +56,7 @@ public final class DriverErrors {
         throw new EpException(message, recourse(result));
     }
 
-    /** What helps after a result that is no success: only a new process, if the context is broken. */
+    /** Returns what helps after a failure: only a new process, if the context is broken. */
     static Recourse recourse(int result) {
         return BROKEN_CONTEXT.contains(result) ? Recourse.RESTART_PROCESS : Recourse.FIX_CALL;
     }

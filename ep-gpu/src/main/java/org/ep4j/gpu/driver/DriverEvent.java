@@ -13,10 +13,10 @@ import org.ep4j.gpu.GpuEvent;
 import org.ep4j.gpu.GpuStream;
 
 /**
- * An event. One that a graph recorded is always done: whoever launches the graph waits for that. One that was never
- * recorded has passed.
+ * An event of a driver. An event that a graph recorded counts as done: callers wait for the launch of the graph. So does one that was never
+ * recorded.
  */
-final class DriverEvent implements GpuEvent, EngineEvent {
+final class DriverEvent implements GpuEvent, EngineGpu.EngineEvent {
     /**
      * Waits up to this long stay on the processor, as the driver's own do. Longer ones sleep between polls, so they may end
      * 0.2 ms late.
@@ -30,21 +30,16 @@ final class DriverEvent implements GpuEvent, EngineEvent {
     private final long handle;
     private final Destroyer destroyer;
 
-    /**
-     * A new event, until it is closed.
-     *
-     * @param timed true for one that knows when it came
-     */
     DriverEvent(DriverDevice device, boolean timed) {
         this.device = device;
         this.context = device.context();
         handle = context.read(
                 () -> "making an event",
-                out -> context.driver().createEvent(out, timed ? 0 : GpuDriver.DISABLE_TIMING));
+                out -> context.driver().eventCreate(out, timed ? 0 : GpuDriver.DISABLE_TIMING));
         destroyer = new Destroyer(context, handle, new AtomicBoolean());
     }
 
-    /** A new event that is recorded on {@code stream}, and destroyed when it is no longer reachable. */
+    /** Creates an event and records it on {@code stream}; destroyed when it is no longer reachable. */
     static DriverEvent record(DriverDevice device, long stream) {
         DriverEvent made = new DriverEvent(device, false);
         Destroyer.CLEANER.register(made, made.destroyer);
@@ -61,8 +56,8 @@ final class DriverEvent implements GpuEvent, EngineEvent {
     @Override
     public void record(long stream) {
         int result = context.isCurrent()
-                ? context.driver().record(handle, stream)
-                : context.result(() -> context.driver().record(handle, stream));
+                ? context.driver().eventRecord(handle, stream)
+                : context.result(() -> context.driver().eventRecord(handle, stream));
         if (result != 0) {
             context.errors().check(result, "recording an event on stream 0x" + Long.toHexString(stream));
         }
@@ -71,8 +66,8 @@ final class DriverEvent implements GpuEvent, EngineEvent {
     private int query() {
         checkOpen();
         return context.isCurrent()
-                ? context.driver().query(handle)
-                : context.result(() -> context.driver().query(handle));
+                ? context.driver().eventQuery(handle)
+                : context.result(() -> context.driver().eventQuery(handle));
     }
 
     @Override
@@ -83,7 +78,7 @@ final class DriverEvent implements GpuEvent, EngineEvent {
     @Override
     public boolean hasPassed() {
         int result = query();
-        // Of an operation in a recorded graph: when that runs is known to those only who launch it.
+        // An event of a recorded graph has no end of its own: launches have.
         if (result != DriverErrors.NOT_READY
                 && result != DriverErrors.CAPTURED_EVENT
                 && result != DriverErrors.INVALID_VALUE) {
@@ -134,7 +129,8 @@ final class DriverEvent implements GpuEvent, EngineEvent {
             throw new EpStateException("the time between two events is known when both are done; await them first");
         }
         float[] milliseconds = new float[1];
-        context.call("time between two events", () -> context.driver().elapsed(milliseconds, from.handle, handle));
+        context.call(
+                "time between two events", () -> context.driver().eventElapsedTime(milliseconds, from.handle, handle));
         return Math.round(milliseconds[0] * 1e6);
     }
 
@@ -167,7 +163,7 @@ final class DriverEvent implements GpuEvent, EngineEvent {
         @Override
         public void run() {
             if (done.compareAndSet(false, true)) {
-                context.ifOpen(() -> context.driver().destroyEvent(event));
+                context.ifOpen(() -> context.driver().eventDestroy(event));
             }
         }
     }

@@ -19,7 +19,7 @@ final class DriverKernels implements GpuKernels {
     private final String source;
     private final GpuModule module;
 
-    /** Dynamic shared memory that each kernel is allowed: one may be asked for with less later. */
+    /** Dynamic shared memory that each kernel is allowed, which must not become less. */
     private final Map<String, Integer> allowed = new HashMap<>();
 
     private volatile boolean closed;
@@ -48,7 +48,7 @@ final class DriverKernels implements GpuKernels {
         return context.errors()
                 .read(
                         "querying the attributes of a kernel",
-                        value -> context.result(() -> context.driver().functionAttribute(value, attribute, function)));
+                        value -> context.result(() -> context.driver().funcGetAttribute(value, attribute, function)));
     }
 
     private static void requireRange(String name, int value, int least, int most) {

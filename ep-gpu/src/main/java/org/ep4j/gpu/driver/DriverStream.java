@@ -10,24 +10,18 @@ import org.ep4j.EpStateException;
 import org.ep4j.gpu.GpuGraph;
 import org.ep4j.gpu.GpuStream;
 
-/** A stream that does not wait for the legacy stream, or one of the caller. */
+/** A stream that does not wait for the legacy stream, or a stream of the caller. */
 final class DriverStream implements GpuStream {
     private final DriverDevice device;
     private final long handle;
     private final boolean owned;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    DriverStream(DriverDevice device) {
+    /** @param owned whether {@link #close} destroys the stream */
+    DriverStream(DriverDevice device, long handle, boolean owned) {
         this.device = device;
-        this.owned = true;
-        handle = device.context().createStream();
-    }
-
-    /** A stream of the caller. */
-    DriverStream(DriverDevice device, long handle) {
-        this.device = device;
-        this.owned = false;
         this.handle = handle;
+        this.owned = owned;
     }
 
     /** The handle of a stream of {@code device}. */
@@ -108,7 +102,7 @@ final class DriverStream implements GpuStream {
     public void close() {
         if (closed.compareAndSet(false, true) && owned) {
             DriverContext context = device.context();
-            context.call("destroying a stream", () -> context.driver().destroyStream(handle));
+            context.call("destroying a stream", () -> context.driver().streamDestroy(handle));
         }
     }
 

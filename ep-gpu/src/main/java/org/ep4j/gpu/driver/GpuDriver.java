@@ -8,9 +8,10 @@ import java.util.function.ToIntFunction;
 import org.ep4j.topology.model.PciAddress;
 
 /**
- * What the drivers of NVIDIA's and AMD's GPUs do alike, for the calling thread's current GPU unless a device is named. Handles
+ * Calls that the drivers of NVIDIA's and AMD's GPUs have in common, for the calling thread's current GPU unless a device is named. Most have
+ * the name of the function in {@code cuda.h} or {@code hip_runtime_api.h}, without {@code cu} or {@code hip}. Handles
  * and device addresses are {@code long}; results are the driver's own numbers, 0 for success. Those that ep4j checks are the
- * same in {@code cuda.h} and {@code hip_runtime_api.h}: see {@link DriverErrors}. Safe for use from several threads.
+ * same for both: see {@link DriverErrors}. Safe for use from several threads.
  */
 public interface GpuDriver {
     /** Bytes that suffice for the texts of a driver. */
@@ -67,57 +68,57 @@ public interface GpuDriver {
     /** Environment variable that says which GPUs a process sees. */
     String visibleVariable();
 
-    /** Command that shows people which GPUs reach each other. */
+    /** Command that shows which GPUs reach each other. */
     String peerTool();
 
-    /** True when what a context has is freed by the driver once its last user in the process has left. */
+    /** Returns whether the driver frees what a context has once its last user in the process has left. */
     boolean freesWithContext();
 
     /** Starts the driver, again at no cost; there are no flags yet. */
     int init(int flags);
 
     /** GPUs that the process sees. */
-    int deviceCount(int[] count);
+    int deviceGetCount(int[] count);
 
-    /** The driver's name of the GPU with a number. */
-    int device(int[] device, int ordinal);
+    /** The driver's own number of a GPU. */
+    int deviceGet(int[] device, int ordinal);
 
     /** An attribute of a GPU; the numbers of attributes are the driver's own. */
-    int attribute(int[] value, int attribute, int device);
+    int deviceGetAttribute(int[] value, int attribute, int device);
 
     /** An attribute of a GPU, or {@code absent} from a driver that does not know it. */
     default int attributeOr(int absent, int attribute, int device) {
-        return readOr(absent, value -> attribute(value, attribute, device));
+        return readOr(absent, value -> deviceGetAttribute(value, attribute, device));
     }
 
     /** Model name of a GPU as a text that ends with a zero byte. */
-    int name(byte[] text, int length, int device);
+    int deviceGetName(byte[] text, int length, int device);
 
     /** Model name of a GPU; empty when the driver does not give it. */
     default String name(int device) {
         byte[] text = new byte[TEXT_BYTES];
-        return name(text, text.length, device) == 0 ? text(text) : "";
+        return deviceGetName(text, text.length, device) == 0 ? text(text) : "";
     }
 
     /** PCI function of a GPU as a text that ends with a zero byte. */
-    int busId(byte[] text, int length, int device);
+    int deviceGetPCIBusId(byte[] text, int length, int device);
 
     /** PCI function of a GPU; empty when the driver does not give it. */
     default Optional<PciAddress> address(int device) {
         byte[] text = new byte[TEXT_BYTES];
-        return busId(text, text.length, device) == 0 ? PciAddress.parse(text(text)) : Optional.empty();
+        return deviceGetPCIBusId(text, text.length, device) == 0 ? PciAddress.parse(text(text)) : Optional.empty();
     }
 
     /** Makes sure that a GPU can be used; {@code context} names it in the calls below. */
     int retain(long[] context, int device);
 
-    /** The end of {@link #retain}. */
+    /** Ends {@link #retain}. */
     int release(int device);
 
     /** Makes a GPU current for the calling thread, until {@link #leave}. */
     int enter(long context);
 
-    /** Makes current what was so before {@link #enter}. */
+    /** Restores what was current before {@link #enter}. */
     int leave();
 
     /** Lets the current GPU load and store memory of another. */
@@ -133,64 +134,64 @@ public interface GpuDriver {
     int free(long address);
 
     /** As {@link #allocate}, in the order of a stream. */
-    int allocateQueued(long[] address, long bytes, long stream);
+    int memAllocAsync(long[] address, long bytes, long stream);
 
-    /** Frees memory of {@link #allocateQueued} in the order of a stream. */
-    int freeQueued(long address, long stream);
+    /** Frees memory of {@link #memAllocAsync} in the order of a stream. */
+    int memFreeAsync(long address, long stream);
 
     /** Free and whole memory of the GPU, in bytes. */
-    int memoryInfo(long[] free, long[] total);
+    int memGetInfo(long[] free, long[] total);
 
     /** The allocation that an address is in. */
-    int addressRange(long[] base, long[] bytes, long address);
+    int memGetAddressRange(long[] base, long[] bytes, long address);
 
     /** Queues filling with a byte. */
-    int fill(long address, byte value, long bytes, long stream);
+    int memsetD8Async(long address, byte value, long bytes, long stream);
 
     /** Copies from the host; the source has been read when this returns. */
-    int upload(long to, long from, long bytes);
+    int memcpyHtoD(long to, long from, long bytes);
 
     /** Copies to the host, whole when this returns. */
-    int download(long to, long from, long bytes);
+    int memcpyDtoH(long to, long from, long bytes);
 
     /** Queues a copy between any two addresses. */
-    int copy(long to, long from, long bytes, long stream);
+    int memcpyAsync(long to, long from, long bytes, long stream);
 
-    /** Memory of the host that all GPUs of the process reach. */
+    /** Allocates memory of the host that all GPUs of the process reach. */
     int allocatePinned(long[] address, long bytes);
 
     /** Frees memory of {@link #allocatePinned}. */
-    int freePinned(long address);
+    int hostFree(long address);
 
-    /** Where the GPU sees memory of {@link #allocatePinned}. */
-    int mappedAddress(long[] address, long host, int flags);
+    /** Gets the address at which the GPU reaches memory of {@link #allocatePinned}. */
+    int hostGetDevicePointer(long[] address, long host, int flags);
 
     /** Writes a handle of {@link MemoryHandle#HANDLE_BYTES} bytes by which other processes of the host open an allocation. */
-    int exportMemory(byte[] handle, long base);
+    int ipcGetMemHandle(byte[] handle, long base);
 
     /** Opens an allocation of another process. */
-    int openMemory(long[] base, byte[] handle);
+    int ipcOpenMemHandle(long[] base, byte[] handle);
 
-    /** The end of {@link #openMemory}. */
-    int closeMemory(long base);
+    /** Closes memory of {@link #ipcOpenMemHandle}. */
+    int ipcCloseMemHandle(long base);
 
     /** Loads machine code. */
-    int loadModule(long[] module, byte[] code);
+    int moduleLoadData(long[] module, byte[] code);
 
-    /** Unloads. */
-    int unloadModule(long module);
+    /** Unloads machine code. */
+    int moduleUnload(long module);
 
     /** A kernel by its name. */
-    int function(long[] function, long module, String name);
+    int moduleGetFunction(long[] function, long module, String name);
 
     /** An attribute of a kernel; also loads it, where the driver otherwise does at its first launch. */
-    int functionAttribute(int[] value, int attribute, long function);
+    int funcGetAttribute(int[] value, int attribute, long function);
 
-    /** Allows a kernel so much dynamic shared memory. */
+    /** Allows a kernel {@code bytes} of dynamic shared memory. */
     int allowShared(long function, int bytes);
 
     /** Queues a kernel; {@code parameters} is the address of the list of addresses of its arguments. */
-    int launch(
+    int launchKernel(
             long kernel,
             int gridX,
             int gridY,
@@ -203,54 +204,54 @@ public interface GpuDriver {
             long parameters,
             long extra);
 
-    /** Puts another mode in the place of the thread's for calls while streams record: global, of the thread, relaxed. */
-    int exchangeCaptureMode(int[] mode);
+    /** Exchanges the thread's mode for calls while streams record: global, of the thread, relaxed. */
+    int threadExchangeStreamCaptureMode(int[] mode);
 
     /** A stream; with {@link #NON_BLOCKING} it waits for no other. */
-    int createStream(long[] stream, int flags);
+    int streamCreate(long[] stream, int flags);
 
     /** Destroys a stream when its work is done. */
-    int destroyStream(long stream);
+    int streamDestroy(long stream);
 
     /** Waits for the work of a stream. */
-    int synchronize(long stream);
+    int streamSynchronize(long stream);
 
     /** Lets a stream wait for an event. */
-    int await(long stream, long event, int flags);
+    int streamWaitEvent(long stream, long event, int flags);
 
-    /** Whether a stream records: 0 when it does not. */
-    int isCapturing(long stream, int[] status);
+    /** Asks whether a stream records: 0 when it does not. */
+    int streamIsCapturing(long stream, int[] status);
 
-    /** Begins to record a stream; by {@link #THREAD_LOCAL} what other threads do is their own affair. */
-    int beginCapture(long stream, int mode);
+    /** Begins to record a stream; with {@link #THREAD_LOCAL} calls of other threads are not restricted. */
+    int streamBeginCapture(long stream, int mode);
 
-    /** Ends it. */
-    int endCapture(long stream, long[] graph);
+    /** Ends the recording of a stream. */
+    int streamEndCapture(long stream, long[] graph);
 
-    /** Makes a graph ready. */
-    int instantiate(long[] executable, long graph, long flags);
+    /** Makes a graph executable. */
+    int graphInstantiateWithFlags(long[] executable, long graph, long flags);
 
     /** Queues a graph. */
-    int launchGraph(long executable, long stream);
+    int graphLaunch(long executable, long stream);
 
-    /** Destroys a graph that is ready. */
-    int destroyExecutable(long executable);
+    /** Destroys an executable graph. */
+    int graphExecDestroy(long executable);
 
     /** Destroys a graph. */
-    int destroyGraph(long graph);
+    int graphDestroy(long graph);
 
     /** An event; one with {@link #DISABLE_TIMING} is cheaper. */
-    int createEvent(long[] event, int flags);
+    int eventCreate(long[] event, int flags);
 
     /** Moves an event to the end of what is queued on a stream. */
-    int record(long event, long stream);
+    int eventRecord(long event, long stream);
 
-    /** Whether the work before an event is done: {@link DriverErrors#NOT_READY} when it is not. */
-    int query(long event);
+    /** Asks whether the work before an event is done: {@link DriverErrors#NOT_READY} when it is not. */
+    int eventQuery(long event);
 
     /** Time between two events. */
-    int elapsed(float[] milliseconds, long from, long to);
+    int eventElapsedTime(float[] milliseconds, long from, long to);
 
     /** Destroys an event. */
-    int destroyEvent(long event);
+    int eventDestroy(long event);
 }

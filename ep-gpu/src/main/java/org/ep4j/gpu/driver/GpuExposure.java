@@ -6,13 +6,13 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
+import org.ep4j.gpu.driver.GpuSharing.SharedMemory;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.transport.Collective;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.SymmetricAllocation;
 
-/** The making of one symmetric buffer of GPU memory on one rank: agree on the size, allocate, map the peers' memory. For one
- * thread. */
+/** Allocation of one symmetric buffer of GPU memory on one rank: agree on the size, allocate, map the peers' memory. For one thread. */
 public final class GpuExposure implements SymmetricAllocation {
     private final int rank;
     private final Collective collective;
@@ -23,9 +23,9 @@ public final class GpuExposure implements SymmetricAllocation {
     private List<MemoryHandle> handles = List.of();
 
     /**
-     * One buffer.
+     * Creates it for one buffer.
      *
-     * @param kind the nearest that serves all peers of this rank: a plain allocation wherever no other process maps it
+     * @param kind that serves all peers of this rank: a plain allocation if no other process maps it
      * @param name of the buffer, the same on all ranks
      */
     public GpuExposure(
@@ -49,29 +49,29 @@ public final class GpuExposure implements SymmetricAllocation {
 
     /** First step: all ranks want the same size. */
     private void agreeOnSize(Runnable check, long bytes, Deadline deadline) {
-        List<byte[]> told = collective.step(step("size"), deadline, () -> {
+        List<byte[]> sizes = collective.step(step("size"), deadline, () -> {
             check.run();
             return ByteBuffer.allocate(Long.BYTES).putLong(bytes).array();
         });
-        collective.requireEqualSizes(name, told.stream().map(GpuExposure::size).toList());
+        collective.requireEqualSizes(name, sizes.stream().map(GpuExposure::size).toList());
     }
 
-    private static long size(byte[] told) {
-        if (told.length != Long.BYTES) {
-            throw new EpException("a rank sent the size of a buffer in a message of " + told.length
+    private static long size(byte[] message) {
+        if (message.length != Long.BYTES) {
+            throw new EpException("a rank sent the size of a buffer in a message of " + message.length
                     + " bytes, but the message must have " + Long.BYTES + "; run the same ep4j version on all ranks");
         }
-        return ByteBuffer.wrap(told).getLong();
+        return ByteBuffer.wrap(message).getLong();
     }
 
-    /** Second step: every rank allocates its own memory, zeroed, and says how to map it. */
+    /** Second step: every rank allocates its own memory, zeroed, and sends its handle. */
     void allocate(long bytes, Deadline deadline) {
-        List<byte[]> told = collective.step(step("allocate"), deadline, () -> {
+        List<byte[]> encoded = collective.step(step("allocate"), deadline, () -> {
             SharedMemory own = sharing.allocate(bytes, kind);
             memory.put(rank, own);
             return own.handle().encode();
         });
-        handles = told.stream().map(MemoryHandle::decode).toList();
+        handles = encoded.stream().map(MemoryHandle::decode).toList();
     }
 
     /** Third step: every rank maps the memory of the peers that the plan connects it to over this backend. */
@@ -103,7 +103,7 @@ public final class GpuExposure implements SymmetricAllocation {
         return "expose/" + name + "/" + what;
     }
 
-    /** Memory of a rank that is mapped here. */
+    /** Returns memory of a rank that is mapped here. */
     DeviceMemory memory(int of) {
         SharedMemory found = memory.get(of);
         if (found == null) {

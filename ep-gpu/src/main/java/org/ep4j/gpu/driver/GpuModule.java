@@ -11,14 +11,14 @@ public final class GpuModule implements AutoCloseable {
     public GpuModule(DriverContext context, byte[] code) {
         this.context = context;
         handle = context.read(
-                () -> "loading machine code", out -> context.driver().loadModule(out, code));
+                () -> "loading machine code", out -> context.driver().moduleLoadData(out, code));
     }
 
     /** A kernel by its name, allowed {@code sharedBytes} of dynamic shared memory. */
     public long kernel(String name, int sharedBytes) {
         long[] function = new long[1];
         GpuDriver driver = context.driver();
-        int result = context.result(() -> driver.function(function, handle, name));
+        int result = context.result(() -> driver.moduleGetFunction(function, handle, name));
         if (result == DriverErrors.NOT_FOUND) {
             throw new EpArgumentException(
                     "kernel", name, "one that the source defines", "check its name, and that EP_KERNEL defines it");
@@ -26,7 +26,7 @@ public final class GpuModule implements AutoCloseable {
         context.errors().check(result, "looking for the kernel " + name);
         context.call(
                 () -> "loading of " + name,
-                () -> driver.functionAttribute(new int[1], GpuDriver.MAX_THREADS_PER_BLOCK, function[0]));
+                () -> driver.funcGetAttribute(new int[1], GpuDriver.MAX_THREADS_PER_BLOCK, function[0]));
         if (sharedBytes > 0) {
             context.call(
                     "allowing the kernel " + name + " to use " + sharedBytes + " bytes of shared memory",
@@ -39,9 +39,9 @@ public final class GpuModule implements AutoCloseable {
         return handle;
     }
 
-    /** Unloads; nothing of it may be running. */
+    /** Unloads the kernels, none of which may be running. */
     @Override
     public void close() {
-        context.call("unloading machine code", () -> context.driver().unloadModule(handle));
+        context.call("unloading machine code", () -> context.driver().moduleUnload(handle));
     }
 }

@@ -14,19 +14,19 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
+import org.ep4j.EpStateException;
 import org.ep4j.gpu.driver.MemoryHandle.Kind;
 import org.ep4j.topology.model.PciAddress;
 
 /**
- * Memory of one GPU that other ranks can load and store, and theirs as this GPU reaches it. Safe for use from several
+ * Shares memory of one GPU with other ranks, which load and store it, and maps theirs. Safe for use from several
  * threads.
  *
- * <p>How memory is shared depends on who is to reach it. Threads of the owner's process use its address, with peer access
- * between the GPUs. Other processes of the host open a {@code cuIpc} or {@code hipIpc} handle, on whatever GPU, the owner's own too. Processes
+ * <p>How memory is shared depends on its users. Threads of the owner's process use its address, with peer access
+ * between the GPUs. Other processes of the host open a {@code cuIpc} or {@code hipIpc} handle, on any GPU, also the owner's. Processes
  * of other hosts in the NVLink domain map a fabric handle. Every rank may close in any order, and die at any time: inside a
- * process the last user frees, and the driver keeps pages for as long as a process has them mapped. (NVIDIA leaves undefined
- * what an importer sees of a {@code cuIpc} allocation once its owner freed it; nobody may read it for its content then, and
- * ep4j does not.)
+ * process the last user frees, and the driver keeps pages for as long as a process has them mapped. (The content of a {@code cuIpc}
+ * allocation whose owner has freed it is undefined; ep4j does not read it.)
  */
 public final class GpuSharing {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
@@ -38,7 +38,7 @@ public final class GpuSharing {
     }
 
     /**
-     * For the memory of a device.
+     * Creates it for a device.
      *
      * @param type of devices that the caller can use: {@code cuda} or {@code hip}
      * @throws EpArgumentException when it is another
@@ -70,10 +70,10 @@ public final class GpuSharing {
     }
 
     /**
-     * New memory, zeroed: who maps it finds zeros.
+     * Allocates zeroed memory.
      *
      * @param bytes its length, above 0
-     * @param kind who is to map it
+     * @param kind who will map it
      * @throws org.ep4j.EpResourceException when the GPU has too little memory
      * @throws EpException when the driver cannot share in this way
      */
@@ -101,13 +101,13 @@ public final class GpuSharing {
             zero(context, address, bytes);
             long[] base = new long[1];
             long[] whole = new long[1];
-            context.call("looking for the allocation", () -> driver.addressRange(base, whole, address));
+            context.call("looking for the allocation", () -> driver.memGetAddressRange(base, whole, address));
             byte[] handle = new byte[kind == Kind.IPC ? MemoryHandle.HANDLE_BYTES : 0];
             if (kind == Kind.IPC) {
-                // Of the base: small allocations share one, and importers get the whole of it.
-                context.call("making a handle for other processes", () -> driver.exportMemory(handle, base[0]));
+                // Handle of the base: small allocations share one, and importers map all of it.
+                context.call("making a handle for other processes", () -> driver.ipcGetMemHandle(handle, base[0]));
             }
-            MemoryHandle told = new MemoryHandle(
+            MemoryHandle shared = new MemoryHandle(
                     kind,
                     process(),
                     gpu(context),
@@ -120,7 +120,7 @@ public final class GpuSharing {
                 closing(context, "freeing shared memory", () -> driver.free(address));
                 context.close();
             });
-            return new SharedMemory(memory(address, bytes), told, release);
+            return new SharedMemory(memory(address, bytes), shared, release);
         } catch (RuntimeException | Error e) {
             closing(context, "freeing shared memory", () -> driver.free(address));
             throw e;
@@ -128,12 +128,12 @@ public final class GpuSharing {
     }
 
     private SharedMemory allocateFabric(DriverContext context, long bytes) {
-        DomainMemory fabric = device.createDomainMemory(context, bytes);
+        DriverDevice.DomainMemory fabric = device.mapDomainMemory(context, bytes, Optional.empty());
         try {
             zero(context, fabric.address(), bytes);
-            MemoryHandle told = new MemoryHandle(
+            MemoryHandle shared = new MemoryHandle(
                     Kind.FABRIC, process(), gpu(context), fabric.address(), 0, bytes, fabric.bytes(), fabric.export());
-            return new SharedMemory(memory(fabric.address(), bytes), told, () -> {
+            return new SharedMemory(memory(fabric.address(), bytes), shared, () -> {
                 fabric.close();
                 context.close();
             });
@@ -143,31 +143,31 @@ public final class GpuSharing {
         }
     }
 
-    /** Done when this returns: other GPUs write as soon as they know the memory, and nothing may zero it after that. */
+    /** Returns when it is done: other GPUs write as soon as they know the memory, which must not be zeroed after that. */
     private static void zero(DriverContext context, long address, long bytes) {
         GpuDriver driver = context.driver();
         long stream = context.createStream();
         try {
             context.call("zeroing " + bytes + " bytes", () -> {
-                int result = driver.fill(address, (byte) 0, bytes, stream);
-                return result == 0 ? driver.synchronize(stream) : result;
+                int result = driver.memsetD8Async(address, (byte) 0, bytes, stream);
+                return result == 0 ? driver.streamSynchronize(stream) : result;
             });
         } finally {
-            context.result(() -> driver.destroyStream(stream));
+            context.result(() -> driver.streamDestroy(stream));
         }
     }
 
     /**
      * Maps memory of another rank for this GPU.
      *
-     * @throws EpException when it cannot be mapped, with what to look at
+     * @throws EpException when it cannot be mapped, with the remedy
      */
     public SharedMemory map(MemoryHandle handle) {
         DriverContext context =
                 new DriverContext(device.context().driver(), device.id().ordinal());
         try {
             if (handle.kind() == Kind.FABRIC) {
-                DomainMemory fabric = device.openDomainMemory(context, handle);
+                DriverDevice.DomainMemory fabric = device.mapDomainMemory(context, handle.bytes(), Optional.of(handle));
                 return new SharedMemory(memory(fabric.address() + handle.offset(), handle.bytes()), handle, () -> {
                     fabric.close();
                     context.close();
@@ -183,10 +183,9 @@ public final class GpuSharing {
     private SharedMemory mapLocal(DriverContext context, MemoryHandle handle) {
         GpuDriver driver = context.driver();
         Runnable release = LocalAllocations.retain(handle.address())
-                .orElseThrow(
-                        () -> new EpException(
-                                "the memory at 0x" + Long.toHexString(handle.address())
-                                        + " of another rank of this process is already freed; find out why that rank freed this memory"));
+                .orElseThrow(() -> new EpException("the memory at 0x" + Long.toHexString(handle.address())
+                        + " of another rank of this process is already freed; find out why that rank"
+                        + " freed this memory"));
         try {
             DriverContext owner = owner(driver, handle.gpu());
             if (owner.device() != context.device()) {
@@ -210,7 +209,7 @@ public final class GpuSharing {
 
     /** The context of a GPU of this process. */
     private static DriverContext owner(GpuDriver driver, String gpu) {
-        int count = GpuDriver.readOr(0, driver::deviceCount);
+        int count = GpuDriver.readOr(0, driver::deviceGetCount);
         for (int ordinal = 0; ordinal < count; ordinal++) {
             DriverContext context = new DriverContext(driver, ordinal);
             if (gpu(context).equals(gpu)) {
@@ -229,18 +228,19 @@ public final class GpuSharing {
         }
         long[] base = new long[1];
         byte[] opaque = HexFormat.of().parseHex(handle.handle());
-        int result = context.result(() -> driver.openMemory(base, opaque));
+        int result = context.result(() -> driver.ipcOpenMemHandle(base, opaque));
         if (result != 0) {
             throw new EpException(
                     device.id() + " cannot open the handle of another process's memory on that process's "
                             + handle.gpu()
                             + ": " + context.errors().describe(result)
-                            + "; this process must be able to see that GPU (a container needs both GPUs), and the processes must share"
-                            + " a PID namespace and a user (docker run --pid=host --ipc=host, or all ranks in one container)",
+                            + "; this process must be able to see that GPU (a container needs both GPUs), and the"
+                            + " processes must share a PID namespace and a user (docker run --pid=host --ipc=host, or"
+                            + " all ranks in one container)",
                     DriverErrors.recourse(result));
         }
         return new SharedMemory(memory(base[0] + handle.offset(), handle.bytes()), handle, () -> {
-            closing(context, "closing memory of another process", () -> driver.closeMemory(base[0]));
+            closing(context, "closing memory of another process", () -> driver.ipcCloseMemHandle(base[0]));
             context.close();
         });
     }
@@ -255,9 +255,13 @@ public final class GpuSharing {
         }
     }
 
-    /** By number, which no other GPU of the process has; partitions of one GPU may have one address. */
+    /** Names a GPU by its number, which is unique in the process; partitions of one GPU may have one address. */
     private static String gpu(DriverContext context) {
-        return context + " at " + context.address().map(PciAddress::toString).orElse("an unknown address");
+        return context + " at "
+                + context.driver()
+                        .address(context.device())
+                        .map(PciAddress::toString)
+                        .orElse("an unknown address");
     }
 
     private DeviceMemory memory(long address, long bytes) {
@@ -265,9 +269,9 @@ public final class GpuSharing {
     }
 
     /**
-     * Who uses an allocation inside this process. Ranks that are threads of one process reach each other's memory by its address,
-     * and tell each other nothing but bytes; the driver counts users across processes, not inside one. So that a rank can close
-     * in any order, the last user frees. Addresses are one space for the whole process, hence the one table for all of it.
+     * Counts the users of an allocation inside this process: ranks that are threads use its address, and exchange nothing but bytes, while the
+     * driver counts users across processes only. The last user frees, so ranks can close in any order. There is one table, since there is one
+     * address space.
      */
     static final class LocalAllocations {
         private static final ConcurrentMap<Long, Entry> USED = new ConcurrentHashMap<>();
@@ -276,18 +280,13 @@ public final class GpuSharing {
 
         private record Entry(int users, Runnable free) {}
 
-        /**
-         * Registers a new allocation with its first user.
-         *
-         * @param free called once, by the last user
-         * @return ends the use; a second call does nothing
-         */
+        /** Registers a new allocation with its first user, whose use ends when the result is run; the last user runs {@code free}. */
         static Runnable add(long address, Runnable free) {
             USED.put(address, new Entry(1, free));
             return once(address);
         }
 
-        /** One more user, until the result is run; empty when the allocation is no longer there. */
+        /** Adds a user, until the result is run; empty if the allocation is freed. */
         static Optional<Runnable> retain(long address) {
             Entry found = USED.computeIfPresent(address, (a, entry) -> new Entry(entry.users + 1, entry.free));
             return found == null ? Optional.empty() : Optional.of(once(address));
@@ -314,6 +313,55 @@ public final class GpuSharing {
             // After the entry is gone: the driver may give the address out again at once.
             if (last[0] != null) {
                 last[0].run();
+            }
+        }
+    }
+
+    /** Memory of a GPU that several ranks reach: the owner's, or a peer's as it is mapped here. */
+    public static final class SharedMemory implements AutoCloseable {
+        private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+        private final DeviceMemory memory;
+        private final MemoryHandle handle;
+        private final Runnable release;
+        private final AtomicBoolean open = new AtomicBoolean(true);
+
+        SharedMemory(DeviceMemory memory, MemoryHandle handle, Runnable release) {
+            this.memory = memory;
+            this.handle = handle;
+            this.release = release;
+        }
+
+        /**
+         * The memory as the rank's GPU reaches it; also a peer's memory counts as memory of that device.
+         *
+         * @throws EpStateException after {@link #close}
+         */
+        public DeviceMemory memory() {
+            if (!open.get()) {
+                throw new EpStateException(
+                        "this shared memory of " + memory.byteSize() + " bytes is closed; do not use it after close()");
+            }
+            return memory;
+        }
+
+        /** The handle by which others map it. */
+        public MemoryHandle handle() {
+            return handle;
+        }
+
+        /**
+         * Unmaps the memory, and frees it if it is the owner's. Never waits for other processes and never throws: what the driver
+         * refuses is logged, since a GPU that failed refuses everything. A second call does nothing.
+         */
+        @Override
+        public void close() {
+            if (open.compareAndSet(true, false)) {
+                try {
+                    release.run();
+                } catch (RuntimeException e) {
+                    LOG.log(System.Logger.Level.WARNING, () -> memory + " could not be released: " + e.getMessage());
+                }
             }
         }
     }

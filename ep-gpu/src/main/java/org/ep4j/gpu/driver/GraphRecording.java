@@ -13,15 +13,15 @@ import org.ep4j.gpu.GpuGraph;
 import org.ep4j.gpu.GpuStream;
 import org.jspecify.annotations.Nullable;
 
-/** Operations of buffers that are recorded in one graph. Used by devices. Safe for several threads. */
+/** Operations of buffers that are recorded in one graph. Safe for several threads. */
 public final class GraphRecording {
     private final DriverDevice device;
     private final Map<Replayed, List<Long>> numbers = new LinkedHashMap<>();
     private final List<Runnable> releases = new ArrayList<>();
 
-    /** Operations of one buffer, of which a graph can contain some. */
+    /** Operations of one buffer, some of which may be in a graph. */
     public interface Replayed {
-        /** A number that no other buffer of this process has: the locks of several buffers are taken in the order of theirs. */
+        /** A number that is unique in this process: the locks of several buffers are taken in this order. */
         long place();
 
         /**
@@ -34,18 +34,13 @@ public final class GraphRecording {
         EpEvent replay(List<Long> numbers, long stream, Runnable launch);
     }
 
-    /**
-     * Recorded operations of one buffer.
-     *
-     * @param numbers that kernels were given when they were recorded, in order
-     */
     private record Part(Replayed operations, List<Long> numbers) {}
 
     GraphRecording(DriverDevice device) {
         this.device = device;
     }
 
-    /** Adds an operation by its number in its buffer; the second half of an operation has the number of the first. */
+    /** Adds an operation by its number in its buffer, which both halves of an operation have. */
     public synchronized void add(Replayed operations, long number) {
         List<Long> known = numbers.computeIfAbsent(operations, o -> new ArrayList<>());
         if (!known.contains(number)) {
@@ -53,12 +48,12 @@ public final class GraphRecording {
         }
     }
 
-    /** {@code release} runs when the graph is closed. */
+    /** Runs {@code release} when the graph is closed. */
     public synchronized void whenClosed(Runnable release) {
         releases.add(release);
     }
 
-    /** In an order that is the same for all graphs, so that two launches never wait for each other's buffers. */
+    /** Returns the operations by buffer, in the same order for all graphs, so that two launches never wait for each other's buffers. */
     private synchronized List<Part> parts() {
         return numbers.entrySet().stream()
                 .map(one -> new Part(one.getKey(), List.copyOf(one.getValue())))
@@ -81,26 +76,27 @@ public final class GraphRecording {
         GpuDriver driver = context.driver();
         context.call(
                 "beginning to capture stream 0x" + Long.toHexString(stream),
-                () -> driver.beginCapture(stream, GpuDriver.THREAD_LOCAL));
+                () -> driver.streamBeginCapture(stream, GpuDriver.THREAD_LOCAL));
         long[] graph = new long[1];
         try {
             work.run();
         } catch (RuntimeException | Error e) {
-            // The stream must not stay as it is; what was recorded until here is of no use.
-            if (context.result(() -> driver.endCapture(stream, graph)) == 0) {
-                context.result(() -> driver.destroyGraph(graph[0]));
+            // Ends the recording, and drops what was recorded.
+            if (context.result(() -> driver.streamEndCapture(stream, graph)) == 0) {
+                context.result(() -> driver.graphDestroy(graph[0]));
             }
             throw e;
         }
-        context.call("the recording of a graph", () -> driver.endCapture(stream, graph));
+        context.call("the recording of a graph", () -> driver.streamEndCapture(stream, graph));
         try {
-            return context.read(() -> "making a graph ready", out -> driver.instantiate(out, graph[0], 0));
+            return context.read(
+                    () -> "making a graph ready", out -> driver.graphInstantiateWithFlags(out, graph[0], 0));
         } finally {
-            context.result(() -> driver.destroyGraph(graph[0]));
+            context.result(() -> driver.graphDestroy(graph[0]));
         }
     }
 
-    /** Gives back what was kept for the graph: it is closed, or was never made. */
+    /** Releases what was kept for the graph: it is closed, or was never created. */
     private synchronized void release() {
         releases.forEach(Runnable::run);
         releases.clear();
@@ -122,21 +118,13 @@ public final class GraphRecording {
             if (closed.get()) {
                 throw new EpStateException("the graph is closed; record another one");
             }
-            last = launch(device.handle(stream));
-        }
-
-        private EpEvent launch(long stream) {
-            if (parts.isEmpty()) {
-                queue(stream);
-                return device.record(stream);
-            }
+            long handle = device.handle(stream);
             List<EpEvent> ends = new ArrayList<>();
-            launch(0, stream, ends);
-            return ends.size() == 1 ? ends.get(0) : new All(List.copyOf(ends));
-        }
-
-        private void queue(long stream) {
-            context.call("launch of a graph", () -> context.driver().launchGraph(executable, stream));
+            launch(0, handle, ends);
+            if (ends.isEmpty()) {
+                ends.add(device.record(handle));
+            }
+            last = ends.size() == 1 ? ends.get(0) : new All(List.copyOf(ends));
         }
 
         @Override
@@ -151,7 +139,7 @@ public final class GraphRecording {
         /** Launches under the locks of all buffers of the graph. */
         private void launch(int part, long stream, List<EpEvent> ends) {
             if (part == parts.size()) {
-                queue(stream);
+                context.call("launch of a graph", () -> context.driver().graphLaunch(executable, stream));
             } else {
                 Part mine = parts.get(part);
                 ends.add(mine.operations().replay(mine.numbers(), stream, () -> launch(part + 1, stream, ends)));
@@ -161,13 +149,13 @@ public final class GraphRecording {
         @Override
         public void close() {
             if (closed.compareAndSet(false, true)) {
-                context.call("destroying a graph", () -> context.driver().destroyExecutable(executable));
+                context.call("destroying a graph", () -> context.driver().graphExecDestroy(executable));
                 release();
             }
         }
     }
 
-    /** Ends of one launch: all at one point of a stream, each with the failures of another buffer. */
+    /** Ends of one launch, at one point of a stream, each with the failures of another buffer. */
     private record All(List<EpEvent> events) implements EpEvent {
         @Override
         public boolean isDone() {

@@ -3,10 +3,13 @@ package org.ep4j.gpu.driver;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
@@ -18,25 +21,22 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * Compiled kernels on disk, by the hash of all that goes into them. Several processes may use one folder at once: a file
- * appears whole or not at all, and one that is damaged is compiled again. Of processes that ask for the same at once, such as the
+ * Compiled kernels on disk, by the hash of everything that determines their code. Several processes may use one folder at once: a file
+ * appears whole or not at all, and one that is damaged is compiled again. If several processes need the same code at once, such as the
  * ranks of a host, one compiles and the others wait for it. A folder that cannot be written costs only time.
+ *
+ * @param folder of the files; without one, nothing is cached
  */
-public final class KernelCache {
+public record KernelCache(Optional<Path> folder) {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
     private static final int DIGEST_BYTES = 32;
 
     /** Longest wait for another process that compiles the same. */
-    private static final Duration TURN = Duration.ofSeconds(60);
+    private static final Duration LONGEST_WAIT = Duration.ofSeconds(60);
 
-    private final Optional<Path> folder;
+    private static final Duration PAUSE = Duration.ofMillis(20);
 
-    /** In a folder; nowhere when that is empty. */
-    public KernelCache(Optional<Path> folder) {
-        this.folder = folder;
-    }
-
-    /** {@code EP_CACHE_DIR}, else {@code ep4j} in {@code XDG_CACHE_HOME} or {@code ~/.cache}; nowhere without a home. */
+    /** Creates a cache in {@code EP_CACHE_DIR}, else {@code ep4j} in {@code XDG_CACHE_HOME} or {@code ~/.cache}. */
     public static KernelCache of(Map<String, String> environment) {
         String own = environment.getOrDefault("EP_CACHE_DIR", "");
         String shared = environment.getOrDefault("XDG_CACHE_HOME", "");
@@ -50,9 +50,9 @@ public final class KernelCache {
     }
 
     /**
-     * Code from the cache, else from the compiler.
+     * Takes code from the cache, else from the compiler.
      *
-     * @param parts all that decides about the code: source, options, compiler and its version
+     * @param parts everything that determines the code: source, options, compiler and its version
      */
     public byte[] get(List<String> parts, Supplier<byte[]> compile) {
         Optional<Path> file = folder.map(path -> path.resolve(key(parts) + ".bin"));
@@ -63,8 +63,8 @@ public final class KernelCache {
         if (file.isEmpty()) {
             return compile.get();
         }
-        return CompileTurn.at(file.get(), TURN, () -> {
-            // Another process may have compiled it until now.
+        return locked(file.get(), LONGEST_WAIT, () -> {
+            // Another process may have compiled it meanwhile.
             Optional<byte[]> other = read(file.get());
             if (other.isPresent()) {
                 return other.get();
@@ -76,7 +76,69 @@ public final class KernelCache {
     }
 
     /**
-     * Tells a compiler's library from others by its real file name, which often has the whole version, and its size. Where it lies does not
+     * Runs {@code work} while no other process or thread compiles the same kernel: under a lock on a file beside the kernel's, which the system
+     * releases when its holder dies. Runs it without the lock where files cannot be locked, and after the longest wait.
+     */
+    static <T> T locked(Path kernel, Duration longest, Supplier<T> work) {
+        Path file = kernel.resolveSibling(kernel.getFileName() + ".lock");
+        Optional<FileChannel> held = lock(file, kernel, longest);
+        try {
+            return work.get();
+        } finally {
+            held.ifPresent(channel -> unlock(file, channel));
+        }
+    }
+
+    private static Optional<FileChannel> lock(Path file, Path kernel, Duration longest) {
+        long end = System.nanoTime() + longest.toNanos();
+        try {
+            Files.createDirectories(file.toAbsolutePath().getParent());
+            while (true) {
+                FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+                if (tryLock(channel)) {
+                    return Optional.of(channel);
+                }
+                channel.close();
+                if (System.nanoTime() > end) {
+                    LOG.log(
+                            System.Logger.Level.INFO,
+                            "waited " + longest.toSeconds() + " s for another process or thread to compile " + kernel
+                                    + "; compiling it here, too");
+                    return Optional.empty();
+                }
+                Thread.sleep(PAUSE.toMillis());
+            }
+        } catch (IOException | UnsupportedOperationException e) {
+            LOG.log(System.Logger.Level.DEBUG, () -> "kernels are compiled without a lock on " + file + ": " + e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        return Optional.empty();
+    }
+
+    private static boolean tryLock(FileChannel channel) throws IOException {
+        try {
+            return channel.tryLock() != null;
+        } catch (OverlappingFileLockException e) {
+            // Another thread of this process has it.
+            return false;
+        } catch (IOException | UnsupportedOperationException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    private static void unlock(Path file, FileChannel channel) {
+        try (channel) {
+            // Those that wait for the lock have the file open, and the next one creates another.
+            Files.deleteIfExists(file);
+        } catch (IOException e) {
+            LOG.log(System.Logger.Level.DEBUG, () -> "cannot remove " + file + ": " + e);
+        }
+    }
+
+    /**
+     * Identifies a compiler's library by its real file name, which often has the whole version, and its size. Its folder does not
      * matter: the same installation may be mounted elsewhere tomorrow.
      */
     public static String identity(Path library) {
@@ -88,7 +150,7 @@ public final class KernelCache {
         }
     }
 
-    /** Hash of a file that becomes a part of the code, such as a library that is linked into it; its path if it cannot be read. */
+    /** Hashes a file that becomes a part of the code, such as a linked library; returns its path if it cannot be read. */
     public static String content(Path file) {
         try {
             return HexFormat.of().formatHex(sha256().digest(Files.readAllBytes(file)));

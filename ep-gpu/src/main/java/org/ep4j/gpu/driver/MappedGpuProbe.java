@@ -9,6 +9,7 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
 import org.ep4j.EpException;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.topology.model.Topology;
@@ -22,13 +23,13 @@ import org.ep4j.topology.model.Topology;
 public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
     /** The GPUs that the driver shows, found again in the machine. */
     public interface Places {
-        /** Names that are the same for all ranks of a host, by ordinal; GPUs that cannot be identified have none. */
+        /** Names by ordinal, the same for all ranks of a host; GPUs that cannot be identified have none. */
         Map<Integer, String> names();
 
-        /** Index in the topology of every GPU that the process may use, -1 where only the driver knows it; by name. */
+        /** Index in the topology by name, for every GPU that the process may use; -1 if only the driver knows it. */
         Map<String, Integer> indexes();
 
-        /** Links and peer access of every pair of GPUs, for people; empty for one GPU. */
+        /** Describes links and peer access of every pair of GPUs; empty for one GPU. */
         String pairs();
     }
 
@@ -36,12 +37,12 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
      * Texts of checks that depend on the driver.
      *
      * @param summary how memory is shared
-     * @param remedy where the driver does not work
-     * @param broken why checks are not run where the driver does not work
+     * @param remedy if the driver does not work
+     * @param broken why checks are not run if the driver does not work
      * @param variables environment variables that hide GPUs
-     * @param update remedy where the driver does not tell the GPU's address
-     * @param unplaced why checks are not run where the GPU cannot be identified
-     * @param peerAccess remedy where the driver denies peer access
+     * @param update remedy if the driver does not report the GPU's address
+     * @param unplaced why checks are not run if the GPU cannot be identified
+     * @param peerAccess remedy if the driver denies peer access
      */
     public record Texts(
             String summary,
@@ -55,7 +56,7 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
     private final MappedGpuProvider provider;
     private final List<String> codes;
     private final Texts texts;
-    private final Supplier<VisibleGpus> shown;
+    private final Supplier<VisibleGpu.VisibleGpus> shown;
     private final Supplier<Topology> topology;
     private final Supplier<ProcessFacts> process;
     private final List<Check> checks = new ArrayList<>();
@@ -74,7 +75,7 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
             MappedGpuProvider provider,
             List<String> codes,
             Texts texts,
-            Supplier<VisibleGpus> shown,
+            Supplier<VisibleGpu.VisibleGpus> shown,
             Supplier<Topology> topology,
             Supplier<ProcessFacts> process) {
         this.provider = provider;
@@ -121,7 +122,7 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
                         .collect(Collectors.joining(",")));
     }
 
-    /** The wanted peers of a GPU, for people. */
+    /** Describes the wanted peers of a GPU. */
     protected final String devices(VisibleGpu mine, Predicate<VisibleGpu.Peer> wanted) {
         return mine.peers().entrySet().stream()
                 .filter(peer -> wanted.test(peer.getValue()))
@@ -136,7 +137,7 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
         return report.build();
     }
 
-    /** Returns why it ended early; empty where it did not. */
+    /** Returns why it ended early; empty if it did not. */
     private String examine(Device device) {
         Check kind = provider.device(device);
         checks.add(kind);
@@ -144,7 +145,7 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
             return "the device is not an " + provider.vendor() + " GPU";
         }
         checks.addAll(beforeDriver());
-        VisibleGpus gpus;
+        VisibleGpu.VisibleGpus gpus;
         try {
             gpus = shown.get();
         } catch (EpException e) {
@@ -174,7 +175,7 @@ public abstract class MappedGpuProbe<P extends MappedGpuProbe.Places> {
         return "";
     }
 
-    /** The machine; where it cannot be read, one without parts, so that only what the driver shows is known. */
+    /** Reads the machine; if that fails, returns one without parts, so that only the driver's facts are known. */
     private Topology machine() {
         try {
             return topology.get();

@@ -22,7 +22,7 @@ import org.ep4j.transport.Deadline;
 import org.ep4j.transport.MappedBackend;
 
 /**
- * A backend that maps the memory of GPUs into each other; subclasses probe, and know the links. What stands against a path on
+ * A backend that maps memory of GPUs into each other; subclasses probe, and know the links. An obstacle on
  * either side refuses both directions: HIP may allow peer access in one direction only.
  */
 public abstract class MappedGpuProvider implements EpBackendProvider {
@@ -37,7 +37,7 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
      *
      * @param deviceCode code of the check that the device is a GPU of the vendor
      * @param otherDevices remedy for other devices
-     * @param unknownLink remedy where the link between two GPUs is unknown
+     * @param unknownLink remedy if the link between two GPUs is unknown
      */
     protected MappedGpuProvider(
             PeerFacts facts, GpuVendor vendor, String deviceCode, String otherDevices, String unknownLink) {
@@ -53,10 +53,10 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
         return Map.of();
     }
 
-    /** The path between two GPUs, if there is one; whether it may be used is another question. */
+    /** Finds the path between two GPUs, if there is one; it may not be usable. */
     protected abstract Optional<GpuPath> path(RankProfile from, RankProfile to);
 
-    /** What stands against a path between hosts, as {@link Offer#none}; empty if nothing does. */
+    /** Finds an obstacle to a path between hosts, as {@link Offer#none}; empty if there is none. */
     protected abstract Optional<Offer> acrossHosts(RankProfile from, RankProfile to);
 
     /** Refuses a path, by {@link Offer#none}, because the rank with the GPU {@code mine} does not see {@code theirs}. */
@@ -65,7 +65,7 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
     /** Refuses a path, by {@link Offer#none}, because the driver denies peer access between two GPUs. */
     protected abstract Offer denied(String mine, String theirs);
 
-    /** Offers a path that nothing stands against. */
+    /** Offers a path without obstacles. */
     protected Offer offer(GpuPath path) {
         return path.offer();
     }
@@ -98,7 +98,7 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
         return "device " + device.type() + " is not an " + vendor + " GPU";
     }
 
-    /** Supposes one container and one user for all ranks of a host, with all its GPUs. */
+    /** Assumes one container and one user for all ranks of a host, with all its GPUs. */
     @Override
     public final ProbeReport describe(RankProfile rank, EpConfig config) {
         Locality around = rank.locality();
@@ -149,7 +149,7 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
         return facts.lists(from, PeerFacts.DENIED, theirs) ? Optional.of(denied(mine, theirs)) : Optional.empty();
     }
 
-    /** True when the bytes of two ranks take PCIe. */
+    /** Returns whether the path of two ranks is PCIe. */
     public final boolean byPci(RankProfile from, RankProfile to) {
         return path(from, to).filter(path -> !path.gpuLinks()).isPresent();
     }
@@ -157,7 +157,7 @@ public abstract class MappedGpuProvider implements EpBackendProvider {
     /**
      * {@inheritDoc}
      *
-     * <p>Pairs of GPUs that PCIe joins are tested here, and opening fails where PCIe does not keep data before its flag.
+     * <p>Pairs of GPUs whose path is PCIe are tested here, and opening fails if PCIe does not keep data before its flag.
      */
     @Override
     public final EpBackend open(OpenContext context) {

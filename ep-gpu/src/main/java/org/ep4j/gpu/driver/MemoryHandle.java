@@ -7,10 +7,10 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.plan.RecordCodec;
 
 /**
- * Memory of a GPU as its owner tells others about it, so that they can map it.
+ * Description of memory of a GPU by which others map it.
  *
- * @param kind what the handle is
- * @param process who owns it, as {@link GpuSharing#process}
+ * @param kind who can map it
+ * @param process its owner, as {@link GpuSharing#process}
  * @param gpu the GPU that it is on, by its number in the owner's process and its PCI address
  * @param address where it begins in the owner's process
  * @param offset where it begins in its allocation, in bytes
@@ -20,7 +20,7 @@ import org.ep4j.plan.RecordCodec;
  */
 public record MemoryHandle(
         Kind kind, String process, String gpu, long address, long offset, long bytes, long allocation, String handle) {
-    /** Who can map the memory. */
+    /** Set of processes that can map the memory. */
     public enum Kind {
         /** The owner's process alone. */
         PROCESS,

@@ -6,21 +6,21 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.plan.offer.GpuPath;
-import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Locality;
+import org.ep4j.topology.read.FileTree;
 import org.ep4j.transport.Collective;
 
 /**
- * What ranks tell each other about their GPUs, as facts of a backend that maps the memory of GPUs. GPUs go by their places on
- * PCI, which are the same for all processes and containers of a host; numbers of GPUs are not.
+ * Facts about GPUs that ranks exchange, of a backend that maps memory of GPUs. GPUs are named by their PCI
+ * addresses, which are the same for all processes and containers of a host; numbers of GPUs are not.
  *
  * @param backend id of the backend
  */
 public record PeerFacts(String backend) {
-    /** Place of the rank's GPU. */
+    /** PCI address of the rank's GPU. */
     public static final String GPU = "gpu";
 
     /** GPUs that the rank's process may use: {@code 0=0000:18:00.0,...}. */
@@ -48,58 +48,49 @@ public record PeerFacts(String backend) {
 
     public static final String NO = "no";
 
-    /** A fact; empty when the rank did not report it. */
+    /** Returns a fact; empty if the rank did not report it. */
     public String fact(RankProfile rank, String name) {
         return rank.facts(backend).getOrDefault(name, "");
     }
 
-    /** True when both ranks have an identity of that name, and the same. */
     private boolean same(RankProfile a, RankProfile b, String name) {
         Map<String, String> mine = a.identity(backend);
         Map<String, String> theirs = b.identity(backend);
         return mine.containsKey(name) && mine.get(name).equals(theirs.get(name));
     }
 
-    /** True for threads of one process. */
     private boolean sameProcess(RankProfile a, RankProfile b) {
         return a.hostId().equals(b.hostId()) && same(a, b, PROCESS);
     }
 
-    /** True when a fact that lists GPUs has one. */
+    /** Returns whether a fact that lists GPUs contains one. */
     public boolean lists(RankProfile rank, String name, String gpu) {
         return List.of(fact(rank, name).split(",", -1)).contains(gpu);
     }
 
-    /** Index that a GPU has in the topology as the rank sees it; -1 when that does not tell, empty when it may not use it. */
+    /** Index of a GPU in the topology of a rank; -1 if it is unknown, empty if the rank may not use the GPU. */
     Optional<Integer> index(RankProfile rank, String gpu) {
-        // Searched as it is: planning asks for each pair of GPUs of a host.
+        // Not parsed: planning calls this for each pair of GPUs of a host.
         String all = fact(rank, GPUS);
         String wanted = "=" + gpu;
         for (int at = all.indexOf(wanted); at >= 0; at = all.indexOf(wanted, at + 1)) {
             int end = at + wanted.length();
             if (end == all.length() || all.charAt(end) == ',') {
-                return Optional.of(number(all.substring(all.lastIndexOf(',', at) + 1, at)));
+                String number = all.substring(all.lastIndexOf(',', at) + 1, at);
+                return Optional.of(number.matches("\\d{1,9}") ? Integer.parseInt(number) : -1);
             }
         }
         return Optional.empty();
     }
 
-    private static int number(String text) {
-        try {
-            return Integer.parseInt(text);
-        } catch (NumberFormatException e) {
-            return -1;
-        }
-    }
-
-    /** The other way round: {@link #GPUS} from indexes and places. */
+    /** Formats {@link #GPUS}. */
     public static String gpus(Map<String, Integer> indexes) {
         List<String> entries = new ArrayList<>();
         indexes.forEach((gpu, index) -> entries.add(index + "=" + gpu));
         return String.join(",", entries);
     }
 
-    /** What stands against sharing memory between the processes of two ranks of a host; nothing for threads of one process. */
+    /** Finds an obstacle to sharing memory between the processes of two ranks of a host; none for threads of one process. */
     Optional<Offer> processes(RankProfile from, RankProfile to) {
         if (sameProcess(from, to)) {
             return Optional.empty();
@@ -125,27 +116,27 @@ public record PeerFacts(String backend) {
         return Optional.empty();
     }
 
-    /** The way between two GPUs of a host as the machine's topology has it; empty where that does not tell. */
+    /** Finds the path between two GPUs of a host in the machine's topology; empty if it is unknown. */
     public Optional<GpuPath> described(RankProfile from, RankProfile to) {
-        // Each rank numbers the GPUs that it sees, so the peer's own number may mean another one here.
+        // Each rank numbers the GPUs that it sees, so the peer's number may mean another GPU here.
         int index = index(from, fact(to, GPU)).orElse(-1);
         if (index < 0) {
             return Optional.empty();
         }
         boolean same = index == to.locality().gpu();
-        return GpuPaths.between(
+        return GpuPath.between(
                 from,
                 same ? to : to.toBuilder().locality(at(to.locality(), index)).build());
     }
 
-    /** The same place under another number, whose card is that number, too. */
+    /** Returns the same locality with another number, for the GPU and for its card. */
     private static Locality at(Locality locality, int gpu) {
         return locality.toBuilder().gpu(gpu).card(gpu).build();
     }
 
     /**
-     * {@link #GPUS} on a described machine, where every rank may use every GPU: descriptions number GPUs in one way for all
-     * ranks, so numbers stand for places. Numbers may have gaps.
+     * Formats {@link #GPUS} for a described machine, where every rank may use every GPU: descriptions have one numbering for all
+     * ranks, so numbers stand for addresses. Numbers may have gaps.
      */
     static String describedGpus(Locality around) {
         Map<String, Integer> indexes = new TreeMap<>();
@@ -154,12 +145,12 @@ public record PeerFacts(String backend) {
         return gpus(indexes);
     }
 
-    /** Place of a GPU on a described machine. */
+    /** Name of a GPU of a described machine. */
     static String describedGpu(int index) {
         return "#" + index;
     }
 
-    /** The nearest kind of memory that serves all peers of a rank: a plain allocation wherever no other host maps it. */
+    /** Finds the kind of memory that serves all peers of a rank: a plain allocation if no other host maps it. */
     MemoryHandle.Kind kind(OpenContext context, Collective collective) {
         RankProfile mine = context.profiles().get(context.rank());
         MemoryHandle.Kind kind = MemoryHandle.Kind.PROCESS;
@@ -173,5 +164,34 @@ public record PeerFacts(String backend) {
             }
         }
         return kind;
+    }
+
+    /**
+     * Identity of a process, which decides whether CUDA or HIP lets two processes of a host open each other's memory.
+     *
+     * @param process names the process among all of the host
+     * @param user effective user id; empty when unknown
+     * @param pids PID namespace; empty when unknown
+     * @param ipc IPC namespace; empty when unknown
+     */
+    public record ProcessFacts(String process, String user, String pids, String ipc) {
+        public static ProcessFacts of(FileTree files) {
+            return new ProcessFacts(
+                    GpuSharing.process(),
+                    effectiveUser(files.text("/proc/self/status").orElse("")),
+                    GpuSharing.namespace("pid"),
+                    GpuSharing.namespace("ipc"));
+        }
+
+        /** The second number of the line {@code Uid:}. */
+        static String effectiveUser(String status) {
+            return status.lines()
+                    .filter(line -> line.startsWith("Uid:"))
+                    .map(line -> line.substring(4).strip().split("\\s+", -1))
+                    .filter(numbers -> numbers.length > 1)
+                    .map(numbers -> numbers[1])
+                    .findFirst()
+                    .orElse("");
+        }
     }
 }

@@ -2,18 +2,18 @@ package org.ep4j.gpu.driver;
 
 import org.ep4j.transport.memory.HostMemory;
 
-/** Memory of the host that kernels reach. */
+/** Host memory that kernels reach. */
 public interface PinnedMemory extends AutoCloseable {
-    /** As the host sees it. */
+    /** The memory on the host. */
     HostMemory memory();
 
-    /** Its address on the host. */
+    /** Address on the host. */
     long hostAddress();
 
-    /** Where kernels see it. */
+    /** Address for kernels. */
     long deviceAddress();
 
-    /** Frees it; no kernel may use it any more. */
+    /** Frees the memory; no kernel may use it any more. */
     @Override
     void close();
 }

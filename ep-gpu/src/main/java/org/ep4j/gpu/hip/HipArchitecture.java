@@ -4,15 +4,16 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.ep4j.gpu.hip.HipInstallation.HipVersion;
 
 /**
- * Architectures that ep4j is made for, with the first HIPRTC that knows each. A HIPRTC that does not know an architecture ends the
- * process instead of failing, and so does one whose number is wrong: nothing else is asked of it in this process.
+ * Architectures that ep4j supports, with the first HIPRTC that supports each. HIPRTC ends the process if it does not know an architecture,
+ * so this process never asks it for another one.
  */
 enum HipArchitecture {
     /** MI210, MI250, MI250X. */
     GFX90A(5, 7),
-    /** MI300A, MI300X, MI308X, MI325X. HIPRTC 5.2 ends the process, 5.7 knows it. */
+    /** MI300A, MI300X, MI308X, MI325X. HIPRTC 5.2 ends the process, 5.7 supports it. */
     GFX942(5, 7),
     /** MI350X, MI355X. HIPRTC 5.7 ends the process; ROCm 7.0 is the first that AMD supports them with. */
     GFX950(7, 0);
@@ -25,22 +26,22 @@ enum HipArchitecture {
         this.minor = minor;
     }
 
-    /** As compilers name it: {@code gfx942}. */
+    /** Name for compilers: {@code gfx942}. */
     String target() {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** First HIPRTC that knows it. */
+    /** First HIPRTC that supports it. */
     HipVersion since() {
         return new HipVersion(major, minor);
     }
 
-    /** {@code gfx942} of {@code gfx942:sramecc+:xnack-}. */
+    /** Removes the features from a name: {@code gfx942} from {@code gfx942:sramecc+:xnack-}. */
     static String target(String gcnArchName) {
         return gcnArchName.split(":", -1)[0];
     }
 
-    /** Of a name with or without features; empty for one that ep4j is not made for. */
+    /** Finds an architecture by its name with or without features; empty for one that ep4j does not support. */
     static Optional<HipArchitecture> of(String gcnArchName) {
         String target = target(gcnArchName);
         return Arrays.stream(values())
@@ -48,14 +49,14 @@ enum HipArchitecture {
                 .findFirst();
     }
 
-    /** True where a HIPRTC is known to know it, and may be asked in this process. */
+    /** Returns whether a HIPRTC is known to support it, and so may compile for it in this process. */
     static boolean isKnown(String gcnArchName, Optional<HipVersion> compiler) {
         return of(gcnArchName)
                 .flatMap(found -> compiler.filter(version -> version.isAtLeast(found.since())))
                 .isPresent();
     }
 
-    /** What to do where a HIPRTC does not know it. */
+    /** Remedy if a HIPRTC does not support it. */
     static String remedy(String gcnArchName) {
         String release = of(gcnArchName)
                 .map(found -> "ROCm " + found.since() + " or newer")
@@ -63,7 +64,6 @@ enum HipArchitecture {
         return "install " + release + ", or set " + HipInstallation.VARIABLE + " to its lib folder";
     }
 
-    /** All of them, for messages. */
     static String served() {
         return Arrays.stream(values()).map(HipArchitecture::target).collect(Collectors.joining(", "));
     }

@@ -3,44 +3,40 @@ package org.ep4j.gpu.hip;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.ep4j.gpu.driver.KernelCache;
 import org.ep4j.gpu.driver.KernelDialect;
+import org.ep4j.gpu.hip.HipInstallation.HipVersion;
 
 /**
- * Kernels as code objects of one architecture: from the cache, else from HIPRTC; in this process where that is known to know the
- * architecture, in a process of its own where it is not.
+ * Kernels as code objects of one architecture: from the cache, else from HIPRTC; in this process if HIPRTC is known to support the
+ * architecture, else in a process of its own.
  */
-final class HipCompiler {
-    /** The standard that the sources are written in; and no fused operations that the sources do not ask for. */
+record HipCompiler(HipInstallation installation, KernelCache cache, HipRtcProcess apart) {
+    /** Among them: no fused operations that the sources do not ask for. */
     static final List<String> OPTIONS = List.of("-std=c++17", "-O3", "-ffp-contract=off");
 
-    /** Counters and flags are published by relaxed stores. */
+    /** Macros of kernels that publish counters and flags by relaxed stores. */
     static final String RELAXED_STORES = "#define EP_RELAXED_STORES 1\n";
 
-    /** The least that is a kernel. */
+    /** Source of a minimal kernel. */
     private static final String TRIAL = "struct Op { int nothing; };\nEP_KERNEL(ep4j_trial, 64) {}\n";
 
     /** One compilation at a time in a process: ranks that are threads ask for the same code at the same moment. */
     private static final Object ONE_AT_A_TIME = new Object();
 
-    private final HipInstallation installation;
-    private final KernelCache cache;
-    private final HipRtcProcess apart;
-
-    HipCompiler(HipInstallation installation, KernelCache cache) {
-        this(installation, cache, HipRtcProcess.DEADLINE);
-    }
-
     /** @param deadline of a compilation in a process of its own */
     HipCompiler(HipInstallation installation, KernelCache cache, Duration deadline) {
-        this(installation, cache, new HipRtcProcess(installation.compiler(), version(installation), deadline));
-    }
-
-    HipCompiler(HipInstallation installation, KernelCache cache, HipRtcProcess apart) {
-        this.installation = installation;
-        this.cache = cache;
-        this.apart = apart;
+        this(
+                installation,
+                cache,
+                new HipRtcProcess(
+                        installation.compiler(),
+                        version(installation),
+                        deadline,
+                        JavaCommand.of(HipRtcProcess.class),
+                        Map.of()));
     }
 
     private static String version(HipInstallation installation) {
@@ -48,21 +44,12 @@ final class HipCompiler {
     }
 
     /**
-     * Compiles.
+     * Compiles {@code source}, which lacks the dialect.
      *
-     * @param source without the dialect
+     * @param macros that the dialect evaluates: lines of {@code #define}
      * @param gcnArchName {@code gfx942:sramecc+:xnack-}; code for the architecture alone runs with every setting of its
      *     features
-     * @throws org.ep4j.EpException with the compiler's words; when the compiler does not know the architecture, with the remedy
-     */
-    byte[] compile(String name, String source, String gcnArchName) {
-        return compile(name, "", source, gcnArchName);
-    }
-
-    /**
-     * As above.
-     *
-     * @param macros that the dialect looks at: lines of {@code #define}
+     * @throws org.ep4j.EpException with the compiler's message; if the compiler does not support the architecture, with the remedy
      */
     byte[] compile(String name, String macros, String source, String gcnArchName) {
         String target = HipArchitecture.target(gcnArchName);
@@ -82,12 +69,8 @@ final class HipCompiler {
         }
     }
 
-    /**
-     * Compiles a kernel that does nothing.
-     *
-     * @throws org.ep4j.EpException as {@link #compile}
-     */
+    /** Compiles a kernel that does nothing; throws as {@link #compile}. */
     void tryOut(String gcnArchName) {
-        compile("a trial", TRIAL, gcnArchName);
+        compile("a trial", "", TRIAL, gcnArchName);
     }
 }

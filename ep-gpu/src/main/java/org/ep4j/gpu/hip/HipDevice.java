@@ -6,7 +6,6 @@ import java.util.Optional;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.GpuInfo;
-import org.ep4j.gpu.driver.DomainMemory;
 import org.ep4j.gpu.driver.DriverContext;
 import org.ep4j.gpu.driver.DriverDevice;
 import org.ep4j.gpu.driver.GpuModule;
@@ -72,8 +71,8 @@ public final class HipDevice extends DriverDevice {
 
     private GpuModule load(String name, String macros, String source) {
         Map<String, String> environment = System.getenv();
-        HipCompiler compiler =
-                new HipCompiler(HipInstallation.find(environment, Path.of("/")), KernelCache.of(environment));
+        HipCompiler compiler = new HipCompiler(
+                HipInstallation.find(environment, Path.of("/")), KernelCache.of(environment), HipRtcProcess.DEADLINE);
         return new GpuModule(
                 context(),
                 compiler.compile(
@@ -87,18 +86,9 @@ public final class HipDevice extends DriverDevice {
     }
 
     @Override
-    protected DomainMemory createDomainMemory(DriverContext in, long bytes) {
-        throw noDomain();
-    }
-
-    @Override
-    protected DomainMemory openDomainMemory(DriverContext in, MemoryHandle handle) {
-        throw noDomain();
-    }
-
-    private static EpException noDomain() {
-        return new EpException(
-                "xGMI connects only GPUs of one host, and HIP cannot share memory with GPUs of other hosts; connect hosts with"
-                        + " a NIC backend");
+    protected DomainMemory mapDomainMemory(DriverContext in, long bytes, Optional<MemoryHandle> handle) {
+        throw new EpException(
+                "xGMI connects only GPUs of one host, and HIP cannot share memory with GPUs of other hosts; connect"
+                        + " hosts with a NIC backend");
     }
 }

@@ -12,6 +12,7 @@ import org.ep4j.gpu.driver.DriverDeviceProvider;
 import org.ep4j.gpu.driver.DriverErrors;
 import org.ep4j.gpu.driver.GpuDriver;
 import org.ep4j.gpu.driver.KernelCache;
+import org.ep4j.gpu.hip.HipInstallation.HipVersion;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
@@ -35,7 +36,7 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
     /** HIP's own. */
     private static final int DEFAULT_QUEUES = 4;
 
-    /** Two buffers with a stream for operations and one for copies each, one for memory, stream 0, and the application's. */
+    /** Queues for two buffers with a stream for operations and one for copies each, one for memory, stream 0, and the application's. */
     private static final int ENOUGH_QUEUES = 8;
 
     /** For {@link java.util.ServiceLoader}; does nothing. */
@@ -70,7 +71,7 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
                                 "HIP " + version + ", ep4j needs " + HipVersion.OLDEST + " or newer",
                                 "install ROCm " + HipVersion.OLDEST + " or newer"));
         Device device = request.device();
-        int count = errors.read("hipGetDeviceCount", runtime::deviceCount);
+        int count = errors.read("hipGetDeviceCount", runtime::deviceGetCount);
         if (device.ordinal() < count) {
             gpu(runtime, errors, device, request.timeout(), report);
         } else {
@@ -81,8 +82,9 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
     private static void gpu(
             HipRuntime runtime, DriverErrors errors, Device device, Duration timeout, ProbeReport.Builder report) {
         int ordinal = device.ordinal();
-        String name = errors.readText("hipDeviceGetName", out -> runtime.name(out, out.length, ordinal));
-        String bus = errors.readText("hipDeviceGetPCIBusId", out -> runtime.busId(out, out.length, ordinal));
+        String name = errors.readText("hipDeviceGetName", out -> runtime.deviceGetName(out, out.length, ordinal));
+        String bus =
+                errors.readText("hipDeviceGetPCIBusId", out -> runtime.deviceGetPCIBusId(out, out.length, ordinal));
         String architecture = runtime.architecture(ordinal);
         report.fact("architecture", HipArchitecture.target(architecture));
         report.fact("bus", bus.toLowerCase(Locale.ROOT));
@@ -95,7 +97,7 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
                         "ep4j is made for " + HipArchitecture.served()
                                 + " and was never tested on this architecture: before you use this GPU,"
                                 + " run ./ep conformance");
-        // All or none of them are in the report.
+        // The report has all of them or none.
         Check compiler = compiler(architecture, timeout);
         Check queues = queues(System.getenv(), device);
         report.check(gpu).check(compiler).check(queues);
@@ -104,13 +106,11 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
     private static Check compiler(String architecture, Duration timeout) {
         HipInstallation installation = HipInstallation.find(System.getenv(), Path.of("/"));
         Optional<HipVersion> version = installation.compilerVersion();
-        if (HipArchitecture.isKnown(architecture, version)) {
-            return Check.pass(
-                    "EP-HIP-004",
-                    "HIPRTC " + version.map(HipVersion::toString).orElse("") + " in " + installation.compiler());
-        }
         String what = "HIPRTC " + version.map(HipVersion::toString).orElse("of unknown version") + " in "
                 + installation.compiler();
+        if (HipArchitecture.isKnown(architecture, version)) {
+            return Check.pass("EP-HIP-004", what);
+        }
         String target = HipArchitecture.target(architecture);
         try {
             new HipCompiler(installation, KernelCache.of(System.getenv()), timeout).tryOut(architecture);
@@ -124,9 +124,9 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
     }
 
     /**
-     * Checks whether a rank of one process has a hardware queue for each of its streams. HIP puts the streams of a process on at most
+     * Checks whether a process with one rank has a hardware queue for each of its streams. HIP maps the streams of a process to at most
      * {@value #QUEUES_VARIABLE} queues of a GPU; streams beyond them share. A kernel in a queue begins when all before it in that queue
-     * have ended, whatever stream they are of, so one that waits for other ranks holds up work that these may wait for.
+     * have ended, of any stream, so one that waits for other ranks delays work that these may wait for.
      */
     static Check queues(Map<String, String> environment, Device device) {
         int queues = queueLimit(environment.getOrDefault(QUEUES_VARIABLE, ""));
@@ -140,9 +140,11 @@ public final class HipDeviceProvider extends DriverDeviceProvider {
                 : Check.warn(
                         "EP-HIP-005",
                         detail
-                                + "; further streams share a queue, and a kernel that waits for other ranks delays the work behind it",
+                                + "; further streams share a queue, and a kernel that waits for other ranks delays the"
+                                + " work behind it",
                         "set " + QUEUES_VARIABLE + "=" + ENOUGH_QUEUES
-                                + " or more before the process starts; if several ranks of the process share a GPU, allow "
+                                + " or more before the process starts; if several ranks of the process share a GPU,"
+                                + " allow "
                                 + DEFAULT_QUEUES
                                 + " queues for each rank");
     }

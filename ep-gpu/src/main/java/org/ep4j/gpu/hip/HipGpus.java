@@ -1,27 +1,27 @@
 package org.ep4j.gpu.hip;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.driver.DriverErrors;
 import org.ep4j.gpu.driver.GpuDriver;
 import org.ep4j.gpu.driver.VisibleGpu;
-import org.ep4j.gpu.driver.VisibleGpus;
+import org.ep4j.gpu.driver.VisibleGpu.VisibleGpus;
+import org.ep4j.gpu.hip.HipInstallation.HipVersion;
 import org.ep4j.topology.read.Limits;
 
 /** The GPUs that HIP shows to this process. */
 public final class HipGpus {
-    /** {@code hipErrorNoDevice}. */
-    private static final int NO_DEVICE = 100;
+    private static final int ERROR_NO_DEVICE = 100;
 
     private HipGpus() {}
 
     /**
-     * Looks, and allocates nothing.
+     * Lists the GPUs without allocating anything.
      *
      * @throws EpException when there is no runtime, it does not work, or it is too old
      */
@@ -34,7 +34,7 @@ public final class HipGpus {
             throw new EpUnavailableException("HIP " + version + " is older than " + HipVersion.OLDEST
                     + "; install ROCm " + HipVersion.OLDEST + " or newer");
         }
-        int count = errors.read("hipGetDeviceCount", runtime::deviceCount);
+        int count = errors.read("hipGetDeviceCount", runtime::deviceGetCount);
         return new VisibleGpus("HIP " + version, gpus(runtime, count));
     }
 
@@ -50,19 +50,17 @@ public final class HipGpus {
         }
         HipRuntime runtime = HipRuntime.load();
         int[] count = new int[1];
-        int result = runtime.deviceCount(count);
-        if (result != 0 && result != NO_DEVICE) {
+        int result = runtime.deviceGetCount(count);
+        if (result != 0 && result != ERROR_NO_DEVICE) {
             throw new EpException("hipGetDeviceCount gives " + result);
         }
-        return result == NO_DEVICE ? List.of() : gpus(runtime, Math.min(Limits.GPUS, count[0]));
+        return result == ERROR_NO_DEVICE ? List.of() : gpus(runtime, Math.min(Limits.GPUS, count[0]));
     }
 
     private static List<VisibleGpu> gpus(HipRuntime runtime, int count) {
-        List<VisibleGpu> gpus = new ArrayList<>();
-        for (int ordinal = 0; ordinal < count; ordinal++) {
-            gpus.add(gpu(runtime, ordinal, count));
-        }
-        return gpus;
+        return IntStream.range(0, count)
+                .mapToObj(ordinal -> gpu(runtime, ordinal, count))
+                .toList();
     }
 
     private static VisibleGpu gpu(HipRuntime runtime, int ordinal, int count) {

@@ -6,6 +6,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.LibraryFolders;
@@ -27,9 +29,8 @@ record HipInstallation(Path runtime, Path compiler) {
     /**
      * Finds the one that the environment names, else the newest in the first folder that has any.
      *
-     * @param environment of the process
-     * @param root {@code /}, or another folder that stands for it
-     * @throws EpUnavailableException when there is none, naming where it was looked for
+     * @param root {@code /}, or a folder in its place
+     * @throws EpUnavailableException when there is none, with the folders that were searched
      */
     static HipInstallation find(Map<String, String> environment, Path root) {
         FileTree files = FileTree.of(root);
@@ -40,11 +41,7 @@ record HipInstallation(Path runtime, Path compiler) {
                                 + " or newer, or set " + VARIABLE + " to libamdhip64.so or its folder"));
     }
 
-    /**
-     * Finds it as {@link #find} does, where a machine without HIP is no failure.
-     *
-     * @throws EpUnavailableException when the environment names one that does not exist
-     */
+    /** As {@link #find}, but empty without HIP; throws only if the environment names one that does not exist. */
     static Optional<HipInstallation> installed(Map<String, String> environment, Path root) {
         String named = environment.getOrDefault(VARIABLE, "");
         if (!named.isBlank()) {
@@ -82,7 +79,7 @@ record HipInstallation(Path runtime, Path compiler) {
         return new HipInstallation(runtime, compiler);
     }
 
-    /** Version of HIPRTC by its file's name; the library itself tells the same number in all versions. */
+    /** Version of HIPRTC by its file's name; the library itself reports the same number in all versions. */
     Optional<HipVersion> compilerVersion() {
         return HipVersion.of(real(compiler));
     }
@@ -92,6 +89,39 @@ record HipInstallation(Path runtime, Path compiler) {
             return file.toRealPath();
         } catch (IOException e) {
             return file;
+        }
+    }
+
+    /** Version of HIP, whose first two numbers are ROCm's. */
+    record HipVersion(int major, int minor) {
+        /** The oldest supported version: the first with gfx942 in HIPRTC and all calls of {@link HipRuntime}. */
+        static final HipVersion OLDEST = new HipVersion(5, 7);
+
+        /** {@code libhiprtc.so.6.4.60402}: ROCm names libraries by their version, and links to them. */
+        private static final Pattern NAME = Pattern.compile(".*\\.so\\.(\\d{1,4})(?:\\.(\\d{1,4}))?(?:\\..*)?");
+
+        /** Decodes {@code HIP_VERSION} of {@code hip_version.h}: 10000000 * major + 100000 * minor + patch. */
+        static HipVersion of(int number) {
+            return new HipVersion(number / 10_000_000, number / 100_000 % 100);
+        }
+
+        /** Reads the version in the name of a library's real file; empty if it has none. */
+        static Optional<HipVersion> of(Path file) {
+            Matcher name = NAME.matcher(String.valueOf(file.getFileName()));
+            return name.matches()
+                    ? Optional.of(new HipVersion(
+                            Integer.parseInt(name.group(1)),
+                            name.group(2) == null ? 0 : Integer.parseInt(name.group(2))))
+                    : Optional.empty();
+        }
+
+        boolean isAtLeast(HipVersion other) {
+            return major > other.major || (major == other.major && minor >= other.minor);
+        }
+
+        @Override
+        public String toString() {
+            return major + "." + minor;
         }
     }
 }

@@ -1,5 +1,7 @@
 package org.ep4j.gpu.hip;
 
+import com.sun.jna.Function;
+import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -11,21 +13,18 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.driver.DriverContext;
-import org.ep4j.gpu.driver.GpuDirect;
 import org.ep4j.gpu.driver.NicMemory;
+import org.ep4j.gpu.driver.NicMemory.GpuDirect;
+import org.ep4j.spi.ExposedMemory;
 
 /**
- * Memory of an AMD GPU as NICs reach it. What comes over PCIe goes through the GPU's host data path (HDP), and kernels see it
- * when that has been flushed: by a store to a register that HIP maps into the process, as rocSHMEM does it.
+ * Access of NICs to memory of an AMD GPU. Writes over PCIe go through the GPU's host data path (HDP), and kernels see them
+ * after a flush: a store to a register that HIP maps into the process, as in rocSHMEM.
  */
 public final class HipNicMemory implements NicMemory {
     private static final VarHandle INTS = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
     private static final int FLUSH = 1;
-
-    /** {@code hipDeviceAttributeHdpMemFlushCntl}: where the register is. */
     static final int HDP_MEM_FLUSH_CONTROL = 10005;
-
-    /** {@code hipDeviceAttributeIsLargeBar}. */
     static final int IS_LARGE_BAR = 10011;
 
     private final DriverContext context;
@@ -40,7 +39,7 @@ public final class HipNicMemory implements NicMemory {
         this.register = flushRegister(runtime, context.device());
     }
 
-    /** What a GPU allows, without using it; empty where there is no such GPU. */
+    /** Returns what a GPU allows, without using it; empty if there is no such GPU. */
     public static Optional<GpuDirect> facts(Device device) {
         if (!device.type().equals("hip")) {
             return Optional.empty();
@@ -48,7 +47,7 @@ public final class HipNicMemory implements NicMemory {
         try {
             HipRuntime runtime = HipRuntime.load();
             int[] handle = new int[1];
-            return runtime.init(0) == 0 && runtime.device(handle, device.ordinal()) == 0
+            return runtime.init(0) == 0 && runtime.deviceGet(handle, device.ordinal()) == 0
                     ? Optional.of(facts(runtime, handle[0]))
                     : Optional.empty();
         } catch (EpException e) {
@@ -64,24 +63,17 @@ public final class HipNicMemory implements NicMemory {
                 runtime.dmaBuf().isPresent());
     }
 
-    /** Empty where HIP has not mapped it. */
     private static Optional<ByteBuffer> flushRegister(HipRuntime runtime, int device) {
         // The one attribute that is an address, of 8 bytes.
         int[] halves = new int[2];
-        int result = runtime.attribute(halves, HDP_MEM_FLUSH_CONTROL, device);
+        int result = runtime.deviceGetAttribute(halves, HDP_MEM_FLUSH_CONTROL, device);
         long address = (long) halves[1] << 32 | Integer.toUnsignedLong(halves[0]);
         return result == 0 && address != 0
                 ? Optional.of(new Pointer(address).getByteBuffer(0, Integer.BYTES))
                 : Optional.empty();
     }
 
-    /**
-     * What follows from what HIP says.
-     *
-     * @param largeBar all of the memory is in the GPU's PCIe window
-     * @param register the register that flushes is mapped
-     * @param dmaBuf there is a call that gives out dma-buf
-     */
+    /** Evaluates whether the PCIe window covers all memory, the register that flushes is mapped, and a call exports dma-buf. */
     static GpuDirect facts(boolean largeBar, boolean register, boolean dmaBuf) {
         Optional<String> refusal = Optional.empty();
         if (!largeBar) {
@@ -99,9 +91,9 @@ public final class HipNicMemory implements NicMemory {
                         : Optional.of("this HIP has neither " + HipDmaBuf.HIP + " nor " + HipDmaBuf.HSA
                                 + "; install a complete ROCm 6.0 or newer"),
                 true,
-                Optional.of(
-                        "ep4j has not been tested yet with NICs that write to memory of AMD GPUs, so ep4j allows it only on request:"
-                                + " set ep.gpu.window=device, and check that ./ep conformance passes with it"));
+                Optional.of("ep4j has not been tested yet with NICs that write to memory of AMD GPUs, so ep4j allows it"
+                        + " only on request: set ep.gpu.window=device, and check that ./ep conformance passes with"
+                        + " it"));
     }
 
     @Override
@@ -121,5 +113,61 @@ public final class HipNicMemory implements NicMemory {
     public void flush() {
         // Volatile: what follows, as the counters that kernels poll, is stored after it.
         INTS.setVolatile(register.orElseThrow(), 0, FLUSH);
+    }
+
+    /**
+     * The call that exports memory of AMD GPUs as dma-buf: HIP's own, from ROCm 7.0 on, else that of the HSA runtime below it,
+     * which is older. Both come from the library of HIP or those that it links to, so that they are of one installation.
+     */
+    record HipDmaBuf(Function call, boolean hip) {
+        /** {@code hip_runtime_api.h}: handle, address, bytes, type, flags; a {@code hipError_t}. */
+        static final String HIP = "hipMemGetHandleForAddressRange";
+
+        /** {@code hsa_ext_amd.h}: address, bytes, descriptor, offset; a {@code hsa_status_t}. */
+        static final String HSA = "hsa_amd_portable_export_dmabuf";
+
+        private static final int RANGE_HANDLE_TYPE_DMA_BUF_FD = 1;
+
+        /** Finds the call in an installation; empty if it has none. */
+        static Optional<HipDmaBuf> of(NativeLibrary library) {
+            return hip(library).or(() -> hsa(library));
+        }
+
+        static Optional<HipDmaBuf> hip(NativeLibrary library) {
+            return find(library, HIP).map(call -> new HipDmaBuf(call, true));
+        }
+
+        static Optional<HipDmaBuf> hsa(NativeLibrary library) {
+            return find(library, HSA).map(call -> new HipDmaBuf(call, false));
+        }
+
+        private static Optional<Function> find(NativeLibrary library, String name) {
+            try {
+                return Optional.of(library.getFunction(name));
+            } catch (UnsatisfiedLinkError e) {
+                return Optional.empty();
+            }
+        }
+
+        /** Exports {@code bytes} bytes of an allocation from its start, {@code memory}, on. The caller closes the descriptor. */
+        ExposedMemory.DmaBuf export(DriverContext context, DeviceMemory memory, long bytes) {
+            int[] descriptor = new int[1];
+            if (hip) {
+                context.call(
+                        HIP + " of " + memory + " as dma-buf",
+                        () -> call.invokeInt(
+                                new Object[] {descriptor, memory.address(), bytes, RANGE_HANDLE_TYPE_DMA_BUF_FD, 0L}));
+                return new ExposedMemory.DmaBuf(descriptor[0], 0);
+            }
+            long[] offset = new long[1];
+            int result =
+                    context.result(() -> call.invokeInt(new Object[] {memory.address(), bytes, descriptor, offset}));
+            if (result != 0) {
+                throw new EpException(HSA + " of " + memory + " failed: hsa_status_t 0x" + Integer.toHexString(result)
+                        + "; see the kernel's log, and check that the kernel has CONFIG_PCI_P2PDMA and"
+                        + " CONFIG_DMABUF_MOVE_NOTIFY");
+            }
+            return new ExposedMemory.DmaBuf(descriptor[0], offset[0]);
+        }
     }
 }

@@ -45,13 +45,10 @@ final class HipRtc {
     native String hiprtcGetErrorString(int result);
 
     /**
-     * Compiles.
+     * Compiles HIP C++ to a code object.
      *
-     * @param name of the source, for messages
-     * @param source HIP C++ without includes
-     * @param target {@code gfx942}: one that this compiler knows; any other ends the process
+     * @param target {@code gfx942}: one that this compiler supports; any other ends the process
      * @param options as for clang, without the architecture
-     * @return a code object
      * @throws EpException with the compiler's own messages
      */
     byte[] compile(String name, String source, String target, List<String> options) {

@@ -16,24 +16,30 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 
 /**
- * HIPRTC in a process of its own, for architectures that it is not known to know: what it does to that process becomes an
- * exception here. Takes the time that a JVM needs to start, about half a second, beside that of the compilation.
+ * HIPRTC in a process of its own, for architectures that it may not support: a crash of that process becomes an
+ * exception here. Takes the time that a JVM needs to start, about half a second, in addition to that of the compilation.
+ *
+ * @param version of the library, for messages
+ * @param deadline of each compilation
+ * @param java the command without the arguments
+ * @param environment in addition to that of this process
  */
-final class HipRtcProcess {
+record HipRtcProcess(
+        Path library, String version, Duration deadline, List<String> java, Map<String, String> environment) {
     /** A compilation takes seconds; several at once on few cores take minutes. */
     static final Duration DEADLINE = Duration.ofMinutes(3);
 
-    /** How long a process that was killed may take to be gone. */
+    /** Longest wait for the end of a killed process. */
     private static final Duration KILLED = Duration.ofSeconds(5);
 
-    /** Java tells the end by a signal as the shell does: 128 and its number. */
+    /** Java reports the end by a signal as the shell does: 128 and its number. */
     private static final int SIGNAL = 128;
 
     private static final Map<Integer, String> SIGNALS =
             Map.of(4, "SIGILL", 6, "SIGABRT", 7, "SIGBUS", 8, "SIGFPE", 9, "SIGKILL", 11, "SIGSEGV", 15, "SIGTERM");
 
-    /** Of what it printed, at most so many characters are told. */
-    private static final int TOLD = 600;
+    /** Most characters of the process's output in a message. */
+    private static final int MOST_OUTPUT = 600;
 
     /** Begins the names of temporary folders; the number of the process follows. */
     static final String PREFIX = "ep4j-hiprtc-";
@@ -42,44 +48,14 @@ final class HipRtcProcess {
     private static final String CODE = "code";
     private static final String FAILURE = "failure";
 
-    private final Path library;
-    private final String version;
-    private final Duration deadline;
-    private final List<String> java;
-    private final Map<String, String> environment;
-
-    /**
-     * For one library.
-     *
-     * @param version of the library, for messages
-     * @param deadline of each compilation
-     */
-    HipRtcProcess(Path library, String version, Duration deadline) {
-        this(library, version, deadline, JavaCommand.of(HipRtcProcess.class), Map.of());
+    HipRtcProcess {
+        java = List.copyOf(java);
+        environment = Map.copyOf(environment);
     }
 
     /**
-     * As above.
+     * Compiles as {@link HipRtc#compile}.
      *
-     * @param java the command without the arguments
-     * @param environment on top of this process's
-     */
-    HipRtcProcess(Path library, String version, Duration deadline, List<String> java, Map<String, String> environment) {
-        this.library = library;
-        this.version = version;
-        this.deadline = deadline;
-        this.java = List.copyOf(java);
-        this.environment = Map.copyOf(environment);
-    }
-
-    /**
-     * Compiles.
-     *
-     * @param name of the source, for messages
-     * @param source HIP C++ without includes
-     * @param target {@code gfx1250}
-     * @return a code object
-     * @throws EpException with the compiler's own messages
      * @throws EpUnavailableException when HIPRTC ended the process, naming how, and what to do
      * @throws EpTimeoutException when it did not answer
      */
@@ -157,7 +133,6 @@ final class HipRtcProcess {
         }
     }
 
-    /** Nothing where it has ended. */
     private static void kill(Process process) {
         process.destroyForcibly();
         boolean interrupted = Thread.interrupted();
@@ -171,14 +146,14 @@ final class HipRtcProcess {
         }
     }
 
-    /** The end of it: what ended the process comes last. */
+    /** Returns the end of the output, where the reason of a crash is. */
     private static String printed(Path output) throws IOException {
         String all = new String(Files.readAllBytes(output), StandardCharsets.UTF_8).strip();
-        String last = all.length() <= TOLD ? all : "..." + all.substring(all.length() - TOLD);
+        String last = all.length() <= MOST_OUTPUT ? all : "..." + all.substring(all.length() - MOST_OUTPUT);
         return last.isEmpty() ? "" : ", after it printed \"" + last.replaceAll("\\s*\\R\\s*", " | ") + "\"";
     }
 
-    /** With what the process may have left there when it died. */
+    /** Deletes also what a process left there when it died. */
     private static void delete(Path folder) {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
             for (Path file : files) {
@@ -191,8 +166,8 @@ final class HipRtcProcess {
     }
 
     /**
-     * Asks HIPRTC once, in the process that {@link #compile} starts. Arguments: the library, its version, the architecture, the name of
-     * the source, and the folder in which it finds the source and leaves the code or why there is none.
+     * Runs HIPRTC once, in the process that {@link #compile} starts. Arguments: the library, its version, the architecture, the name of
+     * the source, and the folder that has the source and gets the code, or the reason why there is none.
      */
     public static void main(String[] arguments) throws IOException {
         Thread watch = new Thread(HipRtcProcess::endWithParent, "parent");
@@ -209,7 +184,7 @@ final class HipRtcProcess {
         }
     }
 
-    /** The parent says nothing; its end ends this process too, which may hang in HIPRTC. */
+    /** Ends this process, which may hang in HIPRTC, when its parent ends. */
     private static void endWithParent() {
         try {
             while (System.in.read() >= 0) {

@@ -11,31 +11,27 @@ import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.driver.DriverErrors;
 import org.ep4j.gpu.driver.GpuDriver;
+import org.ep4j.gpu.hip.HipInstallation.HipVersion;
 import org.ep4j.transport.memory.NativeMethods;
+import org.ep4j.transport.memory.NativeMethods.Prefix;
 import org.ep4j.transport.memory.NativeMethods.Symbol;
 
 /**
- * The calls of the HIP runtime that ep4j makes, with the argument orders of {@code hip_runtime_api.h}; {@link Symbol} gives the
- * name there of a method that {@link GpuDriver} names. Handles and device addresses are {@code long}; results are
- * {@code hipError_t}. ROCm 5.7 or newer. Where HIP has two layouts of a structure, both are here; the numbers of attributes are
- * the same from ROCm 5 to 7.
+ * The calls of the HIP runtime that ep4j makes, with the argument orders of {@code hip_runtime_api.h}. Handles and device addresses are
+ * {@code long}; results are {@code hipError_t}. ROCm 5.7 or newer. Where HIP has two layouts of a structure, both are here; the numbers of
+ * attributes are the same from ROCm 5 to 7.
  */
+@Prefix("hip")
 @SuppressWarnings("checkstyle:MethodName")
 final class HipRuntime implements GpuDriver {
-    /** {@code hipDeviceAttributeMultiprocessorCount}: compute units. */
+    // Names of constants are those of hip_runtime_api.h and hsa_ext_amd.h, without their prefixes.
     static final int MULTIPROCESSOR_COUNT = 63;
-
-    /** {@code hipDeviceAttributeMaxSharedMemoryPerBlock}: bytes of LDS. */
     static final int MAX_SHARED_MEMORY_PER_BLOCK = 74;
-
-    /** {@code hipDeviceAttributeWarpSize}. */
     static final int WARP_SIZE = 87;
-
-    /** {@code hipDeviceAttributeMemoryPoolsSupported}. */
     static final int MEMORY_POOLS_SUPPORTED = 88;
-
-    /** {@code HSA_AMD_LINK_INFO_TYPE_XGMI}. */
     static final int XGMI = 4;
+    /** Room after the properties, since a newer runtime may write more. */
+    private static final int SPARE_BYTES = 4096;
 
     private static final int FINE_GRAINED = 1;
     private static final int UNCACHED = 3;
@@ -45,7 +41,7 @@ final class HipRuntime implements GpuDriver {
 
     private final NativeLibrary library;
 
-    /** What was current before, of the calling thread: HIP has one current GPU a thread, and no stack of them. */
+    /** GPUs that were current before in the calling thread: HIP has one current GPU for each thread, and no stack of them. */
     private final ThreadLocal<Outer> outer = ThreadLocal.withInitial(Outer::new);
 
     private static final class Outer {
@@ -59,11 +55,7 @@ final class HipRuntime implements GpuDriver {
         NativeMethods.bind(HipRuntime.class, library.getFile().toString());
     }
 
-    /**
-     * Loads the runtime. A second load costs nothing.
-     *
-     * @throws EpUnavailableException when this machine has none
-     */
+    /** Loads the runtime, or throws EpUnavailableException without one. A second load costs nothing. */
     static HipRuntime load() {
         return load(System.getenv());
     }
@@ -136,45 +128,48 @@ final class HipRuntime implements GpuDriver {
         return HipVersion.of(new DriverErrors(this).read("hipRuntimeGetVersion", this::hipRuntimeGetVersion));
     }
 
-    /**
-     * {@code gfx942:sramecc+:xnack-}.
-     *
-     * @throws EpException when the runtime tells something else
-     */
+    /** Returns {@code gfx942:sramecc+:xnack-}, or throws if the runtime reports something else. */
     String architecture(int device) {
-        return HipProperties.architecture(library, device);
+        HipProperties layout = HipProperties.of(library);
+        try (Memory memory = new Memory(layout.bytes + SPARE_BYTES)) {
+            memory.clear();
+            int result = library.getFunction(layout.function).invokeInt(new Object[] {memory, device});
+            String name = GpuDriver.text(memory.getByteArray(layout.architectureAt, 256));
+            if (result != 0 || !name.matches("gfx[0-9a-f]{3,}(:[a-z]+[+-])*")) {
+                throw new EpException(layout.function + " of hip:" + device + " gives " + result + " and \""
+                        + name.replaceAll("[^ -~]", "?")
+                        + "\", expected 0 and a name like gfx942:sramecc+:xnack-; see"
+                        + " rocminfo");
+            }
+            return name;
+        }
     }
 
-    /** What gives memory out as dma-buf. */
-    Optional<HipDmaBuf> dmaBuf() {
-        return HipDmaBuf.of(library);
+    /** Finds the call that exports memory as dma-buf. */
+    Optional<HipNicMemory.HipDmaBuf> dmaBuf() {
+        return HipNicMemory.HipDmaBuf.of(library);
     }
 
     @Override
-    @Symbol("hipInit")
     public native int init(int flags);
 
     @Override
     @Symbol("hipGetDeviceCount")
-    public native int deviceCount(int[] count);
+    public native int deviceGetCount(int[] count);
 
     @Override
-    @Symbol("hipDeviceGet")
-    public native int device(int[] device, int ordinal);
+    public native int deviceGet(int[] device, int ordinal);
 
     @Override
-    @Symbol("hipDeviceGetAttribute")
-    public native int attribute(int[] value, int attribute, int device);
+    public native int deviceGetAttribute(int[] value, int attribute, int device);
 
     @Override
-    @Symbol("hipDeviceGetName")
-    public native int name(byte[] text, int length, int device);
+    public native int deviceGetName(byte[] text, int length, int device);
 
     @Override
-    @Symbol("hipDeviceGetPCIBusId")
-    public native int busId(byte[] text, int length, int device);
+    public native int deviceGetPCIBusId(byte[] text, int length, int device);
 
-    /** HIP has one context a GPU, which begins by itself and never ends; here it is named by the number of the GPU, plus 1. */
+    /** HIP has one context for each GPU, which always exists; here it is named by the number of the GPU, plus 1. */
     @Override
     public int retain(long[] context, int device) {
         context[0] = device + 1L;
@@ -222,8 +217,8 @@ final class HipRuntime implements GpuDriver {
     public native int allocate(long[] address, long bytes);
 
     /**
-     * Uncached, so that no cache of the owner hides what peers write over xGMI; fine-grained where HIP shows other GPUs and
-     * none of them is joined by xGMI, since reading uncached memory is slow and PCIe does not need it.
+     * Allocates uncached memory, so that no cache of the owner hides what peers write over xGMI; fine-grained memory if HIP shows other GPUs
+     * and none of them is connected by xGMI, since reading uncached memory is slow and PCIe does not need it.
      */
     @Override
     public int allocateShared(long[] address, long bytes) {
@@ -231,17 +226,17 @@ final class HipRuntime implements GpuDriver {
         int[] count = new int[1];
         int result = hipGetDevice(current);
         if (result == 0) {
-            result = deviceCount(count);
+            result = deviceGetCount(count);
         }
         return result != 0
                 ? result
                 : hipExtMallocWithFlags(address, bytes, onlyPci(current[0], count[0]) ? FINE_GRAINED : UNCACHED);
     }
 
-    /** Whether {@link #allocateShared} gives memory that no cache holds. */
+    /** Returns whether {@link #allocateShared} gives uncached memory. */
     boolean sharesUncached(int device) {
         int[] count = new int[1];
-        return deviceCount(count) == 0 && !onlyPci(device, count[0]);
+        return deviceGetCount(count) == 0 && !onlyPci(device, count[0]);
     }
 
     private boolean onlyPci(int device, int count) {
@@ -256,39 +251,33 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    @Symbol("hipFree")
     public native int free(long address);
 
     @Override
     @Symbol("hipMallocAsync")
-    public native int allocateQueued(long[] address, long bytes, long stream);
+    public native int memAllocAsync(long[] address, long bytes, long stream);
 
     @Override
     @Symbol("hipFreeAsync")
-    public native int freeQueued(long address, long stream);
+    public native int memFreeAsync(long address, long stream);
 
     @Override
-    @Symbol("hipMemGetInfo")
-    public native int memoryInfo(long[] free, long[] total);
+    public native int memGetInfo(long[] free, long[] total);
 
     @Override
-    @Symbol("hipMemGetAddressRange")
-    public native int addressRange(long[] base, long[] bytes, long address);
+    public native int memGetAddressRange(long[] base, long[] bytes, long address);
 
     @Override
-    @Symbol("hipMemsetD8Async")
-    public native int fill(long address, byte value, long bytes, long stream);
+    public native int memsetD8Async(long address, byte value, long bytes, long stream);
 
     @Override
-    @Symbol("hipMemcpyHtoD")
-    public native int upload(long to, long from, long bytes);
+    public native int memcpyHtoD(long to, long from, long bytes);
 
     @Override
-    @Symbol("hipMemcpyDtoH")
-    public native int download(long to, long from, long bytes);
+    public native int memcpyDtoH(long to, long from, long bytes);
 
     @Override
-    public int copy(long to, long from, long bytes, long stream) {
+    public int memcpyAsync(long to, long from, long bytes, long stream) {
         return hipMemcpyAsync(to, from, bytes, COPY_DEFAULT, stream);
     }
 
@@ -298,46 +287,38 @@ final class HipRuntime implements GpuDriver {
     }
 
     @Override
-    @Symbol("hipHostFree")
-    public native int freePinned(long address);
+    public native int hostFree(long address);
 
     @Override
-    @Symbol("hipHostGetDevicePointer")
-    public native int mappedAddress(long[] address, long host, int flags);
+    public native int hostGetDevicePointer(long[] address, long host, int flags);
 
     @Override
-    @Symbol("hipIpcGetMemHandle")
-    public native int exportMemory(byte[] handle, long base);
+    public native int ipcGetMemHandle(byte[] handle, long base);
 
     @Override
-    public int openMemory(long[] base, byte[] handle) {
+    public int ipcOpenMemHandle(long[] base, byte[] handle) {
         var opened = new IpcHandle(handle);
         int result = hipIpcOpenMemHandle(base, opened, LAZY_ENABLE_PEER_ACCESS);
-        // The one flag that there is has the value 0 in older headers of ROCm 5, and other values are refused.
+        // The only flag has the value 0 in older headers of ROCm 5, and other values are refused.
         return result == DriverErrors.INVALID_VALUE ? hipIpcOpenMemHandle(base, opened, 0) : result;
     }
 
     @Override
-    @Symbol("hipIpcCloseMemHandle")
-    public native int closeMemory(long base);
+    public native int ipcCloseMemHandle(long base);
 
     @Override
-    @Symbol("hipModuleLoadData")
-    public native int loadModule(long[] module, byte[] code);
+    public native int moduleLoadData(long[] module, byte[] code);
 
     @Override
-    @Symbol("hipModuleUnload")
-    public native int unloadModule(long module);
+    public native int moduleUnload(long module);
 
     @Override
-    @Symbol("hipModuleGetFunction")
-    public native int function(long[] function, long module, String name);
+    public native int moduleGetFunction(long[] function, long module, String name);
 
     @Override
-    @Symbol("hipFuncGetAttribute")
-    public native int functionAttribute(int[] value, int attribute, long function);
+    public native int funcGetAttribute(int[] value, int attribute, long function);
 
-    /** A block may have all of the LDS without being allowed to. */
+    /** Does nothing: a block may have all of the LDS. */
     @Override
     public int allowShared(long function, int bytes) {
         return 0;
@@ -345,7 +326,7 @@ final class HipRuntime implements GpuDriver {
 
     @Override
     @Symbol("hipModuleLaunchKernel")
-    public native int launch(
+    public native int launchKernel(
             long kernel,
             int gridX,
             int gridY,
@@ -359,75 +340,60 @@ final class HipRuntime implements GpuDriver {
             long extra);
 
     @Override
-    @Symbol("hipThreadExchangeStreamCaptureMode")
-    public native int exchangeCaptureMode(int[] mode);
+    public native int threadExchangeStreamCaptureMode(int[] mode);
 
     @Override
     @Symbol("hipStreamCreateWithFlags")
-    public native int createStream(long[] stream, int flags);
+    public native int streamCreate(long[] stream, int flags);
 
     @Override
-    @Symbol("hipStreamDestroy")
-    public native int destroyStream(long stream);
+    public native int streamDestroy(long stream);
 
     @Override
-    @Symbol("hipStreamSynchronize")
-    public native int synchronize(long stream);
+    public native int streamSynchronize(long stream);
 
     @Override
-    @Symbol("hipStreamWaitEvent")
-    public native int await(long stream, long event, int flags);
+    public native int streamWaitEvent(long stream, long event, int flags);
 
     @Override
-    @Symbol("hipStreamIsCapturing")
-    public native int isCapturing(long stream, int[] status);
+    public native int streamIsCapturing(long stream, int[] status);
 
     @Override
-    @Symbol("hipStreamBeginCapture")
-    public native int beginCapture(long stream, int mode);
+    public native int streamBeginCapture(long stream, int mode);
 
     @Override
-    @Symbol("hipStreamEndCapture")
-    public native int endCapture(long stream, long[] graph);
+    public native int streamEndCapture(long stream, long[] graph);
 
     @Override
-    @Symbol("hipGraphInstantiateWithFlags")
-    public native int instantiate(long[] executable, long graph, long flags);
+    public native int graphInstantiateWithFlags(long[] executable, long graph, long flags);
 
     @Override
-    @Symbol("hipGraphLaunch")
-    public native int launchGraph(long executable, long stream);
+    public native int graphLaunch(long executable, long stream);
 
     @Override
-    @Symbol("hipGraphExecDestroy")
-    public native int destroyExecutable(long executable);
+    public native int graphExecDestroy(long executable);
 
     @Override
-    @Symbol("hipGraphDestroy")
-    public native int destroyGraph(long graph);
+    public native int graphDestroy(long graph);
 
     @Override
     @Symbol("hipEventCreateWithFlags")
-    public native int createEvent(long[] event, int flags);
+    public native int eventCreate(long[] event, int flags);
 
     @Override
-    @Symbol("hipEventRecord")
-    public native int record(long event, long stream);
+    public native int eventRecord(long event, long stream);
 
     @Override
-    @Symbol("hipEventQuery")
-    public native int query(long event);
+    public native int eventQuery(long event);
 
     @Override
-    @Symbol("hipEventElapsedTime")
-    public native int elapsed(float[] milliseconds, long from, long to);
+    public native int eventElapsedTime(float[] milliseconds, long from, long to);
 
     @Override
-    @Symbol("hipEventDestroy")
-    public native int destroyEvent(long event);
+    public native int eventDestroy(long event);
 
     /**
-     * {@code hipDeviceProp_t} of {@code hip_runtime_api.h}, of which only the architecture's name is needed: no attribute tells it.
+     * Layout of {@code hipDeviceProp_t} of {@code hip_runtime_api.h}, which has the architecture's name: there is no attribute for it.
      * ROCm 6 changed the structure and gave the call that fills the new one another name.
      */
     record HipProperties(String function, int bytes, int architectureAt) {
@@ -437,30 +403,7 @@ final class HipRuntime implements GpuDriver {
         /** ROCm 5. */
         static final HipProperties R0000 = new HipProperties("hipGetDeviceProperties", 792, 396);
 
-        private static final int TEXT_BYTES = 256;
-
-        /** A runtime that is newer than this may write more. */
-        private static final int SPARE_BYTES = 4096;
-
-        /** {@code gfx942:sramecc+:xnack-}. */
-        static String architecture(NativeLibrary library, int device) {
-            HipProperties layout = layout(library);
-            try (Memory memory = new Memory(layout.bytes + SPARE_BYTES)) {
-                memory.clear();
-                int result = library.getFunction(layout.function).invokeInt(new Object[] {memory, device});
-                byte[] text = memory.getByteArray(layout.architectureAt, TEXT_BYTES);
-                String name = GpuDriver.text(text);
-                if (result != 0 || !name.matches("gfx[0-9a-f]{3,}(:[a-z]+[+-])*")) {
-                    throw new EpException(layout.function + " of hip:" + device + " gives " + result + " and \""
-                            + name.replaceAll("[^ -~]", "?")
-                            + "\", expected 0 and a name like gfx942:sramecc+:xnack-; see"
-                            + " rocminfo");
-                }
-                return name;
-            }
-        }
-
-        private static HipProperties layout(NativeLibrary library) {
+        private static HipProperties of(NativeLibrary library) {
             try {
                 Function there = library.getFunction(R0600.function);
                 return there.getName().isEmpty() ? R0000 : R0600;

@@ -18,12 +18,12 @@ import org.ep4j.EpException;
 import org.ep4j.transport.memory.NativeMethods;
 
 /**
- * How to start a main class of this module in another JVM: with the Java of this process and the files that its classes and the
- * classes that it needs came from, whether by class path, module path, or the manifest of one jar; with the modules of the run-time image where that has
- * them. Where classes came from elsewhere (jars in a jar), the class path of this process is all that there is.
+ * Command that starts a main class of this module in another JVM: with the Java of this process and the files that its classes and the
+ * classes that it needs came from, whether by class path, module path, or the manifest of one jar; with the modules of the run-time image if it has
+ * them. If classes came from elsewhere (jars in a jar), with the class path of this process.
  */
 final class JavaCommand {
-    /** Few classes, which begin at once. LLVM wants the stack of a process's first thread. */
+    /** For a fast start of few classes. LLVM needs as large a stack as that of a process's first thread. */
     private static final List<String> OPTIONS = List.of(
             "-XX:+IgnoreUnrecognizedVMOptions",
             "-XX:+UseSerialGC",
@@ -32,13 +32,13 @@ final class JavaCommand {
             "-Xmx256m",
             "-Xss8m");
 
-    /** Where JNA unpacks itself, and from where. */
+    /** Properties that say from where to where JNA unpacks itself. */
     private static final List<String> INHERITED = List.of(
             "java.io.tmpdir", "jna.tmpdir", "jna.boot.library.path", "jna.nosys", "jna.noclasspath", "jna.nounpack");
 
     private JavaCommand() {}
 
-    /** The command, to which arguments are added. */
+    /** Returns the command without arguments. */
     static List<String> of(Class<?> main) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home", ""), "bin", "java").toString());

@@ -3,6 +3,7 @@ package org.ep4j.gpu.topology;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.gpu.driver.VisibleGpu;
 import org.ep4j.gpu.hip.HipGpus;
 import org.ep4j.topology.GpuVendor;
@@ -12,12 +13,11 @@ import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.Link;
 import org.ep4j.topology.model.LinkBandwidths;
 import org.ep4j.topology.model.Topology;
-import org.ep4j.topology.model.TopologyCopy;
 import org.ep4j.topology.read.TopologySource;
 
 /**
- * Names of AMD's GPUs, and xGMI links where KFD does not tell of them, from HIP. HIP is not even loaded on machines without
- * such GPUs, because asking it starts it.
+ * Source of names of AMD's GPUs, and of xGMI links that KFD does not report: HIP, which is not loaded on machines without
+ * such GPUs, because a query initialises it.
  */
 public final class HipSource implements TopologySource {
     @Override
@@ -34,11 +34,11 @@ public final class HipSource implements TopologySource {
             List<VisibleGpu> gpus = HipGpus.list();
             return gpus.isEmpty() ? topology : merge(topology, gpus);
         } catch (RuntimeException | LinkageError e) {
-            return TopologyCopy.warned(topology, "HIP could not be used: " + e.getMessage());
+            return topology.withWarnings(List.of("HIP could not be used: " + e.getMessage()));
         }
     }
 
-    /** Adds what HIP shows. Devices are known by their addresses; those with an address that is not theirs alone stay. */
+    /** Adds the facts of HIP. Devices are identified by their addresses; those that share an address stay as they are. */
     static Topology merge(Topology topology, List<VisibleGpu> shown) {
         Map<Integer, Gpu> gpus = new HashMap<>();
         Map<Gpu, Gpu> changed = new HashMap<>();
@@ -60,8 +60,9 @@ public final class HipSource implements TopologySource {
                 gpus.put(hip.ordinal(), gpu);
             }
         }
-        Topology.Builder builder = TopologyCopy.of(
-                topology, topology.source(), part -> part instanceof Gpu gpu ? changed.getOrDefault(gpu, gpu) : part);
+        Topology.Builder builder = topology.copy(
+                topology.source(),
+                part -> Optional.of(part instanceof Gpu gpu ? changed.getOrDefault(gpu, gpu) : part));
         Topology known = builder.build();
         for (VisibleGpu hip : shown) {
             Gpu from = gpus.get(hip.ordinal());

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.topology.model.PciAddress;
 import org.ep4j.transport.memory.NativeLibraries;
 import org.jspecify.annotations.Nullable;
@@ -57,58 +58,87 @@ final class Nvml {
     private final Functions functions;
     private final List<String> warnings = new ArrayList<>();
 
+    /**
+     * A GPU of NVML.
+     *
+     * @param index number among the GPUs of NVML that this process may use, which are in the order of PCI addresses
+     * @param address its PCI function
+     * @param name of the model; empty if it cannot be read
+     * @param capability CUDA compute capability, major times ten plus minor; -1 when it cannot be read
+     * @param clique NVLink domain beyond the host, {@code cluster-uuid/clique-id}; empty when there is none
+     * @param links active NVLinks for peer-to-peer traffic
+     * @param chipLinks active NVLink-C2C links to the processor
+     * @param chipMegabytes bandwidth of one of these, in megabytes per second
+     */
+    record NvmlGpu(
+            int index,
+            PciAddress address,
+            String name,
+            int capability,
+            String clique,
+            List<Remote> links,
+            int chipLinks,
+            int chipMegabytes) {
+        NvmlGpu {
+            links = List.copyOf(links);
+        }
+
+        /** The other end of an NVLink; its address is empty if it is hidden, as NVSwitches are from virtual machines. */
+        record Remote(Optional<PciAddress> address, Kind kind) {}
+
+        /** {@code nvmlIntNvLinkDeviceType_t}. */
+        enum Kind {
+            GPU,
+            PROCESSOR,
+            SWITCH,
+            UNKNOWN
+        }
+    }
+
     Nvml(Functions functions) {
         this.functions = functions;
     }
 
     /** Functions of the library by name. */
     interface Functions {
-        /** Calls one, and gives its result; {@link UnsatisfiedLinkError} when the library lacks it. */
+        /** Calls a function and returns its result; throws {@link UnsatisfiedLinkError} if the library lacks it. */
         int call(String name, Object... arguments);
     }
 
     /**
-     * Functions of a library that is initialised once and never shut down. Each initialisation opens descriptors, of which shutting down
+     * Initialises a library once and never shuts it down. Each initialisation opens descriptors, of which shutting down
      * leaves one open, an eventfd (seen with the driver of CUDA 13 on H100).
      */
-    static final class InitialisedOnce implements Functions {
-        private final Functions library;
-        private boolean initialised;
-
-        InitialisedOnce(Functions library) {
-            this.library = library;
-        }
-
-        @Override
-        public synchronized int call(String name, Object... arguments) {
-            boolean initialises = name.equals(INITIALISE);
-            if (initialises && initialised) {
-                return SUCCESS;
+    static Functions initialisedOnce(Functions library) {
+        AtomicBoolean initialised = new AtomicBoolean();
+        return (name, arguments) -> {
+            synchronized (initialised) {
+                boolean initialises = name.equals(INITIALISE);
+                int result = initialises && initialised.get() ? SUCCESS : library.call(name, arguments);
+                initialised.compareAndSet(false, initialises && result == SUCCESS);
+                return result;
             }
-            int result = library.call(name, arguments);
-            initialised |= initialises && result == SUCCESS;
-            return result;
-        }
+        };
     }
 
-    /** The library of this machine, if there is one. It stays loaded. */
+    /** Finds the library of this machine. It stays loaded. */
     static synchronized Optional<Nvml> find() {
         if (ofProcess == null) {
             ofProcess = NativeLibraries.load(List.of("libnvidia-ml.so.1", "libnvidia-ml.so"))
-                    .<Functions>map(library -> new InitialisedOnce(
+                    .map(library -> initialisedOnce(
                             (name, arguments) -> library.getFunction(name).invokeInt(arguments)))
                     .orElse(null);
         }
         return Optional.ofNullable(ofProcess).map(Nvml::new);
     }
 
-    /** GPUs that {@link #gpus} left out last and why, for people. */
+    /** Describes the GPUs that {@link #gpus} left out last. */
     List<String> warnings() {
         return List.copyOf(warnings);
     }
 
     /**
-     * All GPUs that this process may use, numbered one after the other as CUDA does. One that is lost or that this process
+     * Lists the GPUs that this process may use, numbered one after the other as CUDA does. One that is lost or that this process
      * may not use is left out with a warning.
      *
      * @throws IllegalStateException when NVML does not work; the message has the number of its error
@@ -131,12 +161,7 @@ final class Nvml {
         return gpus;
     }
 
-    /**
-     * A GPU; empty when it cannot be used.
-     *
-     * @param position number in NVML
-     * @param index number among those that can be used
-     */
+    /** Reads the GPU with the number {@code position} in NVML, and {@code index} among those that can be used; empty if it cannot be. */
     private Optional<NvmlGpu> gpu(int position, int index) {
         PointerByReference handle = new PointerByReference();
         int result = call("nvmlDeviceGetHandleByIndex_v2", position, handle);
@@ -243,7 +268,7 @@ final class Nvml {
                 : Optional.empty();
     }
 
-    /** A number from 0; -1 when the device or driver does not have it. */
+    /** Returns a number from 0; -1 if the device or driver does not have it. */
     private int field(Pointer device, int field, int scope) {
         Memory value = zeroed(FIELD_BYTES);
         value.setInt(0, field);

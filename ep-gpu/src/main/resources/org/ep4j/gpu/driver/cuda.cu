@@ -10,15 +10,15 @@ typedef long long i64;
 struct alignas(16) Vec { u32 x, y, z, w; };
 
 #define EP_DEVICE static __device__ __forceinline__
-// Not inlined: has at most as many registers as the assembler is told, see CudaCompiler.
-#define EP_APART static __device__ __noinline__
+// Not inlined: has at most as many registers as the option of CudaCompiler allows.
+#define EP_NOINLINE static __device__ __noinline__
 #define EP_KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name(const Op op)
 // For a kernel of which two blocks, or one and a block of another such kernel, run on a multiprocessor at once.
 #define EP_KERNEL_BESIDE(name, threads) extern "C" __global__ void __launch_bounds__(threads, 2) name(const Op op)
 #define EP_SHARED __shared__
 #define EP_DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
 
-// Threads that run in step as a rule; each goes on by itself where they part.
+// Threads that run in step as a rule; where they diverge, each goes on alone.
 #define EP_IN_STEP 0
 #define EP_LANES 32
 typedef u32 Lanes;
@@ -54,11 +54,11 @@ EP_DEVICE u64 load_acquire(const void* p) {
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
   return v;
 }
-// What is waited for is polled with acquire here, and needs no more when it has come.
+// Polls acquire here, so nothing more is needed when the awaited value is there.
 EP_DEVICE u64 load_polled(const void* p) { return load_acquire(p); }
 EP_DEVICE void acquire_polled() {}
 EP_DEVICE void store_release(void* p, u64 v) { asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
-// Stores a counter or a flag, which tells other GPUs that the data before it is there. The HIP dialect has a cheaper way.
+// Stores a counter or a flag, which publishes the data before it to other GPUs. The HIP dialect has a cheaper way.
 EP_DEVICE void store_published(void* p, u64 v) { store_release(p, v); }
 EP_DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 EP_DEVICE void fence_published() { fence_system(); }

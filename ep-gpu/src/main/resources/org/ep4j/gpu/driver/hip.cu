@@ -9,7 +9,7 @@ typedef long long i64;
 struct alignas(16) Vec { u32 x, y, z, w; };
 
 #define EP_DEVICE static inline __attribute__((device, always_inline))
-#define EP_APART static __attribute__((device, noinline))
+#define EP_NOINLINE static __attribute__((device, noinline))
 #define EP_KERNEL(name, threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, threads))) void name(const Op op)
 #define EP_KERNEL_BESIDE(name, threads) EP_KERNEL(name, threads)
 #define EP_SHARED __attribute__((shared))
@@ -104,7 +104,7 @@ EP_DEVICE bool all_threads(bool value) {
 
 // What other GPUs write or read.
 EP_DEVICE u64 load_acquire(const void* p) { return __hip_atomic_load((const u64*)p, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM); }
-// Polls are relaxed, with one fence when what is waited for has come: an acquire empties the caches, in every poll. Right for cached memory too, since the
+// Polls are relaxed, with one fence when the awaited value is there: an acquire empties the caches, in every poll. Right for cached memory too, since the
 // loads pass the caches.
 EP_DEVICE u64 load_polled(const void* p) { return __hip_atomic_load((const u64*)p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
 EP_DEVICE void acquire_polled() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
@@ -130,7 +130,7 @@ EP_DEVICE void store_remote(Vec* p, Vec v) {
   store_remote((u64*)p, v.x | (u64)v.y << 32);
   store_remote((u64*)p + 1, v.z | (u64)v.w << 32);
 }
-// Stores a counter or a flag, which tells other GPUs that the data before it is there.
+// Stores a counter or a flag, which publishes the data before it to other GPUs.
 EP_DEVICE void store_published(void* p, u64 v) {
 #if EP_RELAXED_STORES
   await_stores();

@@ -13,12 +13,15 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class CudaContextTest {
     @Test
-    void whatWasCurrentIsCurrentAgain() {
+    void theCallersContextIsRestored() {
         try (CudaDevice mine = EmulatedCuda.open(0);
                 CudaDevice foreign = EmulatedCuda.open(1)) {
             CudaDriver driver = (CudaDriver) mine.context().driver();
             Memory current = new Memory(8);
-            assertThat(driver.enter(foreign.context().handle())).isZero();
+            int other = foreign.context().device();
+            long[] handle = new long[1];
+            assertThat(driver.retain(handle, other)).isZero();
+            assertThat(driver.enter(handle[0])).isZero();
             try (DeviceAllocation memory = mine.allocate(64)) {
                 mine.zero(memory.memory().address(), 64, 0);
                 assertThatThrownBy(() -> mine.context().call("a failure", () -> 1))
@@ -33,10 +36,11 @@ final class CudaContextTest {
                 assertThat(driver.cuCtxPopCurrent_v2(Pointer.nativeValue(current)))
                         .isZero();
             }
-            assertThat(current.getLong(0)).isEqualTo(foreign.context().handle());
+            assertThat(current.getLong(0)).isEqualTo(handle[0]);
             assertThat(driver.cuCtxPopCurrent_v2(Pointer.nativeValue(current)))
                     .as("nothing is left behind")
                     .isEqualTo(201);
+            assertThat(driver.release(other)).isZero();
         }
     }
 

@@ -32,7 +32,7 @@ final class CudaDeviceTest {
     }
 
     @Property(tries = 50)
-    void whatGoesUpComesDownFromEverySlice(
+    void uploadedBytesAreDownloadedFromEverySlice(
             @ForAll @IntRange(min = 1, max = 3000) int bytes,
             @ForAll @IntRange(max = 200) int offset,
             @ForAll boolean direct,
@@ -149,7 +149,7 @@ final class CudaDeviceTest {
     }
 
     @Test
-    void factsAreThoseOfTheGpu() {
+    void factsDescribeTheGpu() {
         try (CudaDevice device = EmulatedCuda.open(0)) {
             assertThat(device.info().architecture()).isEqualTo("sm_90");
             assertThat(device.info().multiprocessors()).isEqualTo(16);

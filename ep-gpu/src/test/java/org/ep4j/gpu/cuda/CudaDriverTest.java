@@ -11,8 +11,8 @@ import org.ep4j.Device;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.gpu.driver.GpuProcess;
 import org.ep4j.gpu.driver.GpuSharing;
+import org.ep4j.gpu.driver.GpuSharing.SharedMemory;
 import org.ep4j.gpu.driver.MemoryHandle;
-import org.ep4j.gpu.driver.SharedMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

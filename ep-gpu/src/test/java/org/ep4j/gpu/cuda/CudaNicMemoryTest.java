@@ -11,8 +11,8 @@ import java.nio.file.Path;
 import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.EpException;
-import org.ep4j.gpu.driver.GpuDirect;
 import org.ep4j.gpu.driver.NicMemory;
+import org.ep4j.gpu.driver.NicMemory.GpuDirect;
 import org.ep4j.transport.memory.DeviceAllocation;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -33,7 +33,7 @@ final class CudaNicMemoryTest {
     }
 
     @Test
-    void theDriverTellsWhatAGpuAllows() {
+    void theDriverReportsWhatAGpuAllows() {
         EmulatedCuda.require();
         Optional<String> none = Optional.empty();
         assertThat(facts(0)).contains(new GpuDirect(none, none, false));
@@ -68,7 +68,7 @@ final class CudaNicMemoryTest {
     }
 
     @Test
-    void aDriverThatGivesOutNoneSaysSo() {
+    void aDriverWithoutDmaBufFailsWithThatReason() {
         try (CudaDevice device = withoutDmaBuf();
                 DeviceAllocation allocation = device.allocate(NicMemory.GRANULE)) {
             NicMemory memory = device.nicMemory().orElseThrow();
@@ -81,7 +81,7 @@ final class CudaNicMemoryTest {
 
     /** Otherwise no test on emulated GPUs would find a flush that is missing. */
     @Test
-    void whatANicWroteIsSeenAfterAFlush() {
+    void nicWritesAreVisibleAfterAFlush() {
         try (CudaDevice device = flushed();
                 DeviceAllocation allocation = device.allocate(4096)) {
             write(allocation, (byte) 7);
@@ -92,7 +92,7 @@ final class CudaNicMemoryTest {
     }
 
     @Test
-    void whereWritesAreOrderedNothingIsHeldBack() {
+    void orderedNicWritesAreVisibleWithoutAFlush() {
         try (CudaDevice device = ordered();
                 DeviceAllocation allocation = device.allocate(4096)) {
             write(allocation, (byte) 7);
@@ -101,7 +101,7 @@ final class CudaNicMemoryTest {
     }
 
     @Test
-    void whereNoHostMayFlushTheCallFails() {
+    void aFlushFailsWhereTheHostMayNot() {
         try (CudaDevice device = EmulatedCuda.open(2)) {
             NicMemory memory = device.nicMemory().orElseThrow();
             assertThatThrownBy(memory::flush)

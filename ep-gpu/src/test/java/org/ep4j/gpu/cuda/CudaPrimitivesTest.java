@@ -39,7 +39,7 @@ final class CudaPrimitivesTest {
     }
 
     @Test
-    void everyPrimitiveGivesWhatItSays() {
+    void everyPrimitiveReturnsItsDocumentedResult() {
         int all = BLOCKS * THREADS;
         try (DeviceAllocation out = device.allocate(8L * WORDS * all);
                 DeviceAllocation memory = device.allocate(64L * all);

@@ -31,33 +31,32 @@ final class EmulatorTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-                    threads | 2  | the lanes of a warp are at different collective operations: lane 5 at sync_lanes
-                    threads | 3  | the lanes of a warp are at different collective operations: lane 5 at ballot
-                    threads | 4  | the block cannot go on; its threads wait
-                    threads | 5  | the threads of a block are at different barriers
-                    threads | 6  | an access at
-                    threads | 7  | load_remote of 8 bytes at
-                    threads | 8  | which is no multiple of 8
-                    threads | 9  | its stack overflows
-                    threads | 10 | a division by zero
-                    threads | 11 | reads a lane that has ended
-                    copies  | 1  | 0 arrivals and 16 bytes missing
-                    copies  | 2  | which is no multiple of 16
-                    copies  | 3  | bulk_load of 1000 bytes
-                    copies  | 4  | ends with a bulk_load that nobody waited for
-                    copies  | 5  | bulk_store of 1024 bytes at
-                    copies  | 6  | ends with a bulk_store that has no bulk_commit
-                    copies  | 8  | store_release publishes while a bulk_store of 1024 bytes
-                    copies  | 9  | add_acq_rel publishes while a bulk_store of 1024 bytes
-                    """)
+        threads | 2  | the lanes of a warp are at different collective operations: lane 5 at sync_lanes
+        threads | 3  | the lanes of a warp are at different collective operations: lane 5 at ballot
+        threads | 4  | the block cannot go on; its threads wait
+        threads | 5  | the threads of a block are at different barriers
+        threads | 6  | an access at
+        threads | 7  | load_remote of 8 bytes at
+        threads | 8  | which is no multiple of 8
+        threads | 9  | its stack overflows
+        threads | 10 | a division by zero
+        threads | 11 | reads a lane that has ended
+        copies  | 1  | 0 arrivals and 16 bytes missing
+        copies  | 2  | which is no multiple of 16
+        copies  | 3  | bulk_load of 1000 bytes
+        copies  | 4  | ends with a bulk_load that nobody waited for
+        copies  | 5  | bulk_store of 1024 bytes at
+        copies  | 6  | ends with a bulk_store that has no bulk_commit
+        copies  | 8  | store_release publishes while a bulk_store of 1024 bytes
+        copies  | 9  | add_acq_rel publishes while a bulk_store of 1024 bytes
+        """)
     void mistakesAreReported(String kernel, int mistake, String report) throws IOException, InterruptedException {
         assertThat(run(kernel, mistake, "")).contains(report).contains("cuCtxSynchronize failed");
     }
 
     @ParameterizedTest
     @CsvSource({"threads, 1, out 2779096613 to 0", "copies, 7, out 0 to 6"})
-    void whatWasNotWrittenYetIsNotThere(String kernel, int mistake, String left)
-            throws IOException, InterruptedException {
+    void unwrittenDataIsNotVisible(String kernel, int mistake, String left) throws IOException, InterruptedException {
         // Shared memory begins as 0xa5a5a5a5; a bulk_store is written when it is waited for, here at the end of the
         // block.
         assertThat(run(kernel, mistake, "")).isEqualTo(left + "\n");
@@ -83,7 +82,7 @@ final class EmulatorTest {
     }
 
     @Test
-    void whatADestroyedStreamHasQueuedIsDoneBeforeTheContextEnds() throws IOException, InterruptedException {
+    void workOfADestroyedStreamEndsBeforeTheContext() throws IOException, InterruptedException {
         assertThat(run("destroyed", 0, "")).isEqualTo("allocated\n");
     }
 

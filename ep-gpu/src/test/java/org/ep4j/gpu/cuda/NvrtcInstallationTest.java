@@ -61,7 +61,7 @@ final class NvrtcInstallationTest {
     }
 
     @Test
-    void theNewestThatTheDriverTakesIsChosen() throws IOException {
+    void theNewestThatTheDriverSupportsIsChosen() throws IOException {
         install("usr/local/cuda-12.2/lib64", 12, 2);
         Path best = install("usr/local/cuda-12.10/lib64", 12, 10);
         install("usr/lib64", 11, 8);
@@ -70,7 +70,7 @@ final class NvrtcInstallationTest {
     }
 
     @Test
-    void whatTheUserNamesComesFirst() throws IOException {
+    void theCompilerThatTheUserNamesComesFirst() throws IOException {
         install("usr/local/cuda-13.0/lib64", 13, 0);
         Path named = install("mine", 11, 8);
         assertThat(find(Map.of("EP_NVRTC", named.toString())).compiler()).startsWith(named);

@@ -15,7 +15,7 @@ final class DriverContextTest {
     private static GpuDriver driver(int refusal) {
         return (GpuDriver) Proxy.newProxyInstance(
                 GpuDriver.class.getClassLoader(), new Class<?>[] {GpuDriver.class}, (proxy, method, arguments) -> {
-                    if (method.getName().equals("deviceCount")) {
+                    if (method.getName().equals("deviceGetCount")) {
                         ((int[]) arguments[0])[0] = 1;
                     }
                     return switch (method.getName()) {

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.ServiceLoader;
 import org.ep4j.Device;
 import org.ep4j.EpConfig;
+import org.ep4j.gpu.driver.GpuSharing.SharedMemory;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.testing.Guard;

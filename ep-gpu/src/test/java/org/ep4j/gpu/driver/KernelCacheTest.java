@@ -51,7 +51,7 @@ final class KernelCacheTest {
     }
 
     @Test
-    void whatIsKnownIsNotCompiledAgain() {
+    void cachedCodeIsNotCompiledAgain() {
         for (int i = 0; i < 3; i++) {
             KernelCache cache = new KernelCache(Optional.of(folder.resolve("deep/er")));
             assertThat(cache.get(List.of("source", "option"), () -> compile(1))).isEqualTo(code(1));
@@ -60,7 +60,7 @@ final class KernelCacheTest {
     }
 
     @Test
-    void allPartsDecide() {
+    void everyPartOfTheKeyMatters() {
         KernelCache cache = new KernelCache(Optional.of(folder));
         List<List<String>> keys =
                 List.of(List.of("a", "b"), List.of("ab", ""), List.of("", "ab"), List.of("ab"), List.of("b", "a"));
@@ -136,7 +136,7 @@ final class KernelCacheTest {
     }
 
     @Test
-    void ofThreadsThatAskAtOnceOneCompiles() throws InterruptedException, ExecutionException, IOException {
+    void ofConcurrentThreadsOneCompiles() throws InterruptedException, ExecutionException, IOException {
         ExecutorService threads = Executors.newFixedThreadPool(8);
         try {
             Callable<byte[]> asks = () -> new KernelCache(Optional.of(folder)).get(List.of("key"), () -> slowly(1));
@@ -160,7 +160,7 @@ final class KernelCacheTest {
     }
 
     @Test
-    void ofProcessesThatAskAtOnceOneCompiles() throws IOException, InterruptedException {
+    void ofConcurrentProcessesOneCompiles() throws IOException, InterruptedException {
         Path log = folder.resolve("log");
         List<Process> processes = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
@@ -173,7 +173,7 @@ final class KernelCacheTest {
     }
 
     @Test
-    void theTurnOfAProcessThatDiesIsAnother() throws IOException, InterruptedException {
+    void aLockOfADeadProcessIsTakenOver() throws IOException, InterruptedException {
         Path log = folder.resolve("log");
         Process first = asker(log, Guard.minutes(10).toMillis());
         try {
@@ -230,7 +230,7 @@ final class KernelCacheTest {
         CountDownLatch begun = new CountDownLatch(1);
         CountDownLatch ends = new CountDownLatch(1);
         try {
-            Future<Boolean> holder = threads.submit(() -> CompileTurn.at(kernel, Guard.minute(), () -> {
+            Future<Boolean> holder = threads.submit(() -> KernelCache.locked(kernel, Guard.minute(), () -> {
                 begun.countDown();
                 try {
                     return ends.await(Guard.minute().toSeconds(), TimeUnit.SECONDS);
@@ -239,7 +239,7 @@ final class KernelCacheTest {
                 }
             }));
             begun.await();
-            assertThat(CompileTurn.<Boolean>at(kernel, Duration.ofMillis(100), () -> !holder.isDone()))
+            assertThat(KernelCache.<Boolean>locked(kernel, Duration.ofMillis(100), () -> !holder.isDone()))
                     .isTrue();
             ends.countDown();
             assertThat(holder.get()).isTrue();
@@ -249,7 +249,7 @@ final class KernelCacheTest {
     }
 
     @Test
-    void aFolderThatCannotBeMadeCostsOnlyTime() throws IOException {
+    void aFolderThatCannotBeCreatedCostsOnlyTime() throws IOException {
         Path file = Files.writeString(folder.resolve("file"), "no folder", StandardCharsets.UTF_8);
         KernelCache cache = new KernelCache(Optional.of(file.resolve("below")));
         assertThat(cache.get(List.of("key"), () -> compile(1))).isEqualTo(code(1));
@@ -258,7 +258,7 @@ final class KernelCacheTest {
     }
 
     @Test
-    void compilersAreToldApartByRealNameAndSizeNotByFolder() throws IOException {
+    void compilersAreDistinguishedByRealNameAndSizeNotByFolder() throws IOException {
         Path one = Files.createDirectories(folder.resolve("one"));
         Path two = Files.createDirectories(folder.resolve("two"));
         Files.writeString(one.resolve("libnvrtc.so.13.0.48"), "code", StandardCharsets.UTF_8);
@@ -274,7 +274,7 @@ final class KernelCacheTest {
     }
 
     @Test
-    void librariesThatAreLinkedAreToldApartByTheirContent() throws IOException {
+    void linkedLibrariesAreDistinguishedByTheirContent() throws IOException {
         Path one = Files.writeString(folder.resolve("libnvshmem_device.a"), "code", StandardCharsets.UTF_8);
         Path two = Files.createDirectory(folder.resolve("two"));
         Path same = Files.writeString(two.resolve("libnvshmem_device.a"), "code", StandardCharsets.UTF_8);

@@ -12,7 +12,7 @@ import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The last user frees, whoever that is. */
+/** The last user frees, in any order. */
 @Tag("verify")
 final class LocalAllocationsTest {
     private static final AtomicInteger NEXT = new AtomicInteger(1);
@@ -41,7 +41,7 @@ final class LocalAllocationsTest {
     }
 
     @Test
-    void anAddressThatIsGivenOutAgainIsAnotherAllocation() {
+    void aReusedAddressIsAnotherAllocation() {
         long address = address();
         AtomicInteger first = new AtomicInteger();
         AtomicInteger second = new AtomicInteger();

@@ -14,7 +14,7 @@ import org.ep4j.testing.Size;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What ranks tell each other of their memory. */
+/** Handles by which ranks describe their memory to each other. */
 @Tag("verify")
 final class MemoryHandleTest {
     private static final String OPAQUE = "0123456789abcdef".repeat(8);
@@ -32,7 +32,7 @@ final class MemoryHandleTest {
     }
 
     @Property
-    void survivesTheWay(
+    void survivesEncoding(
             @ForAll Kind kind,
             @ForAll @LongRange(min = 0, max = 1L << 41) long offset,
             @ForAll @LongRange(min = 1, max = 1L << 41) long bytes) {

@@ -14,7 +14,9 @@ import java.util.concurrent.TimeoutException;
 import org.ep4j.DeviceMemory;
 import org.ep4j.gpu.cuda.CudaDevice;
 import org.ep4j.gpu.cuda.EmulatedCuda;
+import org.ep4j.gpu.driver.GpuSharing.SharedMemory;
 import org.ep4j.gpu.driver.MemoryHandle.Kind;
+import org.ep4j.gpu.driver.PeerOrderingCheck.PeerOrdering;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -51,7 +53,7 @@ final class PeerOrderingTest {
     }
 
     @Test
-    void memoryThatKeepsTheOrderPassesTestAfterTest() throws Exception {
+    void orderedMemoryPassesRepeatedTests() throws Exception {
         Phaser both = new Phaser(2);
         assertThat(run((rank, own, peer, test) -> {
                     for (int number = 0; number < 3; number++) {
@@ -68,7 +70,7 @@ final class PeerOrderingTest {
     }
 
     @Test
-    void dataThatIsNotThereIsFound() throws Exception {
+    void lateDataIsDetected() throws Exception {
         String late = PeerOrdering.source().replace("store_once(", "if (round != 3 || i != 77) store_once(");
         assertThat(late).isNotEqualTo(PeerOrdering.source());
         List<Optional<String>> verdicts = run((rank, own, peer, test) -> {
@@ -84,7 +86,7 @@ final class PeerOrderingTest {
     }
 
     @Test
-    void aPeerThatDoesNotComeEndsTheWait() throws Exception {
+    void aMissingPeerEndsTheWaitAtTheDeadline() throws Exception {
         List<Optional<String>> verdicts = run((rank, own, peer, test) ->
                 rank == 0 ? Optional.empty() : test.check(own, peer, false, 0, 10, Duration.ofMillis(200)));
         assertThat(verdicts.get(1)).get().asString().contains("never arrived");

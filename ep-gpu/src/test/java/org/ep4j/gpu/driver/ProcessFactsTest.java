@@ -3,6 +3,7 @@ package org.ep4j.gpu.driver;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import org.ep4j.gpu.driver.PeerFacts.ProcessFacts;
 import org.ep4j.topology.read.FileTree;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -18,7 +19,7 @@ final class ProcessFactsTest {
     }
 
     @Test
-    void thisProcessIsNamedAsItsMemoryIs() {
+    void thisProcessHasTheNameOfItsMemoryHandles() {
         ProcessFacts mine = ProcessFacts.of(FileTree.of(Path.of("/")));
         assertThat(mine.process()).isEqualTo(GpuSharing.process());
         assertThat(mine.pids()).isEqualTo(GpuSharing.namespace("pid"));

@@ -6,6 +6,8 @@ import java.util.Map;
 import java.util.Optional;
 import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.gpu.driver.NicMemory.GpuDirect;
+import org.ep4j.gpu.driver.NicMemory.Registrable;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ExposedMemory.Kind;
 import org.junit.jupiter.api.Tag;
@@ -40,7 +42,7 @@ class RegistrableTest {
     }
 
     @Test
-    void whatTheNicRefusesIsToldWithItsReason() {
+    void refusalsOfTheNicAreReportedWithTheirReason() {
         Registrable none = Registrable.of(Optional.of(ALL), kind -> Optional.of("nic0 has no " + kind));
         assertThat(none.kinds()).isEmpty();
         assertThat(none.reasons())
@@ -63,7 +65,7 @@ class RegistrableTest {
     }
 
     @Test
-    void whoWantsMemoryOfTheHostIsNotWarned() {
+    void aRequestForHostMemoryIsNotWarned() {
         EpConfig host = CONFIG.toBuilder().set(EpKeys.GPU_WINDOW.name(), "host").build();
         assertThat(Registrable.of(Optional.empty(), RegistrableTest::any)
                         .check("C", host)

@@ -18,9 +18,9 @@ import org.ep4j.gpu.GpuGraph;
 import org.ep4j.gpu.GpuStream;
 import org.ep4j.gpu.driver.GpuProcess;
 import org.ep4j.gpu.driver.GpuSharing;
+import org.ep4j.gpu.driver.GpuSharing.SharedMemory;
 import org.ep4j.gpu.driver.MemoryHandle;
 import org.ep4j.gpu.driver.PinnedMemory;
-import org.ep4j.gpu.driver.SharedMemory;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.memory.DeviceAllocation;
 import org.junit.jupiter.api.BeforeEach;
@@ -44,7 +44,7 @@ final class HipDeviceTest {
     }
 
     @Test
-    void factsAreThoseOfAWavefrontMachine() {
+    void factsDescribeAGpuWithWavefronts() {
         try (HipDevice device = EmulatedHip.open(0)) {
             assertThat(device.info().architecture()).isEqualTo("gfx942");
             assertThat(device.info().warpSize()).isEqualTo(64);
@@ -61,7 +61,7 @@ final class HipDeviceTest {
     }
 
     @Test
-    void newMemoryIsZeroAndWhatGoesUpComesDown() {
+    void newMemoryIsZeroAndUploadedBytesAreDownloaded() {
         try (HipDevice device = EmulatedHip.open(1);
                 DeviceAllocation memory = device.allocate(5000);
                 DeviceAllocation mine = device.allocatePrivate(5000)) {
@@ -89,7 +89,7 @@ final class HipDeviceTest {
     }
 
     @Test
-    void graphsAndEventsAreThose() {
+    void graphsAndEventsWorkAsOnCuda() {
         try (HipDevice device = EmulatedHip.open(0);
                 GpuStream stream = device.createStream();
                 GpuEvent start = device.createEvent();
@@ -133,7 +133,7 @@ final class HipDeviceTest {
 
     /** HIP has no stack of current GPUs: what the thread used before is current again. */
     @Test
-    void whatWasCurrentIsCurrentAgain() {
+    void theCallersContextIsRestored() {
         HipRuntime runtime = HipRuntime.load();
         try (HipDevice one = EmulatedHip.open(1);
                 HipDevice other = EmulatedHip.open(2)) {
@@ -187,7 +187,7 @@ final class HipDeviceTest {
     }
 
     @Test
-    void theProbeTellsWhatIsThere() throws IOException, InterruptedException {
+    void theProbeReportsTheInstallation() throws IOException, InterruptedException {
         assertThat(GpuProcess.run(FIRST, Map.of("EMULATED_CUDA_DEVICES", "3"), "probe"))
                 .contains("HIP 7.0")
                 .contains("gfx942:sramecc+:xnack-")

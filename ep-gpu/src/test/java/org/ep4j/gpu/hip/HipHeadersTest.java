@@ -62,22 +62,22 @@ final class HipHeadersTest {
     }
 
     @Test
-    void numbersAndLayoutsAreThose() throws IOException, InterruptedException {
+    void numbersAndLayoutsEqualThoseOfTheHeaders() throws IOException, InterruptedException {
         Path source = Files.writeString(work.resolve("layouts.cpp"), """
-                #include <hip/hip_runtime_api.h>
-                #include <stddef.h>
-                #include <stdio.h>
-                int main() {
-                  printf("%d %d %d %d %zu %zu %zu %d %d %d %d %d %d %d %d %d", (int)HIP_VERSION_MAJOR,
-                    hipDeviceAttributeMultiprocessorCount, hipDeviceAttributeMaxSharedMemoryPerBlock,
-                    hipDeviceAttributeWarpSize * 1000 + hipDeviceAttributeMemoryPoolsSupported,
-                    sizeof(hipDeviceProp_t), offsetof(hipDeviceProp_t, gcnArchName), sizeof(hipIpcMemHandle_t),
-                    hipErrorNotReady, hipErrorCapturedEvent, hipErrorPeerAccessAlreadyEnabled, hipErrorOutOfMemory,
-                    hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent, hipMemcpyDefault,
-                    hipStreamCaptureModeThreadLocal * 100 + hipStreamNonBlocking * 10 + hipEventDisableTiming,
-                    hipDeviceAttributeHdpMemFlushCntl, hipDeviceAttributeIsLargeBar);
-                }
-                """);
+            #include <hip/hip_runtime_api.h>
+            #include <stddef.h>
+            #include <stdio.h>
+            int main() {
+              printf("%d %d %d %d %zu %zu %zu %d %d %d %d %d %d %d %d %d", (int)HIP_VERSION_MAJOR,
+                hipDeviceAttributeMultiprocessorCount, hipDeviceAttributeMaxSharedMemoryPerBlock,
+                hipDeviceAttributeWarpSize * 1000 + hipDeviceAttributeMemoryPoolsSupported,
+                sizeof(hipDeviceProp_t), offsetof(hipDeviceProp_t, gcnArchName), sizeof(hipIpcMemHandle_t),
+                hipErrorNotReady, hipErrorCapturedEvent, hipErrorPeerAccessAlreadyEnabled, hipErrorOutOfMemory,
+                hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent, hipMemcpyDefault,
+                hipStreamCaptureModeThreadLocal * 100 + hipStreamNonBlocking * 10 + hipEventDisableTiming,
+                hipDeviceAttributeHdpMemFlushCntl, hipDeviceAttributeIsLargeBar);
+            }
+            """);
         Path program = work.resolve("layouts");
         run("g++", "-w", "-D__HIP_PLATFORM_AMD__", "-I" + HEADERS, source.toString(), "-o", program.toString());
         List<Integer> found = Stream.of(run(program.toString()).strip().split(" ", -1))

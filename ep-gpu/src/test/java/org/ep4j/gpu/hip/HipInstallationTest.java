@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.gpu.hip.HipInstallation.HipVersion;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -85,7 +86,7 @@ final class HipInstallationTest {
     }
 
     @Test
-    void whatIsMissingIsNamedWithTheRemedy() {
+    void missingPartsAreNamedWithTheRemedy() {
         assertThatThrownBy(() -> find(Map.of()))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("libamdhip64.so was not found")

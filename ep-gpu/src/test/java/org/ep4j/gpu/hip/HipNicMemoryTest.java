@@ -12,8 +12,8 @@ import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
-import org.ep4j.gpu.driver.GpuDirect;
 import org.ep4j.gpu.driver.NicMemory;
+import org.ep4j.gpu.driver.NicMemory.GpuDirect;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.transport.memory.DeviceAllocation;
 import org.junit.jupiter.api.Tag;
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class HipNicMemoryTest {
     @Test
-    void hipTellsWhatAGpuAllows() {
+    void hipReportsWhatAGpuAllows() {
         EmulatedHip.require();
         GpuDirect facts = HipNicMemory.facts(Device.hip(0)).orElseThrow();
         assertThat(facts).isEqualTo(new GpuDirect(Optional.empty(), Optional.empty(), true, facts.doubt()));
@@ -36,7 +36,7 @@ final class HipNicMemoryTest {
     }
 
     @Test
-    void whatIsMissingIsNamed() {
+    void missingPartsAreNamed() {
         assertThat(HipNicMemory.facts(true, false, true).refusal().orElseThrow())
                 .contains("hipDeviceAttributeHdpMemFlushCntl");
         assertThat(HipNicMemory.facts(true, true, false).withoutDmaBuf().orElseThrow())
@@ -67,10 +67,10 @@ final class HipNicMemoryTest {
                 HipDevice without = EmulatedHip.open(4);
                 DeviceAllocation allocation = device.allocateShared(NicMemory.GRANULE);
                 DeviceAllocation kept = without.allocateShared(NicMemory.GRANULE)) {
-            HipDmaBuf hsa = HipDmaBuf.hsa(library()).orElseThrow();
-            ExposedMemory.DmaBuf told = hsa.export(device.context(), allocation.memory(), NicMemory.GRANULE);
-            try (NicMemory.File file = new NicMemory.File(told)) {
-                assertThat(Files.readSymbolicLink(Path.of("/proc/self/fd", String.valueOf(told.descriptor())))
+            HipNicMemory.HipDmaBuf hsa = HipNicMemory.HipDmaBuf.hsa(library()).orElseThrow();
+            ExposedMemory.DmaBuf exported = hsa.export(device.context(), allocation.memory(), NicMemory.GRANULE);
+            try (NicMemory.File file = new NicMemory.File(exported)) {
+                assertThat(Files.readSymbolicLink(Path.of("/proc/self/fd", String.valueOf(exported.descriptor())))
                                 .toString())
                         .contains("emulated device memory");
                 assertThat(file.dmaBuf().offset()).isZero();
@@ -84,7 +84,7 @@ final class HipNicMemoryTest {
     }
 
     @Test
-    void aGpuThatGivesOutNoneSaysSo() {
+    void aGpuWithoutDmaBufFailsWithThatReason() {
         try (HipDevice device = EmulatedHip.open(4);
                 DeviceAllocation allocation = device.allocateShared(NicMemory.GRANULE)) {
             NicMemory memory = device.nicMemory().orElseThrow();
@@ -109,7 +109,7 @@ final class HipNicMemoryTest {
         try (HipDevice device = EmulatedHip.open(0)) {
             int[] halves = new int[2];
             HipRuntime runtime = HipRuntime.load();
-            assertThat(runtime.attribute(halves, HipNicMemory.HDP_MEM_FLUSH_CONTROL, 0))
+            assertThat(runtime.deviceGetAttribute(halves, HipNicMemory.HDP_MEM_FLUSH_CONTROL, 0))
                     .isZero();
             Pointer register = new Pointer((long) halves[1] << 32 | Integer.toUnsignedLong(halves[0]));
             register.setInt(0, 0);

@@ -63,26 +63,26 @@ final class HipRtcProcessTest {
     }
 
     @Test
-    void whatIsKnownIsCompiledInThisProcess() {
-        assertThat(compiler(none()).compile("one", KERNEL, "gfx942:sramecc+:xnack-"))
+    void knownArchitecturesAreCompiledInThisProcess() {
+        assertThat(compiler(none()).compile("one", "", KERNEL, "gfx942:sramecc+:xnack-"))
                 .isNotEmpty();
     }
 
     @Test
-    void whatIsNotKnownIsCompiledInAProcessOfItsOwnAndKept() throws Exception {
+    void unknownArchitecturesAreCompiledInAProcessOfTheirOwnAndCached() throws Exception {
         long before = leftovers();
         byte[] code = compiler(apart(HipRtcProcess.DEADLINE, Map.of("HIP_ON_CUDA_KNOWS", "gfx1250")))
-                .compile("one", KERNEL, NEW);
+                .compile("one", "", KERNEL, NEW);
         assertThat(code).isNotEmpty();
         assertThat(leftovers()).isEqualTo(before);
-        assertThat(compiler(none()).compile("one", KERNEL, NEW)).isEqualTo(code);
+        assertThat(compiler(none()).compile("one", "", KERNEL, NEW)).isEqualTo(code);
     }
 
     @Test
     void aCompilerThatEndsItsProcessEndsNotThisOne() throws Exception {
         long before = leftovers();
         assertThatThrownBy(
-                        () -> compiler(apart(HipRtcProcess.DEADLINE, Map.of())).compile("one", KERNEL, NEW))
+                        () -> compiler(apart(HipRtcProcess.DEADLINE, Map.of())).compile("one", "", KERNEL, NEW))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("HIPRTC 7.0 in " + installation().compiler())
                 .hasMessageContaining("to compile for gfx1250")
@@ -97,7 +97,7 @@ final class HipRtcProcessTest {
         Duration deadline = Duration.ofSeconds(3);
         long start = System.nanoTime();
         assertThatThrownBy(() -> compiler(apart(deadline, Map.of("HIP_ON_CUDA_HANGS_FOR", "gfx1250")))
-                        .compile("one", KERNEL, NEW))
+                        .compile("one", "", KERNEL, NEW))
                 .isInstanceOfSatisfying(
                         EpTimeoutException.class, e -> assertThat(e.recourse()).isEqualTo(EpException.Recourse.INSTALL))
                 .hasMessageContaining("gfx1250")
@@ -113,9 +113,9 @@ final class HipRtcProcessTest {
     }
 
     @Test
-    void whatIsWrongInTheSourceIsToldInTheCompilersWords() {
+    void errorsInTheSourceAreReportedInTheCompilersWords() {
         assertThatThrownBy(() -> compiler(apart(HipRtcProcess.DEADLINE, Map.of("HIP_ON_CUDA_KNOWS", "gfx1250")))
-                        .compile("broken", "this is no kernel;\n", NEW))
+                        .compile("broken", "", "this is no kernel;\n", NEW))
                 .isExactlyInstanceOf(EpException.class)
                 .hasMessageContaining("HIPRTC 7.0 cannot compile broken")
                 .hasMessageContaining("--offload-arch=gfx1250")
@@ -128,11 +128,11 @@ final class HipRtcProcessTest {
         java.set(java.size() - 1, "org.ep4j.Nothing");
         HipRtcProcess apart =
                 new HipRtcProcess(installation().compiler(), "7.0", HipRtcProcess.DEADLINE, java, Map.of());
-        assertThatThrownBy(() -> compiler(apart).compile("one", KERNEL, NEW))
+        assertThatThrownBy(() -> compiler(apart).compile("one", "", KERNEL, NEW))
                 .isExactlyInstanceOf(EpException.class)
                 .hasMessageContaining("ended with exit status 1")
                 .hasMessageContaining("org.ep4j.Nothing");
-        assertThatThrownBy(() -> compiler(none()).compile("one", KERNEL, NEW))
+        assertThatThrownBy(() -> compiler(none()).compile("one", "", KERNEL, NEW))
                 .isInstanceOf(EpException.class)
                 .hasMessageContaining("/nowhere/java");
     }
@@ -142,7 +142,7 @@ final class HipRtcProcessTest {
     void optionsOfThisProcessAreNotForTheOther() {
         Map<String, String> environment =
                 Map.of("HIP_ON_CUDA_KNOWS", "gfx1250", "JAVA_TOOL_OPTIONS", "-agentlib:nothing-of-this-name");
-        assertThat(compiler(apart(HipRtcProcess.DEADLINE, environment)).compile("one", KERNEL, NEW))
+        assertThat(compiler(apart(HipRtcProcess.DEADLINE, environment)).compile("one", "", KERNEL, NEW))
                 .isNotEmpty();
     }
 }

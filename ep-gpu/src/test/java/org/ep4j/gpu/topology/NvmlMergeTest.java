@@ -6,6 +6,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.gpu.topology.Nvml.NvmlGpu;
+import org.ep4j.gpu.topology.NvmlSource.NvmlMerge;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PathType;
@@ -41,7 +43,7 @@ final class NvmlMergeTest {
     }
 
     @Test
-    void linksBetweenGpusCountOnceThoughBothEndsTellOfThem() {
+    void linksBetweenGpusCountOnceThoughBothEndsReportThem() {
         Topology merged = merge(List.of(gpu(0, 0, to(1), 6), gpu(1, 1, to(0), 6), gpu(2, 2, HIDDEN, 0)));
 
         List<Gpu> gpus = merged.gpus();

@@ -10,6 +10,7 @@ import com.sun.jna.ptr.PointerByReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.gpu.topology.Nvml.NvmlGpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.model.Gpu;
 import org.ep4j.topology.model.PciAddress;
@@ -26,7 +27,7 @@ final class NvmlTest {
 
     @ParameterizedTest
     @ValueSource(ints = {4, 15})
-    void aGpuThatIsLostOrNotPermittedIsLeftOutAndTheOthersCloseRanks(int error) {
+    void aGpuThatIsLostOrNotPermittedIsLeftOutAndTheOthersAreRenumbered(int error) {
         Nvml nvml = new Nvml(new Refusing(error));
 
         assertThat(nvml.gpus()).extracting(NvmlGpu::index).containsExactly(0, 1, 2);
@@ -36,7 +37,7 @@ final class NvmlTest {
     }
 
     @Test
-    void theMachineLacksItAndSaysWhy() {
+    void aMachineWithoutNvmlReportsWhy() {
         Topology machine = NvmlSource.refine(fourGpus(), new Nvml(new Refusing(15)));
 
         assertThat(machine.gpus()).extracting(Gpu::index).containsExactly(0, 1, 2);
@@ -47,7 +48,7 @@ final class NvmlTest {
     }
 
     @Test
-    void otherErrorsAreToldWithTheirNumber() {
+    void otherErrorsAreReportedWithTheirNumber() {
         assertThatThrownBy(() -> new Nvml(new Refusing(999)).gpus())
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("GPU 1 cannot be read: 999");
@@ -69,7 +70,7 @@ final class NvmlTest {
     @Test
     void aLibraryIsInitialisedOnce() {
         List<String> calls = new ArrayList<>();
-        Nvml.Functions library = new Nvml.InitialisedOnce((name, arguments) -> {
+        Nvml.Functions library = Nvml.initialisedOnce((name, arguments) -> {
             calls.add(name);
             return calls.size() == 1 ? 9 : 0;
         });

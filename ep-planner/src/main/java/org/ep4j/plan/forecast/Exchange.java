@@ -36,7 +36,7 @@ public record Exchange(
         LOW_LATENCY
     }
 
-    /** How often a token is sent. */
+    /** Number of messages that carry a token. */
     public enum Messages {
         /** Once to every rank that holds one of its experts. */
         PER_RANK,

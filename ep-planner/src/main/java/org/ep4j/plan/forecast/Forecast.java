@@ -1,6 +1,7 @@
 package org.ep4j.plan.forecast;
 
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.ExpertPlacement;
@@ -35,6 +36,20 @@ public record Forecast(
         COMBINE
     }
 
+    /**
+     * The load of an operation on one resource that ranks share.
+     *
+     * @param resource what it is: {@code mlx5_0:1 of host-0, out}
+     * @param bytes bytes that go through it
+     * @param gigabytesPerSecond what it carries, after losses
+     */
+    public record ResourceLoad(String resource, double bytes, double gigabytesPerSecond) {
+        /** Time for which the resource is busy, in microseconds. */
+        public double micros() {
+            return bytes / (gigabytesPerSecond * 1e3);
+        }
+    }
+
     public Forecast {
         loads = List.copyOf(loads);
     }
@@ -64,9 +79,7 @@ public record Forecast(
     public static Map<Operation, Forecast> ofBoth(GroupPlan plan, Exchange exchange, ExpertPlacement placement) {
         Forecaster forecaster = new Forecaster(plan, exchange, placement);
         Map<Operation, Forecast> both = new EnumMap<>(Operation.class);
-        for (Operation operation : Operation.values()) {
-            both.put(operation, forecaster.forecast(operation));
-        }
+        EnumSet.allOf(Operation.class).forEach(operation -> both.put(operation, forecaster.forecast(operation)));
         return both;
     }
 }

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.IntFunction;
 import java.util.function.Predicate;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpPath;
@@ -16,6 +15,7 @@ import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.PeerGroups;
 import org.ep4j.plan.forecast.Exchange.Messages;
 import org.ep4j.plan.forecast.Forecast.Operation;
+import org.ep4j.plan.forecast.Forecast.ResourceLoad;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.spi.RankProfile;
 
@@ -60,16 +60,10 @@ final class Forecaster {
         double row = dispatch ? exchange.dispatchRow() : exchange.combineRow();
         double[] perPeer = messages == Messages.PER_RANK ? perRank : perSelection;
         double each = exchange.tokens() * row;
-        Traffic traffic;
-        if (forwards(messages)) {
-            traffic = traffic(railLabels(), railed(row), dispatch, PathTraits::mapped);
-        } else {
-            traffic = traffic(labels(perPeer), (from, to) -> each * perPeer[to], dispatch, PathTraits::ownLink);
-        }
-        double efficiency = exchange.mode() == Exchange.Mode.LOW_LATENCY
-                ? Estimates.NIC_EFFICIENCY_MESSAGES
-                : Estimates.NIC_EFFICIENCY;
-        List<ResourceLoad> loads = ResourceLoads.of(plan, paths, traffic, efficiency);
+        Traffic traffic = forwards(messages)
+                ? traffic(relayLabels(), relayed(row), dispatch, PathTable.Traits::mapped)
+                : traffic(labels(perPeer), (from, to) -> each * perPeer[to], dispatch, PathTable.Traits::ownLink);
+        List<ResourceLoad> loads = traffic.loads();
         double latency = latency(forwards(messages));
         double busy = loads.isEmpty() ? 0 : loads.get(0).micros();
         double tokens = exchange.tokens();
@@ -82,7 +76,15 @@ final class Forecaster {
                 loads);
     }
 
-    /** Bytes of a dispatch. */
+    /** Adds in order, which streams do not: the last digits of reports stay the same. */
+    private static double sum(double[] values) {
+        double sum = 0;
+        for (double value : values) {
+            sum += value;
+        }
+        return sum;
+    }
+
     @FunctionalInterface
     private interface Flow {
         /** Gives the bytes from one rank to another: equal for ranks with equal labels, unless their paths are added singly. */
@@ -94,13 +96,14 @@ final class Forecaster {
     }
 
     /**
-     * Adds up the bytes of all pairs of ranks.
-     *
-     * @param dispatch false for a combine, whose bytes go the other way
-     * @param singly paths whose pairs are added one at a time, since ranks with equal labels differ there; they map memory
+     * Adds up the bytes of all pairs of ranks, in the other direction for a combine. The pairs of mapped paths that
+     * {@code singly} matches are added one at a time, since ranks with equal labels differ there.
      */
-    private Traffic traffic(int[] labels, Flow flow, boolean dispatch, Predicate<PathTraits> singly) {
-        Traffic traffic = new Traffic(paths, plan.ranks());
+    private Traffic traffic(int[] labels, Flow flow, boolean dispatch, Predicate<PathTable.Traits> singly) {
+        double efficiency = exchange.mode() == Exchange.Mode.LOW_LATENCY
+                ? Estimates.NIC_EFFICIENCY_MESSAGES
+                : Estimates.NIC_EFFICIENCY;
+        Traffic traffic = new Traffic(plan, paths, efficiency);
         Flow sent = dispatch ? flow : (from, to) -> flow.bytes(to, from);
         PeerGroups peers = plan.peerGroups(labels);
         for (int rank = 0; rank < plan.ranks(); rank++) {
@@ -127,51 +130,42 @@ final class Forecaster {
 
     /** By rank, a number for its NICs and for what it gets. */
     private int[] labels(double[] perPeer) {
-        return numbers(rank -> List.of(paths.nics()[rank], perPeer[rank]));
+        return PeerGroups.labels(plan.ranks(), rank -> List.of(paths.nics()[rank], perPeer[rank]));
     }
 
-    /** By rank, a number for its NICs, and for its domain and its place there. */
-    private int[] railLabels() {
-        return numbers(rank -> {
+    /** By rank, a number for its NICs, and for its domain and its index there. */
+    private int[] relayLabels() {
+        return PeerGroups.labels(plan.ranks(), rank -> {
             int domain = domains.of(rank);
             return List.of(
                     paths.nics()[rank],
                     perDomain[domain],
                     domains.members(domain).size(),
-                    domains.place(rank));
+                    domains.index(rank));
         });
     }
 
-    private int[] numbers(IntFunction<List<Number>> facts) {
-        Map<List<Number>, Integer> known = new HashMap<>();
-        int[] numbers = new int[plan.ranks()];
-        for (int rank = 0; rank < numbers.length; rank++) {
-            numbers[rank] = PathTable.number(known, facts.apply(rank));
-        }
-        return numbers;
-    }
-
-    /** Once to each domain, to the rank at the sender's own place, and on from there. */
-    private Flow railed(double row) {
-        int[] atPlace = new int[domains.largest()];
+    /** Bytes that go once to each domain, to the rank at the sender's own index, which relays them there. */
+    private Flow relayed(double row) {
+        int[] atIndex = new int[domains.largest()];
         for (int rank = 0; rank < plan.ranks(); rank++) {
-            atPlace[domains.place(rank)]++;
+            atIndex[domains.index(rank)]++;
         }
-        double[] passed = new double[plan.ranks()];
+        double[] tokens = new double[plan.ranks()];
         for (int rank = 0; rank < plan.ranks(); rank++) {
-            // All whose rail this rank is, but for itself.
+            // All for which this rank is the relay, but for itself.
             long senders = -1;
             int ranks = domains.members(domains.of(rank)).size();
-            for (int place = domains.place(rank); place < atPlace.length; place += ranks) {
-                senders += atPlace[place];
+            for (int index = domains.index(rank); index < atIndex.length; index += ranks) {
+                senders += atIndex[index];
             }
-            passed[rank] = exchange.tokens() + (double) exchange.tokens() * senders;
+            tokens[rank] = exchange.tokens() + (double) exchange.tokens() * senders;
         }
         return (from, to) -> {
             if (domains.of(from) == domains.of(to)) {
-                return passed[from] * perRank[to] * row;
+                return tokens[from] * perRank[to] * row;
             }
-            return domains.isRail(from, to) ? exchange.tokens() * perDomain[domains.of(to)] * row : 0;
+            return domains.isRelay(from, to) ? exchange.tokens() * perDomain[domains.of(to)] * row : 0;
         };
     }
 
@@ -180,7 +174,7 @@ final class Forecaster {
         double widest = 0;
         double mapped = 0;
         for (int to = 1; to < plan.ranks(); to++) {
-            PathTraits path = paths.traits(0, to);
+            PathTable.Traits path = paths.traits(0, to);
             widest = Math.max(widest, path.offer().latencyMicros());
             mapped = path.mapped() ? Math.max(mapped, path.offer().latencyMicros()) : mapped;
         }
@@ -189,15 +183,7 @@ final class Forecaster {
                 + (forwards ? mapped : 0);
     }
 
-    private static double sum(double[] values) {
-        double sum = 0;
-        for (double value : values) {
-            sum += value;
-        }
-        return sum;
-    }
-
-    /** Ranks that reach each other's memory by loads and stores, together: hosts mostly, or all hosts of an NVLink domain. */
+    /** Domains of ranks that map each other's memory: hosts mostly, or all hosts of an NVLink domain. */
     private static final class MappedDomains {
         private final List<List<Integer>> members = new ArrayList<>();
         private final int[] domainOf;
@@ -247,13 +233,13 @@ final class Forecaster {
             return domainOf[rank];
         }
 
-        /** Place of a rank in its domain, from 0. */
-        int place(int rank) {
+        /** Index of a rank in its domain. */
+        int index(int rank) {
             return indexIn[rank];
         }
 
-        /** True for the rank that takes what {@code from} sends to its domain: the one at the same place, so that all share the work. */
-        boolean isRail(int from, int rank) {
+        /** Returns true for the relay of {@code from} in its domain: the rank at the same index, to share the work. */
+        boolean isRelay(int from, int rank) {
             return indexIn[from] % members.get(domainOf[rank]).size() == indexIn[rank];
         }
     }

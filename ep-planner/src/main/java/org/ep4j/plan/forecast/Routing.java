@@ -5,7 +5,10 @@ import java.util.HashSet;
 import java.util.Set;
 import org.ep4j.ExpertPlacement;
 
-/** How likely tokens go where, when all experts are equally popular. Exact: experts of a token are all different. */
+/**
+ * Probabilities that tokens go to ranks, when all experts are equally popular. Exact: experts of a token are all
+ * different.
+ */
 final class Routing {
     private final Exchange exchange;
     private final ExpertPlacement placement;

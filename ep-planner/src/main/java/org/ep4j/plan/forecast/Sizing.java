@@ -1,5 +1,6 @@
 package org.ep4j.plan.forecast;
 
+import com.google.common.collect.Maps;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -67,7 +68,7 @@ public record Sizing(
             double[] fastest = {0};
             long[] ends = {0};
             peers.forEach(rank, (to, count) -> {
-                PathTraits path = paths.traits(from, to);
+                PathTable.Traits path = paths.traits(from, to);
                 fastest[0] = Math.max(fastest[0], path.offer().gigabytesPerSecond());
                 if (path.posted()) {
                     lanes.merge(path.backend(), count * path.lanes(), Long::sum);
@@ -91,13 +92,10 @@ public record Sizing(
                             : multiprocessors(
                                     plan.profiles().get(rank).locality().vendor(), fastest[0]));
         }
-        Map<String, Long> hostMost = new TreeMap<>();
-        hostSums.forEach((backend, sums) -> hostMost.put(
-                backend, sums.values().stream().mapToLong(Long::longValue).max().orElse(0)));
         return new Sizing(
                 buffer,
                 rankMost,
-                hostMost,
+                Maps.transformValues(hostSums, sums -> Collections.max(sums.values())),
                 endpoints,
                 proxies,
                 hostProxies.values().stream().mapToInt(Integer::intValue).max().orElse(0),
@@ -105,7 +103,7 @@ public record Sizing(
     }
 
     /** Endpoints of a pair, on each of its ends. */
-    private static long endpoints(GroupPlan plan, PathTraits path, PathTraits back, int from, int to) {
+    private static long endpoints(GroupPlan plan, PathTable.Traits path, PathTable.Traits back, int from, int to) {
         if (path.offer().kind() != EpPath.Kind.HOST_POSTED && back.offer().kind() != EpPath.Kind.HOST_POSTED) {
             return 0;
         }
@@ -113,7 +111,7 @@ public record Sizing(
     }
 
     /** NICs by which a rank takes part in a pair: the ones of its own path, where that is posted. */
-    private static long nics(GroupPlan plan, PathTraits own, int rank) {
+    private static long nics(GroupPlan plan, PathTable.Traits own, int rank) {
         List<String> ports = own.offer().kind() == EpPath.Kind.HOST_POSTED ? own.ports() : plan.nics(rank);
         return ports.stream()
                 .map(port -> port.replaceFirst(":[0-9]+$", ""))

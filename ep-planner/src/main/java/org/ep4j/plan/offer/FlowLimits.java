@@ -9,7 +9,7 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.RankSettings;
+import org.ep4j.plan.Settings;
 import org.ep4j.topology.NicFamily;
 
 /**
@@ -46,8 +46,8 @@ public record FlowLimits(long bytes, int writes, int messages, String source) {
      * @throws EpConfigException naming a value that is malformed
      */
     public FlowLimits with(EpConfig config) {
-        RankSettings.INFLIGHT.forEach(key -> key.get(config));
-        return with(RankSettings.of(config, RankSettings.INFLIGHT));
+        Settings.INFLIGHT.forEach(key -> key.get(config));
+        return with(Settings.ofRank(config, Settings.INFLIGHT));
     }
 
     /**
@@ -61,9 +61,9 @@ public record FlowLimits(long bytes, int writes, int messages, String source) {
         if (!source.isEmpty() && !(setBytes > 0 && setWrites > 0 && setMessages > 0)) {
             from.add(source);
         }
-        for (ConfigKey<?> key : RankSettings.INFLIGHT) {
+        for (ConfigKey<?> key : Settings.INFLIGHT) {
             if (value(settings, key) > 0) {
-                from.add(settings.getOrDefault(RankSettings.variableOf(key), key.name()));
+                from.add(settings.getOrDefault(Settings.variableOf(key), key.name()));
             }
         }
         return new FlowLimits(

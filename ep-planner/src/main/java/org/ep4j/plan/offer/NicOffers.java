@@ -29,7 +29,7 @@ public final class NicOffers {
         }
         NicPaths out = from.nics().get();
         NicPaths in = to.nics().get();
-        if (!out.meets(in)) {
+        if (!out.canReach(in)) {
             return Offer.none(
                     "one of the two ranks has InfiniBand ports, the other Ethernet ports",
                     "use ports of one kind on both sides");
@@ -43,7 +43,22 @@ public final class NicOffers {
                 .nics(out.names())
                 .sharers(sharers)
                 .build();
-        return out.direct() && in.direct() ? offer : Staging.through(offer);
+        return out.direct() && in.direct() ? offer : staged(offer);
+    }
+
+    /**
+     * Returns a copy of the offer of a path with a detour through host memory at both ends: two more crossings of PCIe, and the
+     * bandwidth of the narrowest part.
+     *
+     * @throws IllegalStateException when the offer is no path
+     */
+    public static Offer staged(Offer offer) {
+        double width = Math.min(offer.gigabytesPerSecond(), Estimates.PCI_GIGABYTES);
+        return offer.toBuilder()
+                .gigabytesPerSecond(width)
+                .latencyMicros(offer.latencyMicros() + 2 * Estimates.PCI_MICROS)
+                .staged(true)
+                .build();
     }
 
     /**

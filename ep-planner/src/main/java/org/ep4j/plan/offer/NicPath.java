@@ -3,7 +3,7 @@ package org.ep4j.plan.offer;
 import org.ep4j.topology.NicReach;
 
 /**
- * How a GPU (or the host device) can use one port of a NIC.
+ * The path from a GPU (or the host device) to one port of a NIC.
  *
  * @param nic the NIC
  * @param port port of it

@@ -81,7 +81,7 @@ public record NicPaths(
      * Returns true if ports of this side and of {@code other} can be on one network; an InfiniBand and an Ethernet port
      * cannot.
      */
-    public boolean meets(NicPaths other) {
+    public boolean canReach(NicPaths other) {
         return linkLayers.contains(LinkLayer.UNSPECIFIED)
                 || other.linkLayers.contains(LinkLayer.UNSPECIFIED)
                 || !Collections.disjoint(linkLayers, other.linkLayers);

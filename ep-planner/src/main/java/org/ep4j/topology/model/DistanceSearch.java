@@ -17,7 +17,6 @@ import org.jspecify.annotations.Nullable;
  * the last link of every way to it.
  */
 final class DistanceSearch {
-    /** A device and itself. */
     static final Distance SELF = new Distance(PathType.LOC, LinkBandwidths.UNLIMITED, 0);
 
     private DistanceSearch() {}
@@ -26,7 +25,7 @@ final class DistanceSearch {
         return from(topology, base, true);
     }
 
-    /** The same where GPUs pass nothing on. */
+    /** As {@link #from(Topology, Part)}, but GPUs relay nothing. */
     static Map<Part, Distance> withoutRelays(Topology topology, Part base) {
         return from(topology, base, false);
     }
@@ -102,7 +101,7 @@ final class DistanceSearch {
 
     /**
      * True for a way from one NUMA node through a host bridge to another node. A bridge has several nodes where the
-     * source cannot tell to which of them it belongs; that makes it no link between them.
+     * source does not say to which of them it belongs; that makes it no link between them.
      */
     private static boolean twoNodes(Distance sofar, Part from, Link link) {
         return from instanceof HostBridge

@@ -14,6 +14,9 @@ import java.util.Optional;
  *     somebody else
  */
 public record Gid(int index, String address, String type, String netdev, String network, boolean foreign) {
+    /** The address of a free entry, as sysfs prints it. */
+    private static final String FREE = "0000:0000:0000:0000:0000:0000:0000:0000";
+
     /** An entry of this process's network namespace, on an unknown network. */
     public Gid(int index, String address, String type, String netdev) {
         this(index, address, type, netdev, "", false);
@@ -24,7 +27,10 @@ public record Gid(int index, String address, String type, String netdev, String 
      * free entry.
      */
     public static Optional<String> expand(String text) {
-        return GidAddress.ofInet(text).map(GidAddress::full);
+        // Tables have hundreds of entries, most of them free.
+        return text.equals(FREE)
+                ? Optional.empty()
+                : GidAddress.parse(text).filter(address -> !address.empty()).map(GidAddress::full);
     }
 
     /** The IPv4 address that it stands for; empty if it stands for none. */

@@ -10,42 +10,20 @@ import java.util.stream.Collectors;
 final class GidAddress {
     private static final int GROUPS = 8;
 
-    /** A free entry, as sysfs prints it. */
-    private static final String NONE = "0000:0000:0000:0000:0000:0000:0000:0000";
-
     private final int[] groups;
 
     private GidAddress(int[] groups) {
         this.groups = groups;
     }
 
-    /** Reads eight groups of hex digits; empty when the text is something else. */
+    /** Reads an IPv6 or IPv4 address; empty when the text is something else. */
     static Optional<GidAddress> parse(String text) {
-        String[] parts = text.strip().split(":", -1);
-        if (parts.length != GROUPS) {
-            return Optional.empty();
-        }
-        int[] groups = new int[GROUPS];
-        for (int i = 0; i < GROUPS; i++) {
-            if (!parts[i].matches("[0-9a-fA-F]{1,4}")) {
-                return Optional.empty();
-            }
-            groups[i] = Integer.parseInt(parts[i], 16);
-        }
-        return Optional.of(new GidAddress(groups));
-    }
-
-    /** Reads an IPv6 or IPv4 address; empty when the text is something else, or an address that is all zero. */
-    static Optional<GidAddress> ofInet(String text) {
-        if (text.equals(NONE)) {
-            // Tables have hundreds of entries, and most are free.
-            return Optional.empty();
-        }
+        String plain = text.strip();
         // A zone is no part of a GID, and to resolve it would ask for interfaces of this machine.
-        if (text.indexOf('%') >= 0 || !InetAddresses.isInetAddress(text)) {
+        if (plain.indexOf('%') >= 0 || !InetAddresses.isInetAddress(plain)) {
             return Optional.empty();
         }
-        byte[] address = InetAddresses.forString(text).getAddress();
+        byte[] address = InetAddresses.forString(plain).getAddress();
         int[] groups = new int[GROUPS];
         int first = GROUPS - address.length / 2;
         if (first > 0) {
@@ -55,7 +33,7 @@ final class GidAddress {
         for (int i = 0; i < address.length; i++) {
             groups[first + i / 2] = (groups[first + i / 2] << 8) | (address[i] & 0xff);
         }
-        return Optional.of(new GidAddress(groups)).filter(gid -> !gid.empty());
+        return Optional.of(new GidAddress(groups));
     }
 
     boolean empty() {
@@ -90,10 +68,6 @@ final class GidAddress {
         if (ipv4Mapped()) {
             return (groups[6] >> 8) + "." + (groups[6] & 0xff) + "." + (groups[7] >> 8) + "." + (groups[7] & 0xff);
         }
-        StringBuilder text = new StringBuilder();
-        for (int i = 0; i < GROUPS; i++) {
-            text.append(i == 0 ? "" : ":").append(Integer.toHexString(groups[i]));
-        }
-        return text.toString();
+        return Arrays.stream(groups).mapToObj(Integer::toHexString).collect(Collectors.joining(":"));
     }
 }

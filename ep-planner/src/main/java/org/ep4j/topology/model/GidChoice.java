@@ -5,7 +5,7 @@ import java.util.Optional;
 import org.ep4j.topology.NicReach;
 
 /**
- * Which entry of a port's table of global ids to send from.
+ * The entry of a port's table of global ids to send from.
  *
  * <p>InfiniBand: entry 0, or entry 1 when it has a routable id (bytes 4 and 5 are not zero). RoCE: of the entries that are
  * neither empty nor link-local nor of another network namespace, one with an IPv4 address before one without, then RoCE v2 before v1, then the lowest
@@ -21,7 +21,7 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
     /** Entry that holds InfiniBand's routable id, NCCL's default of {@code NCCL_IB_ROUTABLE_FLID_GID_INDEX}. */
     private static final int ROUTABLE = 1;
 
-    /** Whether a GID will work. */
+    /** Verdict on the use of a GID. */
     public enum Verdict {
         /** It will. */
         FINE("fine"),
@@ -69,14 +69,9 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
      * InfiniBand's tables have one entry as a rule, so one that is not in use is not taken there.
      */
     public static GidChoice of(NicPort port, int index) {
-        if (index < 0) {
-            return of(port);
-        }
-        Optional<Gid> gid = at(port, index);
-        if (port.linkLayer() == NicReach.LinkLayer.INFINIBAND && gid.isEmpty()) {
-            return of(port);
-        }
-        return new GidChoice(index, gid, known(port) ? verdict(port, gid) : Verdict.UNKNOWN);
+        boolean free = port.linkLayer() == NicReach.LinkLayer.INFINIBAND
+                && at(port, index).isEmpty();
+        return index < 0 || free ? of(port) : entry(port, index);
     }
 
     private static GidChoice infiniBand(NicPort port) {
@@ -84,24 +79,26 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
                 .flatMap(gid -> GidAddress.parse(gid.address()))
                 .filter(GidAddress::routableLid)
                 .isPresent();
-        int index = routable ? ROUTABLE : 0;
-        Optional<Gid> gid = at(port, index);
-        return new GidChoice(index, gid, known(port) ? verdict(port, gid) : Verdict.UNKNOWN);
+        return entry(port, routable ? ROUTABLE : 0);
     }
 
     private static GidChoice roce(NicPort port) {
-        Optional<Gid> best = port.gids().stream()
+        return port.gids().stream()
                 .filter(gid -> verdict(port, Optional.of(gid)).usable())
                 .min(Comparator.<Gid>comparingInt(gid -> mapsIpv4(gid) ? 0 : 1)
                         .thenComparingInt(gid -> gid.type().contains("v2") ? 0 : 1)
-                        .thenComparingInt(Gid::index));
-        if (best.isPresent()) {
-            return new GidChoice(best.get().index(), best, verdict(port, best));
-        }
-        // None works. An own entry says why: it is link-local; those of other namespaces have addresses.
-        Optional<Gid> told = port.gids().stream()
-                .min(Comparator.<Gid>comparingInt(gid -> gid.foreign() ? 1 : 0).thenComparingInt(Gid::index));
-        return new GidChoice(told.map(Gid::index).orElse(0), told, known(port) ? verdict(port, told) : Verdict.UNKNOWN);
+                        .thenComparingInt(Gid::index))
+                // None works. An own entry says why: it is link-local; those of other namespaces have addresses.
+                .or(() -> port.gids().stream()
+                        .min(Comparator.<Gid>comparingInt(gid -> gid.foreign() ? 1 : 0)
+                                .thenComparingInt(Gid::index)))
+                .map(gid -> new GidChoice(gid.index(), Optional.of(gid), verdict(port, Optional.of(gid))))
+                .orElseGet(() -> entry(port, 0));
+    }
+
+    private static GidChoice entry(NicPort port, int index) {
+        Optional<Gid> gid = at(port, index);
+        return new GidChoice(index, gid, known(port) ? verdict(port, gid) : Verdict.UNKNOWN);
     }
 
     private static Verdict verdict(NicPort port, Optional<Gid> gid) {

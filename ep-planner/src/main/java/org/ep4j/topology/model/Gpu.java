@@ -52,11 +52,6 @@ public record Gpu(
                 .card(card);
     }
 
-    @Override
-    public String label() {
-        return name;
-    }
-
     /** Collects what is known of a GPU; the methods are named after the components of {@link Gpu}. */
     public static final class Builder {
         private final int host;

@@ -41,9 +41,9 @@ public final class GpuArchitectures {
         };
     }
 
-    /** Who made the GPU, by its PCI vendor. */
-    public static GpuVendor vendor(PciId id) {
-        return switch (id.vendor()) {
+    /** Maker of a GPU, by its PCI vendor id. */
+    public static GpuVendor vendor(int pciVendor) {
+        return switch (pciVendor) {
             case NVIDIA -> GpuVendor.NVIDIA;
             case AMD -> GpuVendor.AMD;
             default -> GpuVendor.OTHER;

@@ -9,4 +9,8 @@ import org.ep4j.topology.LinkType;
  * @param gigabytesPerSecond bandwidth of all of them together, one direction, in 1e9 bytes a second
  * @param count how many there are
  */
-public record Link(LinkType type, double gigabytesPerSecond, int count) {}
+public record Link(LinkType type, double gigabytesPerSecond, int count) {
+    Link plus(Link parallel) {
+        return new Link(type, gigabytesPerSecond + parallel.gigabytesPerSecond, count + parallel.count);
+    }
+}

@@ -50,6 +50,17 @@ public final class LinkBandwidths {
     }
 
     /**
+     * Bandwidth of all NVLinks of a GPU together, for sources that do not give it.
+     *
+     * @param architecture such as {@code sm_90}; empty when unknown
+     */
+    public static double nvlinks(String architecture) {
+        String digits = architecture.replaceAll("\\D", "");
+        int capability = digits.isEmpty() || digits.length() > 4 ? 0 : Integer.parseInt(digits);
+        return nvlink(capability) * (capability >= 90 ? 18 : capability >= 80 ? 12 : 6);
+    }
+
+    /**
      * Bandwidth of one xGMI link between GPUs.
      *
      * @param architecture such as {@code gfx942}; empty when unknown

@@ -1,15 +1,21 @@
 package org.ep4j.topology.model;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Function;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuPeer;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.NicReach.PortObstacle;
 import org.ep4j.topology.PathType;
 
 /** Finds the {@link Locality} of a device in a {@link Topology}. */
@@ -17,7 +23,7 @@ public final class Localities {
     private Localities() {}
 
     /**
-     * The machine around a GPU.
+     * Returns the locality of a GPU.
      *
      * @param gidIndex entry of the tables of GIDs that ports are to send from; -1 for each port's own
      */
@@ -50,15 +56,15 @@ public final class Localities {
                 .numa(gpu.numa())
                 .gpus(gpus.size())
                 .peers(peers)
-                .nics(new NicsAround(topology, gidIndex).of(gpu, reach))
+                .nics(new NicView(topology, gidIndex).of(gpu, reach))
                 .processors(processors(topology, gpu.host()) / gpus.size())
                 .card(cards.getOrDefault(gpu.card(), gpu.index()))
                 .build();
     }
 
     /**
-     * The machine around the processor: NICs of its NUMA node are near, others far; all are near when {@code numa} is
-     * -1.
+     * Returns the locality of the processor: NICs of its NUMA node are near, others far; all are near when {@code numa}
+     * is -1.
      *
      * @param gidIndex entry of the tables of GIDs that ports are to send from; -1 for each port's own
      */
@@ -68,11 +74,11 @@ public final class Localities {
         return Locality.builder()
                 .numa(numa)
                 .gpus(gpus)
-                .nics(new NicsAround(topology, gidIndex).ofProcessor(host, numa))
+                .nics(new NicView(topology, gidIndex).ofProcessor(host, numa))
                 .build();
     }
 
-    /** Which GPUs are between, those with the widest links; the fabric's own choice is not known. */
+    /** GPUs between two others, those with the widest links; the fabric's own choice is not known. */
     private static List<Integer> via(Topology topology, Gpu gpu, Gpu other) {
         Map<Integer, Double> widths = new TreeMap<>();
         for (Part part : topology.neighbours(gpu)) {
@@ -117,5 +123,121 @@ public final class Localities {
                 .flatMap(part -> topology.links(gpu, part).stream())
                 .anyMatch(link -> link.type() == LinkType.XGMI);
         return xgmi || gpu.vendor() == GpuVendor.AMD ? LinkType.XGMI : LinkType.NVLINK;
+    }
+
+    /** The NICs of a host as one device sees them. */
+    private static final class NicView {
+        /** NCCL's figures for the network of processors are of no use here: to the processor itself every NIC is near or far. */
+        private static final Comparator<NicReach> NEAREST = Comparator.comparing(
+                        (NicReach nic) -> nic.distance().type())
+                .thenComparing(nic -> -nic.distance().gigabytesPerSecond());
+
+        private final Topology topology;
+        private final List<Nic> nics;
+        private final int gidIndex;
+
+        /** Places of the first NIC of a host with a name, a card, an address or a physical function. */
+        private final Map<String, Integer> first = new HashMap<>();
+
+        NicView(Topology topology, int gidIndex) {
+            this.topology = topology;
+            this.nics = topology.nics();
+            this.gidIndex = gidIndex;
+            for (int i = 0; i < nics.size(); i++) {
+                Nic nic = nics.get(i);
+                int place = i;
+                List<String> keys = new ArrayList<>(List.of("name " + nic.name(), "card " + nic.card()));
+                nic.address().ifPresent(address -> keys.add("address " + address));
+                nic.physical().ifPresent(address -> keys.add("physical " + address));
+                keys.forEach(key -> first.putIfAbsent(nic.host() + " " + key, place));
+            }
+        }
+
+        List<NicReach> of(Gpu gpu, Map<Part, Distance> reach) {
+            return of(
+                    gpu.host(),
+                    nic -> Optional.ofNullable(reach.get(nic)),
+                    nic -> gpu.gpuDirect()
+                            .flatMap(g -> nic.gpuDirect().map(n -> g && n))
+                            .or(() -> gpu.gpuDirect().filter(g -> !g))
+                            .or(() -> nic.gpuDirect().filter(n -> !n)));
+        }
+
+        List<NicReach> ofProcessor(int host, int numa) {
+            return of(
+                    host,
+                    nic -> {
+                        boolean far = numa >= 0 && nic.numa() >= 0 && nic.numa() != numa;
+                        return Optional.of(
+                                new Distance(far ? PathType.SYS : PathType.PHB, nic.gigabitsPerSecond() / 8, 1));
+                    },
+                    nic -> Optional.empty());
+        }
+
+        private List<NicReach> of(
+                int host, Function<Nic, Optional<Distance>> distance, Function<Nic, Optional<Boolean>> direct) {
+            return nics.stream()
+                    .filter(nic -> nic.leavesHost() && nic.host() == host)
+                    .flatMap(nic -> distance.apply(nic).map(way -> reach(nic, way, direct.apply(nic))).stream())
+                    .sorted(NEAREST)
+                    .toList();
+        }
+
+        /** A source that lists no ports says nothing about them: one is taken, of unknown rate. */
+        private NicReach reach(Nic nic, Distance distance, Optional<Boolean> direct) {
+            List<NicReach.Port> ports = new ArrayList<>();
+            Map<Integer, PortObstacle> obstacles = new TreeMap<>();
+            for (NicPort port : nic.ports().isEmpty() ? List.of(NicPort.of(1, 0)) : nic.ports()) {
+                topology.obstacle(nic, port, gidIndex)
+                        .ifPresentOrElse(
+                                obstacle -> obstacles.put(port.number(), obstacle),
+                                () -> ports.add(new NicReach.Port(
+                                        port.number(), port.linkLayer(), rate(nic, port), port.network(gidIndex))));
+            }
+            NicReach.Builder reach = NicReach.builder(nic.name(), nic.family(), distance)
+                    .card(nic.card().isEmpty() ? "" : first(nic, List.of("card " + nic.card())))
+                    .function(first(nic, functions(nic)))
+                    .ports(ports)
+                    .obstacles(obstacles);
+            direct.ifPresent(reach::gpuDirect);
+            return reach.build();
+        }
+
+        private static double rate(Nic nic, NicPort port) {
+            boolean known = port.gigabitsPerSecond() > 0 || nic.family() != NicFamily.EFA;
+            return known ? port.gigabitsPerSecond() : efaRate(nic.id());
+        }
+
+        /** Cards are named by their first device: what names them on the machine, such as a GUID, is another on every host. */
+        private String first(Nic nic, List<String> keys) {
+            return keys.stream()
+                    .flatMap(key -> Optional.ofNullable(first.get(nic.host() + " " + key)).stream())
+                    .min(Comparator.naturalOrder())
+                    .map(nics::get)
+                    .orElse(nic)
+                    .name();
+        }
+
+        /** Keys of the devices that share ports with one, as {@link Nic#sharesPorts} has them. */
+        private static List<String> functions(Nic nic) {
+            List<String> keys = new ArrayList<>(List.of("name " + nic.name()));
+            nic.physical().ifPresent(address -> keys.addAll(List.of("physical " + address, "address " + address)));
+            nic.address().ifPresent(address -> keys.add("physical " + address));
+            return keys;
+        }
+
+        /**
+         * Gigabits a second of AWS's Elastic Fabric Adapters, which few sources give, by PCI device id; 0 when the id is not known
+         * here: the network bandwidth of an instance over its number of adapters, as the EC2 documentation gives them (p4d 400
+         * Gb/s over 4, p5 3200 over 32, p5en 3200 over 16, p6-b200 3200 over 8).
+         */
+        private static double efaRate(PciId id) {
+            return switch (id.device()) {
+                case 0xefa0, 0xefa1 -> 100;
+                case 0xefa2 -> 200;
+                case 0xefa3 -> 400;
+                default -> 0;
+            };
+        }
     }
 }

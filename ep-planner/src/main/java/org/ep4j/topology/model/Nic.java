@@ -73,11 +73,6 @@ public record Nic(
         ports = List.copyOf(ports);
     }
 
-    @Override
-    public String label() {
-        return name;
-    }
-
     /** Sum of the rates of its ports that are not down, in gigabits a second; 0 when none is known. */
     public double gigabitsPerSecond() {
         return ports.stream()

@@ -31,7 +31,7 @@ public record NicPort(
         List<Gid> gids,
         boolean gidsRead,
         String network) {
-    /** Whether a port carries traffic. */
+    /** State of a port. */
     public enum State {
         /** It does. */
         ACTIVE,
@@ -59,11 +59,8 @@ public record NicPort(
     }
 
     /**
-     * What keeps a process from sending from this port, judged by the port alone; {@link Topology#obstacle} also considers the
-     * other ports of the host.
-     *
-     * @param gidIndex entry of the table of GIDs that a setting names; -1 for the one that {@link GidChoice} takes
-     * @return empty when nothing is known against it
+     * Obstacle to sending from this port, judged by the port alone; {@link Topology#obstacle} also considers the other
+     * ports of the host. A negative {@code gidIndex} stands for the entry that {@link GidChoice} takes.
      */
     Optional<PortObstacle> obstacle(int gidIndex) {
         if (state == State.DOWN) {
@@ -76,7 +73,7 @@ public record NicPort(
         return switch (GidChoice.of(this, gidIndex).verdict()) {
             case FINE, IPV6, ROCE_V1, UNKNOWN -> Optional.empty();
             case FOREIGN -> Optional.of(PortObstacle.OTHER_NAMESPACE);
-            // A part of a table does not tell what the rest holds.
+            // A part of a table says nothing about the rest.
             case EMPTY -> gidsRead ? Optional.of(PortObstacle.NO_GID) : Optional.empty();
             case LINK_LOCAL -> gidsRead ? Optional.of(PortObstacle.LINK_LOCAL) : Optional.empty();
         };

@@ -15,7 +15,7 @@ public record NumaNode(int host, int number, Processor processor, int processors
     }
 
     @Override
-    public String label() {
+    public String name() {
         return number < 0 ? "NUMA unknown" : "NUMA " + number;
     }
 }

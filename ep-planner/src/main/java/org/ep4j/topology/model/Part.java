@@ -6,5 +6,5 @@ public sealed interface Part permits NumaNode, HostBridge, PciSwitch, GpuSwitch,
     int host();
 
     /** Name for people, unique among parts of its kind on its host. */
-    String label();
+    String name();
 }

@@ -9,7 +9,7 @@ package org.ep4j.topology.model;
  */
 public record PciSwitch(int host, PciAddress address, PciId id) implements Part {
     @Override
-    public String label() {
+    public String name() {
         return address.toString();
     }
 }

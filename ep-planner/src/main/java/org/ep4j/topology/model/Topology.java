@@ -7,11 +7,14 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.NicReach.PortObstacle;
@@ -161,10 +164,10 @@ public final class Topology {
     }
 
     /**
-     * What keeps a process from sending from a port.
+     * Returns the obstacle to sending from a port.
      *
      * @param gidIndex entry of the tables of GIDs that a setting names, for all ports; -1 for each port's own
-     * @return empty when nothing is known against it
+     * @return empty when no obstacle is known
      */
     public Optional<PortObstacle> obstacle(Nic nic, NicPort port, int gidIndex) {
         if (!nic.listed()) {
@@ -202,9 +205,58 @@ public final class Topology {
         return parts.stream().filter(kind::isInstance).map(kind::cast).toList();
     }
 
+    /**
+     * Returns a builder with the hosts, parts, links and distances of this topology, for readers that complete or correct
+     * it from another source.
+     *
+     * @param name name of the copy for messages
+     * @param change what becomes of every part: itself, or one of the same kind with more known, in its place; empty leaves
+     *     it out with its links and distances
+     */
+    public Builder copy(String name, Function<Part, Optional<Part>> change) {
+        Builder copy = new Builder(name);
+        copy.merged = true;
+        hosts.forEach(host -> copy.host(host.name()));
+        Map<Part, Part> changed = new LinkedHashMap<>();
+        Map<Part, Integer> place = new HashMap<>();
+        for (Part part : parts) {
+            change.apply(part).ifPresent(made -> {
+                place.put(part, place.size());
+                changed.put(part, made);
+                copy.add(made);
+            });
+        }
+        changed.forEach((part, made) -> {
+            for (Part neighbour : neighbours(part)) {
+                if (place.getOrDefault(part, 0) < place.getOrDefault(neighbour, 0)) {
+                    links(part, neighbour)
+                            .forEach(link -> copy.link(made, changed.getOrDefault(neighbour, neighbour), link));
+                }
+            }
+            stated.getOrDefault(part, Map.of()).forEach((other, distance) -> {
+                if (changed.containsKey(other)) {
+                    copy.state(made, changed.getOrDefault(other, other), distance);
+                }
+            });
+        });
+        warnings.forEach(copy::warn);
+        assumptions.forEach(copy::assume);
+        return copy;
+    }
+
+    /** Returns a copy with further warnings. */
+    public Topology withWarnings(List<String> further) {
+        if (further.isEmpty()) {
+            return this;
+        }
+        Builder copy = copy(source, Optional::of);
+        further.forEach(copy::warn);
+        return copy.build();
+    }
+
     /** Gathers parts and links. Not safe for use from several threads. */
     public static final class Builder {
-        /** A broken file can be odd on every line; nobody reads more. */
+        /** Largest number of warnings: a broken file can be odd on every line. */
         private static final int WARNINGS = 100;
 
         private static final int WARNING = 1000;
@@ -220,6 +272,7 @@ public final class Topology {
         private final Map<Part, Map<Part, Distance>> stated = new HashMap<>();
         private final List<String> warnings = new ArrayList<>();
         private final List<String> assumptions = new ArrayList<>();
+        /** True for a copy: merging levels of switches once more would join different switches. */
         private boolean merged;
 
         private Builder(String source) {
@@ -232,6 +285,12 @@ public final class Topology {
             return hosts.size() - 1;
         }
 
+        /** Changes the names of the hosts so far. */
+        public Builder renameHosts(UnaryOperator<String> change) {
+            hosts.replaceAll(host -> new Host(host.index(), change.apply(host.name())));
+            return this;
+        }
+
         public Builder add(Part part) {
             parts.add(part);
             graph.addNode(part);
@@ -241,20 +300,10 @@ public final class Topology {
         /** Adds a link; links of one type between the same parts are summed. */
         public Builder link(Part a, Part b, Link link) {
             List<Link> links = new ArrayList<>(graph.edgeValue(a, b).orElse(List.of()));
-            int same = -1;
-            for (int i = 0; i < links.size(); i++) {
-                same = links.get(i).type() == link.type() ? i : same;
-            }
-            if (same < 0) {
+            boolean known = links.stream().anyMatch(old -> old.type() == link.type());
+            links.replaceAll(old -> old.type() == link.type() ? old.plus(link) : old);
+            if (!known) {
                 links.add(link);
-            } else {
-                Link old = links.get(same);
-                links.set(
-                        same,
-                        new Link(
-                                link.type(),
-                                old.gigabytesPerSecond() + link.gigabytesPerSecond(),
-                                old.count() + link.count()));
             }
             graph.putEdgeValue(a, b, List.copyOf(links));
             return this;
@@ -313,12 +362,6 @@ public final class Topology {
             return this;
         }
 
-        /** For copies: levels of switches are merged already, and merging once more would join different switches. */
-        Builder merged() {
-            merged = true;
-            return this;
-        }
-
         /** The topology. Levels of one Broadcom switch are merged, as NCCL does. */
         public Topology build() {
             if (hosts.isEmpty()) {
@@ -338,7 +381,7 @@ public final class Topology {
      * not recognised, there as here.
      */
     private static final class BroadcomSwitches {
-        /** The low 12 bits of the subsystem device tell boards apart. */
+        /** The low 12 bits of the subsystem device distinguish boards. */
         private static final long MASK = ~0xfffL;
 
         private static final long GEN4 = 0x1000_c010_1000_a000L;

@@ -22,7 +22,7 @@ final class ConnectedNetworks {
     /** Networks of up to 6 hosts join a host to its switch. */
     private static final int LONGEST_PREFIX = 28;
 
-    /** Columns: interface, destination, gateway, flags, four others, mask. */
+    /** Least number of columns: interface, destination, gateway, flags, three others, mask. */
     private static final int COLUMNS = 8;
 
     private final Map<String, Set<String>> networks;
@@ -112,13 +112,13 @@ final class ConnectedNetworks {
                         + (address & 0xff) + "/" + prefix;
     }
 
-    /** The network of an interface; empty when it has none, or several. */
+    /** Returns the network of an interface; empty when it has none, or several. */
     String of(String netdev) {
         Set<String> all = networks.getOrDefault(netdev, Set.of());
         return all.size() == 1 ? all.iterator().next() : "";
     }
 
-    /** True for an interface that the table names, by whatever way. */
+    /** Returns true for an interface that the table names. */
     boolean names(String netdev) {
         return routed.contains(netdev) || networks.containsKey(netdev);
     }

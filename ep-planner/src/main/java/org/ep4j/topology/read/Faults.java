@@ -8,17 +8,15 @@ final class Faults {
 
     private Faults() {}
 
-    /** With the line, counted from 1. */
     static TopologyException at(String source, int line, String reason) {
         return new TopologyException(source + ", line " + line + ": " + reason);
     }
 
-    /** About the source as a whole. */
     static TopologyException in(String source, String reason) {
         return new TopologyException(source + ": " + reason);
     }
 
-    /** A piece of the source for a message: short, and printable. */
+    /** Quotes a piece of the source for a message: short, and printable. */
     static String quote(String text) {
         String plain = text.strip().replaceAll("[^\\x20-\\x7e]", "?");
         return "\"" + (plain.length() > SHOWN ? plain.substring(0, SHOWN) + "..." : plain) + "\"";

@@ -48,14 +48,4 @@ public interface FileTree {
     static FileTree of(Path root) {
         return FolderTree.of(root);
     }
-
-    /**
-     * A tree that contains another tree as one folder.
-     *
-     * @param folder the folder, as its path is in the new tree
-     * @param tree what is in that folder
-     */
-    static FileTree under(String folder, FileTree tree) {
-        return RebasedTree.under(folder, tree);
-    }
 }

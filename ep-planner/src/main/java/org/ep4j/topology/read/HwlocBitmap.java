@@ -29,7 +29,7 @@ final class HwlocBitmap {
         return (word(words.get(place)) >> (number % BITS) & 1) != 0;
     }
 
-    /** How many numbers it holds; 0 for an endless set. */
+    /** Size of the set; 0 for an endless set. */
     int size() {
         return words.contains(ENDLESS)
                 ? 0

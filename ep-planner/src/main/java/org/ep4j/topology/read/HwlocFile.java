@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.model.GpuArchitectures;
@@ -88,24 +89,20 @@ final class HwlocFile {
 
     /** Value of an {@code info} of an object, empty when there is none. */
     static String info(XmlElement object, String name) {
-        for (XmlElement info : object.children()) {
-            if (info.name().equals("info") && info.value("name").equals(name)) {
-                return info.value("value");
-            }
-        }
-        return "";
+        return object.children("info").stream()
+                .filter(info -> info.value("name").equals(name))
+                .map(info -> info.value("value"))
+                .findFirst()
+                .orElse("");
     }
 
     /** Value of the first {@code info} in the file, empty when there is none. */
     String info(String name) {
-        String ofFile = info(root, name);
-        return ofFile.isEmpty()
-                ? objects.stream()
-                        .map(object -> info(object, name))
-                        .filter(value -> !value.isEmpty())
-                        .findFirst()
-                        .orElse("")
-                : ofFile;
+        return Stream.concat(Stream.of(root), objects.stream())
+                .map(object -> info(object, name))
+                .filter(value -> !value.isEmpty())
+                .findFirst()
+                .orElse("");
     }
 
     static PciAddress address(XmlElement object) {
@@ -140,7 +137,7 @@ final class HwlocFile {
         }
     }
 
-    /** What is odd in the file, and does not keep it from being read. */
+    /** Warnings about values that are odd, and do not keep the file from being read. */
     List<String> warnings() {
         List<String> warnings = new ArrayList<>();
         for (XmlElement object : objects) {
@@ -203,7 +200,7 @@ final class HwlocFile {
         }
         PciId id = id(object);
         int base = id.classCode() >> 16;
-        boolean known = GpuArchitectures.vendor(id) != GpuVendor.OTHER;
+        boolean known = GpuArchitectures.vendor(id.vendor()) != GpuVendor.OTHER;
         return base == 0x12
                 || (base == 0x03 && known)
                 || NEURON.matcher(id.toString()).matches()

@@ -10,13 +10,13 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Set;
 import java.util.StringTokenizer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach;
@@ -37,15 +37,14 @@ import org.ep4j.topology.model.PciId;
 import org.ep4j.topology.model.PciSwitch;
 import org.ep4j.topology.model.Processor;
 import org.ep4j.topology.model.Topology;
-import org.ep4j.topology.model.TopologyException;
 
 /**
- * Reads what {@code lstopo --of xml} writes, of hwloc 1, 2 and 3. The file lists every PCIe port, so host bridges can be
- * told apart and distances go down to {@code NODE}. NICs are devices of verbs, and cards that are made for RDMA without
- * verbs (Slingshot); plain network interfaces are left out, since a machine has many that carry no traffic of applications.
+ * Reads what {@code lstopo --of xml} writes, of hwloc 1, 2 and 3. The file lists every PCIe port, so host bridges are known and
+ * distances go down to {@code NODE}. NICs are devices of verbs, and cards that are made for RDMA without verbs (Slingshot);
+ * plain network interfaces are left out, since a machine has many that carry no traffic of applications.
  *
- * <p>An upstream port stands for its switch; root ports and downstream ports vanish. A root port with several devices
- * counts as a switch, since these are one card.
+ * <p>An upstream port stands for its switch; root ports and downstream ports vanish. A root port with several devices counts as
+ * a switch, since these are one card.
  *
  * <p>NVLink and xGMI are in the matrices that hwloc's NVML and RSMI backends add. Bandwidths there are in MB/s and in one
  * direction.
@@ -78,33 +77,17 @@ final class HwlocTopology {
     private final Set<String> nicNames = new HashSet<>();
     private final List<FoundGpu> found = new ArrayList<>();
 
-    /** GPUs by what matrices call their objects. */
+    /** GPUs by the names of their objects in matrices. */
     private final Map<String, Gpu> gpus = new LinkedHashMap<>();
 
-    /**
-     * Where an object hangs.
-     *
-     * @param parent switch, host bridge or NUMA node above it
-     * @param depth PCIe ports between it and the host bridge
-     * @param numa NUMA node; -1 when unknown
-     */
-    private record Seat(Part parent, int depth, int numa) {}
+    /** Part that an object hangs below, PCIe ports up to its host bridge, and its NUMA node; -1 when unknown. */
+    private record Parent(Part part, int depth, int numa) {}
 
-    /**
-     * A GPU that is not numbered yet.
-     *
-     * @param devices its names; for a partition its name alone
-     * @param partition whether other partitions are on the same PCI device
-     */
+    /** A GPU that is not numbered yet; a partition has one device, its own. */
     private record FoundGpu(
-            XmlElement pci, List<XmlElement> devices, PciAddress address, Seat seat, boolean partition) {}
+            XmlElement pci, List<XmlElement> devices, PciAddress address, Parent parent, boolean partition) {}
 
-    /**
-     * A matrix of distances between objects, of version 2 or later.
-     *
-     * @param objects rows and columns, as kind and number: {@code OSDev:701}
-     * @param values row by row
-     */
+    /** A matrix of distances, row by row, between objects such as {@code OSDev:701}. */
     private record Distances(List<String> objects, List<Double> values) {
         double value(int row, int column) {
             return values.get(row * objects.size() + column);
@@ -117,13 +100,8 @@ final class HwlocTopology {
         host = topology.host(file.info("HostName"));
     }
 
-    /**
-     * Reads a text.
-     *
-     * @throws TopologyException if it is no such file, or broken, with line and reason
-     */
     static Topology read(String source, String text) {
-        XmlElement root = XmlFile.read(source, text);
+        XmlElement root = XmlElement.read(source, text);
         if (!root.name().equals("topology")) {
             throw root.wrong("the root element is " + Faults.quote(root.name())
                     + "; a topology of hwloc begins with <topology>, one of NCCL or RCCL with <system>");
@@ -190,13 +168,13 @@ final class HwlocTopology {
         } else if (type.equals("Bridge") || type.equals("PCIDev")) {
             NumaNode node = roots(near).get(0);
             topology.warn("line " + object.line() + ": a PCI device without host bridge; distances to it are a guess");
-            below(object, new Seat(node, 0, node.number()));
+            below(object, new Parent(node, 0, node.number()));
         } else {
             object.children("object").forEach(child -> walk(child, near));
         }
     }
 
-    /** NUMA nodes of a set; all where the file does not tell. */
+    /** NUMA nodes of a set; all where the file does not give it. */
     private List<NumaNode> roots(String nodeset) {
         return known.computeIfAbsent(nodeset, text -> {
             HwlocBitmap set = new HwlocBitmap(text);
@@ -212,7 +190,7 @@ final class HwlocTopology {
         topology.add(bridge);
         roots.forEach(node -> topology.link(node, bridge, new Link(LinkType.ROOT, LinkBandwidths.UNLIMITED, 1)));
         int numa = roots.size() == 1 ? roots.get(0).number() : -1;
-        object.children("object").forEach(child -> below(child, new Seat(bridge, 0, numa)));
+        object.children("object").forEach(child -> below(child, new Parent(bridge, 0, numa)));
     }
 
     /** {@code 0000:[40-47]} becomes {@code pci0000:40}, the name in sysfs. */
@@ -227,7 +205,7 @@ final class HwlocTopology {
         return unique;
     }
 
-    private void below(XmlElement object, Seat seat) {
+    private void below(XmlElement object, Parent parent) {
         String type = HwlocFile.type(object);
         if ((!type.equals("Bridge") && !type.equals("PCIDev")) || !file.useful(object)) {
             return;
@@ -237,39 +215,39 @@ final class HwlocTopology {
             throw object.wrong("PCI address " + address + " appears a second time");
         }
         if (type.equals("Bridge")) {
-            Seat inside = bridge(object, address, seat);
+            Parent inside = bridge(object, address, parent);
             object.children("object").forEach(child -> below(child, inside));
         } else if (file.gpu(object)) {
-            gpus(object, address, seat);
+            gpus(object, address, parent);
         } else {
-            nics(object, address, seat);
+            nics(object, address, parent);
         }
     }
 
-    private Seat bridge(XmlElement object, PciAddress address, Seat seat) {
-        int depth = seat.depth() + 1;
+    private Parent bridge(XmlElement object, PciAddress address, Parent parent) {
+        int depth = parent.depth() + 1;
         List<XmlElement> useful = new ArrayList<>(object.children("object"));
         useful.removeIf(child -> !file.useful(child));
         boolean upstream = depth % 2 == 0;
         boolean card = depth == 1 && useful.size() > 1;
         if (!upstream && !card) {
-            return new Seat(seat.parent(), depth, seat.numa());
+            return new Parent(parent.part(), depth, parent.numa());
         }
         PciSwitch part = new PciSwitch(host, address, HwlocFile.id(object));
-        topology.add(part).link(seat.parent(), part, new Link(LinkType.PCI, HwlocFile.linkSpeed(object), 1));
-        return new Seat(part, depth, seat.numa());
+        topology.add(part).link(parent.part(), part, new Link(LinkType.PCI, HwlocFile.linkSpeed(object), 1));
+        return new Parent(part, depth, parent.numa());
     }
 
     /** Partitions of an AMD GPU are devices of ROCm SMI on one PCI device. */
-    private void gpus(XmlElement pci, PciAddress address, Seat seat) {
+    private void gpus(XmlElement pci, PciAddress address, Parent parent) {
         List<XmlElement> devices = HwlocFile.devices(pci);
         List<XmlElement> partitions = devices.stream()
                 .filter(device -> number(List.of(device), "rsmi").isPresent())
                 .toList();
         if (partitions.size() > 1) {
-            partitions.forEach(one -> gpu(new FoundGpu(pci, List.of(one), address, seat, true)));
+            partitions.forEach(one -> gpu(new FoundGpu(pci, List.of(one), address, parent, true)));
         } else {
-            gpu(new FoundGpu(pci, devices, address, seat, false));
+            gpu(new FoundGpu(pci, devices, address, parent, false));
         }
     }
 
@@ -278,14 +256,14 @@ final class HwlocTopology {
         found.add(gpu);
     }
 
-    /** Numbers the GPUs, which takes all of them, and adds them. */
+    /** Numbers the GPUs when all are known, and adds them. */
     private void numberGpus() {
         List<FoundGpu> ordered = found.stream().sorted(order()).toList();
         for (int i = 0; i < ordered.size(); i++) {
             FoundGpu one = ordered.get(i);
             Gpu gpu = gpu(one, i);
             Link link = new Link(LinkType.PCI, HwlocFile.linkSpeed(one.pci()), 1);
-            topology.add(gpu).link(one.seat().parent(), gpu, link);
+            topology.add(gpu).link(one.parent().part(), gpu, link);
             gpus.putIfAbsent(key(one.pci()), gpu);
             one.devices().forEach(device -> gpus.put(key(device), gpu));
         }
@@ -305,13 +283,13 @@ final class HwlocTopology {
 
     private Gpu gpu(FoundGpu gpu, int index) {
         PciId id = HwlocFile.id(gpu.pci());
-        return Gpu.builder(host, index, GpuArchitectures.vendor(id))
+        return Gpu.builder(host, index, GpuArchitectures.vendor(id.vendor()))
                 .name(name(gpu.devices(), index))
                 .address(Optional.of(gpu.address()))
                 .id(id)
                 .architecture(GpuArchitectures.of(id))
                 .model(model(gpu))
-                .numa(gpu.seat().numa())
+                .numa(gpu.parent().numa())
                 .card(gpu.partition() ? gpu.address().toString() : "")
                 .build();
     }
@@ -325,25 +303,23 @@ final class HwlocTopology {
     }
 
     private static String name(List<XmlElement> devices, int index) {
-        for (String prefix : NAMED) {
-            for (XmlElement device : devices) {
-                Matcher name = NAME.matcher(device.value("name"));
-                if (name.matches() && name.group(1).equals(prefix)) {
-                    return device.value("name");
-                }
-            }
-        }
-        return "GPU" + index;
+        return NAMED.stream()
+                .flatMap(prefix -> named(devices, prefix))
+                .map(Matcher::group)
+                .findFirst()
+                .orElse("GPU" + index);
     }
 
-    private static OptionalInt number(List<XmlElement> devices, String prefix) {
-        for (XmlElement device : devices) {
-            Matcher name = NAME.matcher(device.value("name"));
-            if (name.matches() && name.group(1).equals(prefix)) {
-                return OptionalInt.of(Integer.parseInt(name.group(2)));
-            }
-        }
-        return OptionalInt.empty();
+    private static Optional<Integer> number(List<XmlElement> devices, String prefix) {
+        return named(devices, prefix)
+                .map(name -> Integer.valueOf(name.group(2)))
+                .findFirst();
+    }
+
+    private static Stream<Matcher> named(List<XmlElement> devices, String prefix) {
+        return devices.stream()
+                .map(device -> NAME.matcher(device.value("name")))
+                .filter(name -> name.matches() && name.group(1).equals(prefix));
     }
 
     private void warnOfLostGpus() {
@@ -359,7 +335,7 @@ final class HwlocTopology {
         }
     }
 
-    /** What a matrix calls an object. */
+    /** Name of an object in a matrix. */
     private static String key(XmlElement object) {
         return HwlocFile.type(object) + ":" + object.value("gp_index");
     }
@@ -380,12 +356,11 @@ final class HwlocTopology {
 
     /** Matrix of a name such as {@code NVLinkBandwidth}; empty when the file has none. */
     private Optional<Distances> distances(String name) {
-        for (XmlElement element : file.root().children()) {
-            if (element.name().startsWith("distances2") && element.value("name").equals(name)) {
-                return Optional.of(distances(element, name));
-            }
-        }
-        return Optional.empty();
+        return file.root().children().stream()
+                .filter(element -> element.name().startsWith("distances2")
+                        && element.value("name").equals(name))
+                .findFirst()
+                .map(element -> distances(element, name));
     }
 
     private static Distances distances(XmlElement element, String name) {
@@ -519,21 +494,21 @@ final class HwlocTopology {
     }
 
     /** Each device of verbs is a NIC. */
-    private void nics(XmlElement pci, PciAddress address, Seat seat) {
+    private void nics(XmlElement pci, PciAddress address, Parent parent) {
         List<XmlElement> devices = file.verbs(pci);
         // An interface can be matched to a port where there is one of each.
         String netdev = devices.size() == 1 ? file.netdev(pci).orElse("") : "";
         for (XmlElement device : devices) {
             String name = device.value("name");
             String guid = IbvDevice.guid(HwlocFile.info(device, "NodeGUID"));
-            nic(pci, address, seat, name.isBlank() ? "nic@" + address : name, ports(pci, device, netdev), guid);
+            nic(pci, address, parent, name.isBlank() ? "nic@" + address : name, ports(pci, device, netdev), guid);
         }
         if (devices.isEmpty()) {
-            nic(pci, address, seat, "nic@" + address, List.of(), "");
+            nic(pci, address, parent, "nic@" + address, List.of(), "");
         }
     }
 
-    private void nic(XmlElement pci, PciAddress address, Seat seat, String name, List<NicPort> ports, String guid) {
+    private void nic(XmlElement pci, PciAddress address, Parent parent, String name, List<NicPort> ports, String guid) {
         pci.limit(nicNames.size() + 1, Limits.NICS, "NICs");
         if (!nicNames.add(name)) {
             throw pci.wrong("NIC " + Faults.quote(name) + " appears a second time");
@@ -548,12 +523,12 @@ final class HwlocTopology {
                         family == NicFamily.ETHERNET ? NicFamily.OTHER_RDMA : family,
                         "",
                         address.card().toString(),
-                        seat.numa(),
+                        parent.numa(),
                         Optional.empty(),
                         NicFamilies.compute(id),
                         ports)
                 .withGuid(guid);
-        topology.add(nic).link(seat.parent(), nic, new Link(LinkType.PCI, HwlocFile.linkSpeed(pci), 1));
+        topology.add(nic).link(parent.part(), nic, new Link(LinkType.PCI, HwlocFile.linkSpeed(pci), 1));
     }
 
     private static List<NicPort> ports(XmlElement pci, XmlElement device, String netdev) {

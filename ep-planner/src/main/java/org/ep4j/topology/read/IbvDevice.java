@@ -17,14 +17,12 @@ import org.ep4j.topology.model.TopologyException;
 /**
  * One device in the output of {@code ibv_devinfo}.
  *
- * @param name such as {@code mlx5_0}
  * @param vendor PCI vendor; -1 when unknown
  * @param part PCI device; -1 when unknown
  * @param card equal for devices of one card; empty when unknown
  * @param guid node GUID; empty when unknown
  * @param atomics such as {@code ATOMIC_HCA (1)}; empty without {@code -v}
- * @param ports its ports
- * @param lost what could not be understood, for people
+ * @param lost warnings about values that could not be read
  */
 record IbvDevice(
         String name,
@@ -59,7 +57,6 @@ record IbvDevice(
     /** A device being read: its fields, and those of its ports by number. */
     private record Draft(int line, String name, Map<String, String> fields, Map<Integer, PortDraft> ports) {}
 
-    /** A port being read. */
     private record PortDraft(Map<String, String> fields, List<Gid> gids) {}
 
     static List<IbvDevice> all(String source, String text) {
@@ -145,17 +142,14 @@ record IbvDevice(
                         .map(entry -> port(source, draft, entry.getKey(), entry.getValue()))
                         .toList(),
                 draft.ports().entrySet().stream()
-                        .filter(entry -> lostRate(entry.getValue().fields()))
+                        .filter(entry -> entry.getValue().fields().containsKey("active_speed")
+                                && rate(entry.getValue().fields()) == 0)
                         .map(entry ->
                                 "the rate of " + draft.name() + ":" + entry.getKey() + " is not known: its speed is "
                                         + Faults.quote(entry.getValue().fields().getOrDefault("active_speed", ""))
                                         + ", its width "
                                         + Faults.quote(entry.getValue().fields().getOrDefault("active_width", "")))
                         .toList());
-    }
-
-    private static boolean lostRate(Map<String, String> fields) {
-        return fields.containsKey("active_speed") && rate(fields) == 0;
     }
 
     private static NicPort port(String source, Draft device, int number, PortDraft draft) {
@@ -180,7 +174,7 @@ record IbvDevice(
                 "");
     }
 
-    /** Only {@code -v} tells it: lanes, and the rate of one. */
+    /** Lanes times the rate of one, which only {@code -v} prints; 0 when unknown. */
     private static double rate(Map<String, String> fields) {
         String width = fields.getOrDefault("active_width", "");
         String speed = fields.getOrDefault("active_speed", "");

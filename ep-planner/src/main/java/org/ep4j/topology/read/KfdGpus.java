@@ -21,7 +21,7 @@ import org.ep4j.topology.model.Topology;
 
 /** GPUs of AMD's compute driver with their xGMI links, in the order of the driver's nodes, which HIP uses too. */
 final class KfdGpus {
-    /** What is reached of a PCIe link's rate; the driver reports the rate. */
+    /** Fraction of the rate of a PCIe link that is reached; the driver reports the rate. */
     private static final double PCI_SHARE = 0.75;
 
     private final SysFiles sys;
@@ -36,7 +36,7 @@ final class KfdGpus {
 
     private final Map<Integer, Gpu> gpus = new LinkedHashMap<>();
 
-    /** True when the driver reports a link between packages without its bandwidth. */
+    /** True if the driver reports a link between packages without its bandwidth. */
     private boolean unknownWidth;
 
     /** GPUs that one link leads to, by node. */
@@ -48,10 +48,10 @@ final class KfdGpus {
         this.numa = numa;
         this.builder = builder;
         this.host = host;
-        nodes = KfdNodes.read(sys.tree());
+        nodes = KfdNode.readAll(sys.tree());
     }
 
-    /** Adds them, numbered from {@code first} on, and gives how many they are. */
+    /** Adds the GPUs, numbered from {@code first} on, and returns their number. */
     int add(int first) {
         boolean unlisted = numa.unlisted();
         nodes.values().stream().filter(KfdNode::processor).forEach(node -> {
@@ -95,11 +95,11 @@ final class KfdGpus {
             pci.attach(gpu, place.get());
         } else {
             builder.add(gpu);
-            toProcessor(node, gpu);
+            linkToProcessor(node, gpu);
         }
         boolean atomics = node.links().stream()
                 .filter(link -> processors.containsKey(link.to()))
-                .allMatch(KfdLink::atomics);
+                .allMatch(KfdNode.Link::atomics);
         if (!atomics) {
             builder.warn(gpu.name() + " has no PCIe atomics towards its processor (flags of its io_links)");
         }
@@ -110,20 +110,22 @@ final class KfdGpus {
         if (node.processor()) {
             return numa.known(processors.getOrDefault(node.number(), -1));
         }
-        return numa.known(node.links().stream()
-                .filter(link -> processors.containsKey(link.to()))
-                .min(Comparator.comparingLong(KfdLink::weight))
+        return numa.known(toProcessor(node)
                 .map(link -> processors.getOrDefault(link.to(), -1))
                 .orElse(-1));
     }
 
-    private void toProcessor(KfdNode node, Gpu gpu) {
+    private Optional<KfdNode.Link> toProcessor(KfdNode node) {
+        return node.links().stream()
+                .filter(link -> processors.containsKey(link.to()))
+                .min(Comparator.comparingLong(KfdNode.Link::weight));
+    }
+
+    private void linkToProcessor(KfdNode node, Gpu gpu) {
         NumaNode near = numa.get(gpu.numa());
-        Optional<KfdLink> link = node.links().stream()
-                .filter(way -> processors.containsKey(way.to()))
-                .min(Comparator.comparingLong(KfdLink::weight));
+        Optional<KfdNode.Link> link = toProcessor(node);
         double reported = link.map(way -> way.mostMegabytes() / 1000.0).orElse(0.0);
-        if (node.processor() || link.filter(KfdLink::xgmi).isPresent()) {
+        if (node.processor() || link.filter(KfdNode.Link::xgmi).isPresent()) {
             builder.link(near, gpu, new Link(LinkType.C2C, reported > 0 ? reported : LinkBandwidths.UNLIMITED, 1));
         } else {
             double bandwidth = reported > 0 ? reported * PCI_SHARE : LinkBandwidths.pci(0, 0);
@@ -133,9 +135,8 @@ final class KfdGpus {
 
     /** xGMI from a GPU to those with higher numbers. */
     private void join(int number, GpuPackages packages) {
-        Map<Integer, KfdLink> best = new LinkedHashMap<>();
-        for (KfdLink link : nodes.getOrDefault(number, new KfdNode(number, Map.of(), List.of()))
-                .links()) {
+        Map<Integer, KfdNode.Link> best = new LinkedHashMap<>();
+        for (KfdNode.Link link : links(number)) {
             if (link.xgmi() && link.to() > number && gpus.containsKey(link.to())) {
                 best.merge(link.to(), link, (a, b) -> a.weight() <= b.weight() ? a : b);
             }
@@ -150,8 +151,8 @@ final class KfdGpus {
         });
     }
 
-    /** True for two links through a GPU that is shown: those are in the machine already. */
-    private boolean relayed(int from, int to, KfdLink link) {
+    /** Returns true for two links through a GPU that is shown: those are in the machine already. */
+    private boolean relayed(int from, int to, KfdNode.Link link) {
         return link.hops() == 2 && !Collections.disjoint(neighbours(from), neighbours(to));
     }
 
@@ -159,13 +160,17 @@ final class KfdGpus {
     private Set<Integer> neighbours(int number) {
         return near.computeIfAbsent(
                 number,
-                from -> nodes.getOrDefault(from, new KfdNode(from, Map.of(), List.of())).links().stream()
+                from -> links(from).stream()
                         .filter(link -> link.xgmi() && link.hops() == 1 && gpus.containsKey(link.to()))
-                        .map(KfdLink::to)
+                        .map(KfdNode.Link::to)
                         .collect(Collectors.toSet()));
     }
 
-    private static Link xgmi(KfdLink link, String architecture) {
+    private List<KfdNode.Link> links(int number) {
+        return Optional.ofNullable(nodes.get(number)).map(KfdNode::links).orElse(List.of());
+    }
+
+    private static Link xgmi(KfdNode.Link link, String architecture) {
         double one = LinkBandwidths.xgmi(architecture);
         // What GPUs pass on that are not shown shares their links.
         int count = link.hops() > 1 ? 1 : link.count();

@@ -8,10 +8,7 @@ public final class Limits {
     /** Largest number of bytes of a file with text. A matrix of 1,024 columns has 6 million. */
     public static final int TEXT = 8 << 20;
 
-    /**
-     * Largest number of characters of a line of text, which a reader takes apart as a whole. A row of 1,024 columns has
-     * 10 thousand.
-     */
+    /** Largest number of characters of a line of text. A row of 1,024 columns has 10 thousand. */
     public static final int LINE = 64 << 10;
 
     /** Largest number of lines of a text. {@code ibv_devinfo -v} prints 60 for a device with one port. */
@@ -27,8 +24,7 @@ public final class Limits {
     public static final int ATTRIBUTES = 300_000;
 
     /**
-     * Largest depth of nested elements of an XML file. Real machines have about 25; Java 24 and newer stop at 100 with
-     * words of their own.
+     * Largest depth of nested elements of an XML file. Real machines have about 25, and Java 24 refuses more than 100.
      */
     public static final int DEPTH = 64;
 
@@ -83,16 +79,10 @@ public final class Limits {
     /** Largest number of bytes that an archive unpacks to, including contents that are skipped. */
     public static final long UNPACKED = 512L << 20;
 
-    /**
-     * Largest number of bytes in front of the content of an entry of an archive: its header, long names and records of
-     * PAX.
-     */
+    /** Largest number of bytes of the header, long names and PAX records of an entry of an archive. */
     public static final int HEADER = 128 << 10;
 
-    /**
-     * Largest number of characters of the PAX records of an entry of an archive, including the global PAX records of
-     * the archive.
-     */
+    /** Largest number of characters of the PAX records of an entry and of the archive. */
     public static final int RECORDS = 256 << 10;
 
     /** Largest number of characters of a path in an archive, as {@code PATH_MAX} of Linux. */

@@ -30,29 +30,29 @@ final class LinuxNics {
     private final Topology.Builder builder;
     private final int host;
     private final NetworkInterfaces interfaces;
-    private final LostRates lost;
+    private final UnknownRates unknownRates;
 
-    /** PCI functions and interfaces that are NICs now, so that they are not Ethernet besides. */
+    /** PCI functions and interfaces that are NICs with RDMA, so that they are not Ethernet NICs as well. */
     private final Set<String> taken = new HashSet<>();
 
     LinuxNics(
             SysFiles sys,
             PciTree pci,
             NetworkInterfaces interfaces,
-            LostRates lost,
+            UnknownRates unknownRates,
             Topology.Builder builder,
             int host) {
         this.sys = sys;
         this.pci = pci;
         this.interfaces = interfaces;
-        this.lost = lost;
+        this.unknownRates = unknownRates;
         this.builder = builder;
         this.host = host;
     }
 
     void add() {
         for (String name : sys.tree().list(VERBS)) {
-            add(name, VERBS + name, new VerbsPorts(sys, VERBS + name, interfaces, pci, lost).read());
+            add(name, VERBS + name, new VerbsPorts(sys, VERBS + name, interfaces, pci, unknownRates).read());
         }
         for (String name : sys.tree().list(SLINGSHOT)) {
             add(name, SLINGSHOT + name, slingshot(SLINGSHOT + name));
@@ -91,7 +91,7 @@ final class LinuxNics {
         sys.tree().list(folder + "/device/net").forEach(netdev -> take(netdev, card));
     }
 
-    /** An interface, what is made of it, and what it is made of on the same card: the other port of a bond has no RDMA device. */
+    /** Notes an interface with those above it and on its card: the other port of a bond has no RDMA device. */
     private void take(String netdev, Optional<PciAddress> card) {
         taken.add(netdev);
         taken.addAll(interfaces.madeFrom(netdev));
@@ -134,9 +134,10 @@ final class LinuxNics {
 
     private String card(String name, String folder, Optional<PciTree.Place> place) {
         String system = sys.text(folder + "/sys_image_guid");
-        if (!system.matches("[0:]*")) {
-            return system;
-        }
+        return system.matches("[0:]*") ? card(name, place) : system;
+    }
+
+    private static String card(String name, Optional<PciTree.Place> place) {
         return place.flatMap(PciTree.Place::address)
                 .map(address -> address.card().toString())
                 .orElse(name);
@@ -148,13 +149,9 @@ final class LinuxNics {
             return List.of();
         }
         NicPort port = port(sys, names.get(0));
-        lost.check(
-                SysFiles.last(folder),
-                port.state(),
-                port.gigabitsPerSecond(),
-                "speed",
-                speed(sys, names.get(0)),
-                LostRates.instead(pci.place(folder + "/device").flatMap(PciTree.Place::address)));
+        Optional<PciAddress> address = pci.place(folder + "/device").flatMap(PciTree.Place::address);
+        String text = speed(sys, names.get(0));
+        unknownRates.check(SysFiles.last(folder), port, "speed", text, UnknownRates.instead(address));
         return List.of(port);
     }
 
@@ -179,21 +176,16 @@ final class LinuxNics {
             // Virtual adapters that are up say that they do not know, or reading fails where their driver has no such
             // setting. Sockets, which alone use these NICs, are slower.
             if (!speed.isEmpty() && !speed.equals("-1")) {
-                lost.check(
-                        carrier,
-                        nic.ports().get(0).state(),
-                        nic.gigabitsPerSecond(),
-                        "speed",
-                        speed,
-                        LostRates.instead(nic.address()));
+                NicPort port = nic.ports().get(0);
+                unknownRates.check(carrier, port, "speed", speed, UnknownRates.instead(nic.address()));
             }
             place.ifPresentOrElse(at -> pci.attach(nic, at), () -> builder.add(nic));
         }
     }
 
     /**
-     * What an interface with a device carries addresses by: the bond that it is a member of, and of that or of itself the VLAN
-     * where only a VLAN has networks.
+     * The interface that has the addresses of an interface with a device: the bond that it is a member of, and of that
+     * or of itself the VLAN where only a VLAN has networks.
      */
     private String carrier(String physical) {
         String base = interfaces.madeFrom(physical).stream()
@@ -220,16 +212,13 @@ final class LinuxNics {
                 Optional.of(sys.driver(NET + physical + "/device"))
                         .filter(driver -> !driver.isEmpty())
                         .orElseGet(() -> sys.driver(device)),
-                place.flatMap(PciTree.Place::address)
-                        .map(address -> address.card().toString())
-                        .orElse(name),
+                card(name, place),
                 place.map(pci::numa).orElse(-1),
                 Optional.of(false),
                 true,
                 List.of(port(sys, name)));
     }
 
-    /** What an interface says of its rate. */
     static String speed(SysFiles sys, String name) {
         return sys.text(NET + name + "/speed");
     }

@@ -36,7 +36,7 @@ public final class LinuxTopology {
 
     /** Makers of the GPUs that are on PCI, whether processes can use them or not. */
     public static Set<GpuVendor> gpuVendors(FileTree files) {
-        return GpuPlaces.vendors(files);
+        return PciGpus.vendors(files);
     }
 
     private static Topology shown(String source, FileTree files) {
@@ -45,26 +45,24 @@ public final class LinuxTopology {
         SysFiles sys = new SysFiles(files);
         NumaNodes numa = new NumaNodes(files, builder, host);
         PciTree pci = new PciTree(sys, builder, host, numa);
-        List<GpuPlaces.Found> found = GpuPlaces.find(sys, pci, builder);
+        List<PciGpus.Found> found = PciGpus.find(sys, pci, builder);
         int gpus = 0;
-        for (GpuPlaces.Found nvidia : of(GpuVendor.NVIDIA, found)) {
-            pci.attach(GpuPlaces.gpu(sys, pci, nvidia, host, gpus++), nvidia.place());
+        for (PciGpus.Found gpu : found) {
+            if (gpu.vendor() == GpuVendor.NVIDIA) {
+                pci.attach(PciGpus.gpu(sys, pci, gpu, host, gpus++), gpu.place());
+            }
         }
         int compute = new KfdGpus(sys, pci, numa, builder, host).add(gpus);
         gpus += compute;
-        if (compute == 0) {
-            for (GpuPlaces.Found amd : of(GpuVendor.AMD, found)) {
-                pci.attach(GpuPlaces.gpu(sys, pci, amd, host, gpus++), amd.place());
+        for (PciGpus.Found gpu : found) {
+            if (compute == 0 && gpu.vendor() == GpuVendor.AMD) {
+                pci.attach(PciGpus.gpu(sys, pci, gpu, host, gpus++), gpu.place());
             }
         }
         NetworkInterfaces interfaces = new NetworkInterfaces(sys);
-        LostRates lost = new LostRates();
-        new LinuxNics(sys, pci, interfaces, lost, builder, host).add();
-        lost.finish(builder);
+        UnknownRates unknownRates = new UnknownRates();
+        new LinuxNics(sys, pci, interfaces, unknownRates, builder, host).add();
+        unknownRates.finish(builder);
         return builder.build();
-    }
-
-    private static List<GpuPlaces.Found> of(GpuVendor vendor, List<GpuPlaces.Found> found) {
-        return found.stream().filter(gpu -> gpu.vendor() == vendor).toList();
     }
 }

@@ -26,32 +26,11 @@ final class Matrix {
     /** Names of columns that are no devices, as one word where words are apart by spaces. */
     private static final Pattern AFFINITIES = Pattern.compile("(CPU|NUMA) +(Affinity)|(GPU) +(NUMA) +(ID)");
 
-    /**
-     * What a row says of a column.
-     *
-     * @param line where, from 1
-     * @param row its name
-     * @param column name of the column
-     * @param value such as {@code PIX}
-     */
     record Cell(int line, String row, String column, String value) {}
 
-    /**
-     * A row.
-     *
-     * @param line where, from 1
-     * @param values in the order of the columns
-     */
     private record Row(int line, List<String> values) {}
 
-    /**
-     * The line with the names of the columns.
-     *
-     * @param line where, from 1
-     * @param before columns before the first device
-     * @param names columns of devices, and all that follow them
-     * @param devices how many are devices
-     */
+    /** The line with the names of the columns: those before the first device, and all from there on. */
     private record Header(int line, List<String> before, List<String> names, int devices) {
         List<String> columns() {
             return names.subList(0, devices);
@@ -79,12 +58,11 @@ final class Matrix {
         columns.forEach(column -> places.put(column, places.size()));
     }
 
-    /** Columns in their order. */
     List<String> columns() {
         return columns;
     }
 
-    /** All but those on the diagonal, row by row. */
+    /** All cells but those on the diagonal, row by row. */
     Stream<Cell> cells() {
         return rows.entrySet().stream()
                 .flatMap(row -> IntStream.range(0, columns.size())
@@ -96,7 +74,7 @@ final class Matrix {
         return new Cell(row.line(), name, columns.get(column), row.values().get(column));
     }
 
-    /** The same two the other way round. */
+    /** The cell of the opposite direction. */
     Optional<Cell> mirror(Cell cell) {
         return Optional.ofNullable(rows.get(cell.column()))
                 .map(row -> cell(cell.column(), row, places.getOrDefault(cell.row(), 0)));
@@ -107,7 +85,7 @@ final class Matrix {
         return numa.getOrDefault(row, -1);
     }
 
-    /** True when one column comes before another. */
+    /** Returns true if one column comes before another. */
     boolean before(String one, String other) {
         return places.getOrDefault(one, -1) < places.getOrDefault(other, -1);
     }
@@ -116,7 +94,6 @@ final class Matrix {
         return GPU.matcher(column).matches();
     }
 
-    /** True when a text has a line with the names of columns. */
     static boolean isIn(String text) {
         return header(text).isPresent();
     }
@@ -208,18 +185,13 @@ final class Matrix {
                                 + "; a device has X in its own column, and in no other");
             }
         }
-        int place = before > 0 ? place(header.before(), 1) : place(header.names(), 1);
+        int place = (before > 0 ? header.before() : header.names()).indexOf(NUMA) + 1;
         if ((whole || before == 0)
                 && place > 0
                 && place < fields.size()
                 && fields.get(place).matches("\\d{1,4}")) {
             numa.put(name, Integer.parseInt(fields.get(place)));
         }
-    }
-
-    private static int place(List<String> names, int first) {
-        int place = names.indexOf(NUMA);
-        return place < 0 ? -1 : first + place;
     }
 
     private void complete() {

@@ -27,7 +27,7 @@ final class NcclNics {
     /** Megabits a second that NCCL takes where there is no speed. */
     private static final int DEFAULT = 10_000;
 
-    /** The beginning of what is said of NICs of which the file has no speed. */
+    /** Begins the warning about NICs of which the file has no speed. */
     static final String UNRATED = "NICs without a speed that can be read count as " + DEFAULT
             + " Mb/s each, as in NCCL, unless the output of ibv_devinfo -v is merged (--merge): ";
 
@@ -35,12 +35,12 @@ final class NcclNics {
     private static final int MOST_JOINED = 16;
 
     /**
-     * What NCCL appends to the name of a device that it reaches by its Data Direct function, a PCIe function of ConnectX-8 for GPU memory
+     * Suffix of a device that NCCL reaches by its Data Direct function, a PCIe function of ConnectX-8 for GPU memory
      * alone ({@code transport/net_ib}); there is no verbs device of that name.
      */
     private static final String DATA_DIRECT = "_dma";
 
-    /** The end of the assumption about NICs of which nothing but the class is known. */
+    /** Ends the assumption about NICs of which only the class is known. */
     static final String SUPPOSED =
             ": plain Ethernet, without RDMA, because their class is Ethernet (0200) and the description has"
                     + " neither their PCI ids nor their verbs ports (merge with the output of ibv_devinfo: --merge)";
@@ -57,42 +57,34 @@ final class NcclNics {
     private final List<String> unrated = new ArrayList<>();
     private int placed;
 
-    /**
-     * Begins without NICs.
-     *
-     * @param rates whether speeds are used, so that those which cannot be read are warned of
-     */
+    /** @param rates whether speeds are used, so that those which cannot be read are warned of */
     NcclNics(Topology.Builder topology, boolean rates) {
         this.topology = topology;
         this.rates = rates;
     }
 
     /** Where a NIC is: with a bus id, or (virtual NICs, interfaces of sockets) right at the NUMA node. */
-    private record Card(NcclSeat seat, Optional<PciAddress> address, PciId id, Link link) {}
+    private record Card(NcclTopology.Parent parent, Optional<PciAddress> address, PciId id, Link link) {}
 
-    /**
-     * A {@code net} element.
-     *
-     * @param earlier how many are before it on the same card
-     */
+    /** A {@code net} element, and the number of earlier ones on the same card. */
     private record Net(XmlElement element, int earlier) {}
 
     /** Adds the NICs of a {@code nic} element that is no PCI device. */
-    void add(XmlElement nic, NcclSeat seat) {
-        nets(nic, new Card(seat, Optional.empty(), PciId.UNKNOWN, NcclSeat.local()));
+    void add(XmlElement nic, NcclTopology.Parent parent) {
+        nets(nic, new Card(parent, Optional.empty(), PciId.UNKNOWN, NcclValues.LOCAL));
     }
 
     /** Adds the NICs of a {@code nic} element in a PCI device. */
-    void add(XmlElement pci, XmlElement nic, PciAddress address, NcclSeat seat) {
-        nets(nic, new Card(seat, Optional.of(address), NcclSeat.id(pci), NcclSeat.link(pci)));
+    void add(XmlElement pci, XmlElement nic, PciAddress address, NcclTopology.Parent parent) {
+        nets(nic, new Card(parent, Optional.of(address), NcclValues.id(pci), NcclValues.link(pci)));
     }
 
     /** Adds a PCI device of which the file says no more than that it is a NIC. */
-    void add(XmlElement pci, PciAddress address, NcclSeat seat) {
-        unnamed(pci, new Card(seat, Optional.of(address), NcclSeat.id(pci), NcclSeat.link(pci)), address);
+    void add(XmlElement pci, PciAddress address, NcclTopology.Parent parent) {
+        unnamed(pci, new Card(parent, Optional.of(address), NcclValues.id(pci), NcclValues.link(pci)), address);
     }
 
-    /** Adds what waits for all NICs, and says of which it was supposed what they are. */
+    /** Adds ways by Data Direct functions, and the assumptions and warnings about NICs. */
     void finish() {
         dataDirect.forEach(Runnable::run);
         if (!supposed.isEmpty()) {
@@ -140,11 +132,11 @@ final class NcclNics {
 
     /** One port that is reached by two functions is one NIC, with two ways to it. */
     private void dataDirect(Card card, XmlElement net, String device, List<NicPort> ports) {
-        Nic known = byName.get(card.seat().host() + " " + device);
+        Nic known = byName.get(card.parent().host() + " " + device);
         if (known == null) {
             place(card, net, device, family(net, device, card.id()), ports);
         } else {
-            topology.link(card.seat().parent(), known, card.link());
+            topology.link(card.parent().part(), known, card.link());
         }
     }
 
@@ -157,35 +149,34 @@ final class NcclNics {
     }
 
     private void unnamed(XmlElement at, Card card, PciAddress address) {
-        XmlElement nothing = new XmlElement(at.source(), at.line(), "net", Map.of(), List.of(), "");
-        place(card, nothing, "nic@" + address, NicFamilies.of("", card.id()), List.of());
+        place(card, at.empty("net"), "nic@" + address, NicFamilies.of("", card.id()), List.of());
     }
 
     private void place(Card card, XmlElement net, String name, NicFamily family, List<NicPort> ports) {
         placed++;
         net.limit(placed, Limits.NICS, "NICs");
-        NcclSeat seat = card.seat();
+        NcclTopology.Parent parent = card.parent();
         String guid = net.value("guid");
-        int same = names.merge(seat.host() + " " + name, 1, Integer::sum);
+        int same = names.merge(parent.host() + " " + name, 1, Integer::sum);
         Nic nic = new Nic(
-                seat.host(),
+                parent.host(),
                 same == 1 ? name : name + "#" + same,
                 card.address(),
                 card.id(),
                 family,
                 "",
                 card.address().map(address -> address.card().toString()).orElse(guid.isEmpty() ? name : guid),
-                seat.node().number(),
-                direct(net),
+                parent.node().number(),
+                NcclValues.gpuDirect(net),
                 net.number("net").orElse(1) != 0 && NicFamilies.compute(card.id()),
                 ports);
-        byName.putIfAbsent(seat.host() + " " + nic.name(), nic);
+        byName.putIfAbsent(parent.host() + " " + nic.name(), nic);
         if (family == NicFamily.ETHERNET
                 && card.id().vendor() < 0
                 && net.number("port").isEmpty()) {
             supposed.add(nic.name());
         }
-        topology.add(nic).link(seat.parent(), nic, card.link());
+        topology.add(nic).link(parent.part(), nic, card.link());
     }
 
     private static String nameless(Card card, XmlElement net) {
@@ -197,7 +188,7 @@ final class NcclNics {
         NicFamily family = NicFamilies.of("", id);
         OptionalInt port = net.number("port");
         if (port.isEmpty() && family == NicFamily.ETHERNET && NicFamilies.named(name) == NicFamily.OTHER_RDMA) {
-            // Neither a port nor ids nor a name tell of RDMA.
+            // Neither a port nor ids nor a name show RDMA.
             return NicFamily.ETHERNET;
         }
         if (port.isPresent() && port.getAsInt() < 1) {
@@ -209,11 +200,6 @@ final class NcclNics {
             return NicFamilies.named(name);
         }
         return family == NicFamily.ETHERNET ? NicFamily.OTHER_RDMA : family;
-    }
-
-    private static Optional<Boolean> direct(XmlElement net) {
-        OptionalInt direct = net.number("gdr");
-        return direct.isPresent() ? Optional.of(direct.getAsInt() != 0) : Optional.empty();
     }
 
     /**
@@ -242,7 +228,10 @@ final class NcclNics {
         return speed;
     }
 
-    /** What only containers and virtual machines have is listed beside the NICs, mostly without a speed, and nothing uses it. */
+    /**
+     * Notes a NIC without a speed. Interfaces of containers and virtual machines mostly have none, and nothing uses
+     * them.
+     */
     private void unrated(XmlElement net, String name, PciId id) {
         if (rates && (!NicFamilies.virtual(name) || family(net, name, id).rdma())) {
             String speed = net.value("speed").isBlank() ? "none" : Faults.quote(net.value("speed"));

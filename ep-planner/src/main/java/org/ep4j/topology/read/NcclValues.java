@@ -1,11 +1,15 @@
 package org.ep4j.topology.read;
 
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.model.Link;
 import org.ep4j.topology.model.LinkBandwidths;
+import org.ep4j.topology.model.PciId;
 import org.ep4j.topology.model.Topology;
 
 /** Numbers as NCCL topologies write them, with warnings about those that no machine has; readers take these as unknown. */
@@ -26,6 +30,9 @@ final class NcclValues {
 
     static final int MODEL = 255;
 
+    /** The link of an element that is no PCIe device. */
+    static final Link LOCAL = new Link(LinkType.PCI, LinkBandwidths.UNLIMITED, 1);
+
     private static final List<Range> RANGES = List.of(
             new Range("cpu", "numaid", -1, Limits.NUMA_NUMBER),
             new Range("cpu", "familyid", -1, FAMILY),
@@ -40,7 +47,6 @@ final class NcclValues {
 
     private NcclValues() {}
 
-    /** What an attribute may be. */
     private record Range(String element, String attribute, int least, int most) {}
 
     /** Warns of every value that is outside its range or no number. */
@@ -57,6 +63,29 @@ final class NcclValues {
                     + "; no lane is faster than " + Limits.PCIE_TRANSFERS + " GT/s, so it counts as unknown");
         }
         element.children().forEach(child -> check(child, topology));
+    }
+
+    /** Ids of a {@code pci} element. Templates write 0x0000 or 0xffff for ids that they do not know. */
+    static PciId id(XmlElement pci) {
+        return new PciId(
+                pci.number("vendor", 1, 0xfffe, -1),
+                pci.number("device", 1, 0xfffe, -1),
+                pci.number("subsystem_vendor", 0, 0xffff, -1),
+                pci.number("subsystem_device", 0, 0xffff, -1),
+                pci.number("class", 0, 0xffffff, -1));
+    }
+
+    /**
+     * Returns whether NICs can reach GPU memory by a {@code gpu} or {@code net} element; empty when it does not say.
+     */
+    static Optional<Boolean> gpuDirect(XmlElement element) {
+        return element.number("gdr").stream().mapToObj(gdr -> gdr != 0).findFirst();
+    }
+
+    /** The link above a {@code pci} element. */
+    static Link link(XmlElement pci) {
+        int lanes = pci.number("link_width").orElse(0);
+        return new Link(LinkType.PCI, pcieRate(pci.value("link_speed"), lanes), 1);
     }
 
     /** Gigabytes a second of a PCIe link in one direction. What is missing or impossible counts as unknown. */

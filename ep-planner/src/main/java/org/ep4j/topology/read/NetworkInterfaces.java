@@ -1,5 +1,7 @@
 package org.ep4j.topology.read;
 
+import com.google.common.collect.SetMultimap;
+import com.google.common.collect.TreeMultimap;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -30,8 +32,8 @@ final class NetworkInterfaces {
     private final Set<String> ipv4Addresses;
     private final Set<String> ipv6Addresses;
     private final Map<String, String> vlans;
-    private final Map<String, Set<String>> below = new HashMap<>();
-    private final Map<String, Set<String>> above = new HashMap<>();
+    private final SetMultimap<String, String> below = TreeMultimap.create();
+    private final SetMultimap<String, String> above = TreeMultimap.create();
 
     NetworkInterfaces(SysFiles sys) {
         this.sys = sys;
@@ -41,25 +43,15 @@ final class NetworkInterfaces {
         this.ipv6Addresses = ipv6Addresses(sys.text("/proc/net/if_inet6"));
         this.vlans = vlans();
         for (String name : names) {
-            below.put(name, new TreeSet<>());
-        }
-        for (String name : names) {
-            lower(name)
-                    .forEach(other ->
-                            below.computeIfAbsent(name, k -> new TreeSet<>()).add(other));
+            below.putAll(name, lower(name));
             // A member names its bond, too.
             sys.tree()
                     .link(FOLDER + name + "/master")
                     .map(SysFiles::last)
                     .filter(this::isBond)
-                    .ifPresent(bond ->
-                            below.computeIfAbsent(bond, k -> new TreeSet<>()).add(name));
+                    .ifPresent(bond -> below.put(bond, name));
         }
-        for (String name : names) {
-            madeOf(name)
-                    .forEach(part ->
-                            above.computeIfAbsent(part, k -> new TreeSet<>()).add(name));
-        }
+        names.forEach(name -> madeOf(name).forEach(part -> above.put(part, name)));
     }
 
     private Set<String> lower(String name) {
@@ -69,13 +61,11 @@ final class NetworkInterfaces {
                 found.add(entry.substring(LOWER.length()));
             }
         }
-        for (String member : sys.text(FOLDER + name + "/bonding/slaves").split("\\s+", -1)) {
-            found.add(member);
-        }
+        found.addAll(List.of(sys.text(FOLDER + name + "/bonding/slaves").split("\\s+", -1)));
         found.add(vlans.getOrDefault(name, ""));
         int dot = name.lastIndexOf('.');
         if (found.stream().allMatch(String::isEmpty) && dot > 0 && !isPhysical(name)) {
-            // As VLANs are named where nothing else tells.
+            // Usual name of a VLAN, if nothing else shows its parent.
             found.add(name.substring(0, dot));
         }
         found.removeIf(other -> other.equals(name) || !names.contains(other));
@@ -142,7 +132,7 @@ final class NetworkInterfaces {
         while (!left.isEmpty()) {
             String next = left.remove();
             if (found.add(next)) {
-                left.addAll(below.getOrDefault(next, Set.of()));
+                left.addAll(below.get(next));
             }
         }
         return found;
@@ -155,7 +145,7 @@ final class NetworkInterfaces {
 
     /** An interface with all that are made of it. */
     Set<String> madeFrom(String name) {
-        return above.getOrDefault(name, Set.of(name));
+        return above.containsKey(name) ? above.get(name) : Set.of(name);
     }
 
     /** True for an interface whose traffic another one with a device carries, as the virtual function of a VM's adapter. */
@@ -170,7 +160,7 @@ final class NetworkInterfaces {
     /** VLANs of an interface. */
     List<String> vlansOf(String name) {
         return names.stream()
-                .filter(other -> below.getOrDefault(other, Set.of()).equals(Set.of(name)))
+                .filter(other -> below.get(other).equals(Set.of(name)))
                 .filter(this::isVlan)
                 .toList();
     }
@@ -186,7 +176,7 @@ final class NetworkInterfaces {
         return madeOf(name).stream().filter(this::isBond).findFirst();
     }
 
-    /** What an interface reaches without a router; empty when unknown, and where routers take it further. */
+    /** Network that an interface reaches without a router; empty when unknown, and where routers lead further. */
     String network(String name) {
         return networks.of(name);
     }
@@ -217,7 +207,7 @@ final class NetworkInterfaces {
     }
 
     /**
-     * Whether the interface of a device belongs to another namespace, as far as can be known.
+     * Returns true if the interface of a device belongs to another namespace, as far as can be known.
      *
      * @param netdev its name; empty when it cannot be read
      * @param function the device's PCI function; empty where it has none

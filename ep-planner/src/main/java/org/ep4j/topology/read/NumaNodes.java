@@ -101,18 +101,17 @@ final class NumaNodes {
         return (int) Math.min(count, Integer.MAX_VALUE);
     }
 
-    /** Adds a node that the source lists. */
+    /** Adds a node of the source. */
     void list(int number) {
         listed.add(number);
         get(number);
     }
 
-    /** True when the source lists none. */
     boolean unlisted() {
         return listed.isEmpty();
     }
 
-    /** What a device's number means: virtual machines with a single node often say -1. */
+    /** Resolves the number that a device has: virtual machines with a single node often say -1. */
     int known(int number) {
         if (number > Limits.NUMA_NUMBER) {
             builder.warn("a device is on the NUMA node " + number + "; the highest that Linux has is "

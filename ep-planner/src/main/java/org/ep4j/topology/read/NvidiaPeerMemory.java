@@ -47,7 +47,7 @@ public record NvidiaPeerMemory(boolean loaded, Optional<String> peermem, String 
         return major > 5 || (major == 5 && Integer.parseInt(release.group(2)) >= 12);
     }
 
-    /** Whether NICs can reach the memory; empty if the files do not say enough. */
+    /** Returns true if NICs can reach the memory; empty if the files do not say enough. */
     public Optional<Boolean> possible() {
         if (peermem.isPresent() || (openModules() && newKernel())) {
             return Optional.of(true);

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.topology.Distance;
@@ -65,7 +66,7 @@ final class NvidiaSmiTopology {
     }
 
     private Topology build(String text) {
-        Map<String, Matcher> legend = legend(text);
+        Map<String, MatchResult> legend = legend(text);
         Set<String> names = new HashSet<>();
         Set<Integer> nodes = new HashSet<>();
         int gpus = 0;
@@ -109,7 +110,7 @@ final class NvidiaSmiTopology {
         return part;
     }
 
-    private Nic nic(String column, Optional<Matcher> entry, Set<String> names) {
+    private Nic nic(String column, Optional<MatchResult> entry, Set<String> names) {
         String name = entry.map(found -> found.group(2)).orElse(column);
         int numa = entry.map(found -> found.group(3)).map(Integer::parseInt).orElse(-1);
         if (!names.add(name)) {
@@ -122,15 +123,9 @@ final class NvidiaSmiTopology {
                 host, name, Optional.empty(), PciId.UNKNOWN, family, "", name, numa, Optional.empty(), true, List.of());
     }
 
-    private static Map<String, Matcher> legend(String text) {
-        Map<String, Matcher> legend = new HashMap<>();
-        Matcher found = LEGEND.matcher(text);
-        while (found.find()) {
-            Matcher entry = LEGEND.matcher(found.group());
-            if (entry.matches()) {
-                legend.putIfAbsent(entry.group(1), entry);
-            }
-        }
+    private static Map<String, MatchResult> legend(String text) {
+        Map<String, MatchResult> legend = new HashMap<>();
+        LEGEND.matcher(text).results().forEach(entry -> legend.putIfAbsent(entry.group(1), entry));
         return legend;
     }
 
@@ -142,12 +137,13 @@ final class NvidiaSmiTopology {
                     + mirror.get().value() + "; the farther counts");
             type = type.max(type(mirror.get()));
         }
-        double bandwidth = type == PathType.NVL ? nvlinks(cell).gigabytesPerSecond() : 0;
+        double bandwidth =
+                type == PathType.NVL ? nvlinks(Math.max(0, links(cell))).gigabytesPerSecond() : 0;
         builder.state(part(cell.row()), part(cell.column()), new Distance(type, bandwidth, 0));
     }
 
     private PathType type(Matrix.Cell cell) {
-        if (NVLINKS.matcher(cell.value()).matches()) {
+        if (links(cell) >= 0) {
             return PathType.NVL;
         }
         return switch (cell.value()) {
@@ -170,29 +166,23 @@ final class NvidiaSmiTopology {
     private Map<String, Integer> switched() {
         Map<String, Integer> all = new HashMap<>();
         Map<String, Integer> most = new LinkedHashMap<>();
-        matrix.cells().forEach(cell -> {
-            Matcher links = NVLINKS.matcher(cell.value());
-            if (links.matches()) {
-                int count = Integer.parseInt(links.group(1));
-                all.merge(cell.row(), count, Integer::sum);
-                most.merge(cell.row(), count, Integer::max);
-            }
+        matrix.cells().filter(cell -> links(cell) >= 0).forEach(cell -> {
+            all.merge(cell.row(), links(cell), Integer::sum);
+            most.merge(cell.row(), links(cell), Integer::max);
         });
         if (all.values().stream().anyMatch(count -> count > LINKS_OF_A_GPU)) {
             return most;
         }
-        matrix.cells().forEach(cell -> {
-            Matcher links = NVLINKS.matcher(cell.value());
-            if (links.matches() && matrix.before(cell.row(), cell.column())) {
-                builder.link(part(cell.row()), part(cell.column()), nvlinks(Integer.parseInt(links.group(1))));
-            }
-        });
+        matrix.cells()
+                .filter(cell -> links(cell) >= 0 && matrix.before(cell.row(), cell.column()))
+                .forEach(cell -> builder.link(part(cell.row()), part(cell.column()), nvlinks(links(cell))));
         return Map.of();
     }
 
-    private static Link nvlinks(Matrix.Cell cell) {
+    /** Number of NVLinks of a cell; -1 when it gives none. */
+    private static int links(Matrix.Cell cell) {
         Matcher links = NVLINKS.matcher(cell.value());
-        return nvlinks(links.matches() ? Integer.parseInt(links.group(1)) : 0);
+        return links.matches() ? Integer.parseInt(links.group(1)) : -1;
     }
 
     /** The matrix does not name the GPUs, so each link counts as a link of an unknown GPU. */

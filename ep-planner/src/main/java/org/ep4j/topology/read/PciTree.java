@@ -30,12 +30,7 @@ final class PciTree {
     private final NumaNodes numa;
     private final Map<String, Part> parts = new HashMap<>();
 
-    /**
-     * Where a device is.
-     *
-     * @param bridge path of its host bridge
-     * @param functions paths of the PCI functions from the host bridge to the device, which is the last
-     */
+    /** Path of a device: its host bridge, and the PCI functions from there to the device, which is the last. */
     record Place(String bridge, List<String> functions) {
         /** Path of the device itself. */
         String device() {

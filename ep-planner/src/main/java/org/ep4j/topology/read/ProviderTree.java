@@ -8,7 +8,6 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -28,7 +27,6 @@ import org.ep4j.topology.model.Part;
 import org.ep4j.topology.model.PciAddress;
 import org.ep4j.topology.model.PciSwitch;
 import org.ep4j.topology.model.Topology;
-import org.ep4j.topology.model.TopologyCopy;
 import org.ep4j.topology.model.TopologyException;
 import org.jspecify.annotations.Nullable;
 
@@ -44,8 +42,8 @@ final class ProviderTree {
 
     private static final String VARIABLE = "NCCL_TOPO_FILE";
 
-    /** The rate that a link has where the file does not say. */
-    private static final double UNTOLD = LinkBandwidths.pci(0, 0);
+    /** Rate of a link where the file gives none. */
+    private static final double DEFAULT_RATE = LinkBandwidths.pci(0, 0);
 
     private final Topology machine;
     private final Topology described;
@@ -53,7 +51,7 @@ final class ProviderTree {
     /** Devices of the machine by what the file has of them. Functions without an address share that of another one. */
     private final Map<Part, List<Part>> devices;
 
-    /** What is between a device or switch of the machine and its NUMA node: the next part on the way. */
+    /** By device or switch of the machine: the next part on the way to its NUMA node. */
     private final Map<Part, Part> above = new HashMap<>();
 
     private ProviderTree(Topology machine, Topology described) {
@@ -71,7 +69,7 @@ final class ProviderTree {
         }
     }
 
-    /** A machine with its provider's PCI tree, where there is one; a warning where one is missed. */
+    /** Returns a machine with its provider's PCI tree, where there is one; adds a warning where one is missed. */
     static Topology apply(Topology machine, FileTree files, Map<String, String> environment) {
         Optional<Named> named = named(files, environment);
         String file = named.map(Named::file).orElse(VIRTUAL);
@@ -88,25 +86,23 @@ final class ProviderTree {
                                 + " topology file for NCCL, name this file in " + VARIABLE + ", or put it at "
                                 + VIRTUAL);
             }
-            return warned(machine, warnings);
+            return machine.withWarnings(warnings);
         }
         try {
             // The rates of the machine itself are used.
-            return new ProviderTree(machine, NcclTopology.readWithoutRates(file, text.get())).merged(name);
+            return new ProviderTree(machine, NcclTopology.read(file, text.get(), false)).merged(name);
         } catch (TopologyException e) {
-            return warned(machine, List.of("the PCI tree of " + name + " is not used: " + e.getMessage()));
+            return machine.withWarnings(List.of("the PCI tree of " + name + " is not used: " + e.getMessage()));
         }
     }
 
-    /**
-     * The file that the user or the machine names.
-     *
-     * @param file its path
-     * @param text the setting, for people
-     */
+    /** The file that a setting names, and the setting for messages. */
     private record Named(String file, String text) {}
 
-    /** The variable, else NCCL's files of settings, of the user and of the machine, in which the first one counts. */
+    /**
+     * Returns the file that the variable names, else NCCL's files of settings, of the user and of the machine, in which
+     * the first one counts.
+     */
     private static Optional<Named> named(FileTree files, Map<String, String> environment) {
         String variable = environment.getOrDefault(VARIABLE, "").strip();
         if (!variable.isEmpty()) {
@@ -140,15 +136,6 @@ final class ProviderTree {
         }
     }
 
-    private static Topology warned(Topology topology, List<String> warnings) {
-        if (warnings.isEmpty()) {
-            return topology;
-        }
-        Topology.Builder copy = TopologyCopy.of(topology, topology.source(), part -> part);
-        warnings.forEach(copy::warn);
-        return copy.build();
-    }
-
     /**
      * Devices of the machine by the described part at their address: of the described host that has most of them, since a file
      * may hold several hosts, whose bus ids repeat.
@@ -178,15 +165,12 @@ final class ProviderTree {
 
     private Topology merged(String name) {
         if (devices.isEmpty()) {
-            return warned(
-                    machine,
-                    List.of("the PCI tree of " + name
-                            + " is not used: no GPU or NIC of this machine has a bus id that this tree lists"));
+            return machine.withWarnings(List.of("the PCI tree of " + name
+                    + " is not used: no GPU or NIC of this machine has a bus id that this tree lists"));
         }
         int host = devices.keySet().iterator().next().host();
         String source = machine.source() + ", its PCI tree from " + name;
-        Topology.Builder builder =
-                TopologyCopy.some(machine, source, part -> isPci(part) ? Optional.empty() : Optional.of(part));
+        Topology.Builder builder = machine.copy(source, part -> isPci(part) ? Optional.empty() : Optional.of(part));
         Map<Part, List<Part>> made = new LinkedHashMap<>(devices);
         for (Part part : described.parts()) {
             if (part.host() == host && part instanceof NumaNode node) {
@@ -224,7 +208,9 @@ final class ProviderTree {
                 .orElseGet(() -> new NumaNode(0, node.number(), node.processor(), 0));
     }
 
-    /** Links of the file, but those between devices, which the machine tells better, and those between NUMA nodes. */
+    /**
+     * Adds links of the file, but those between devices, which the machine has better, and those between NUMA nodes.
+     */
     private void links(Topology.Builder builder, Map<Part, List<Part>> made) {
         Set<Part> done = new HashSet<>();
         made.forEach((place, parts) -> {
@@ -253,20 +239,15 @@ final class ProviderTree {
                 .mapToDouble(Link::gigabytesPerSecond)
                 .max()
                 .orElse(0);
-        boolean untold = link.type() == LinkType.PCI && link.gigabytesPerSecond() == UNTOLD;
-        return untold && own > UNTOLD ? new Link(link.type(), own, link.count()) : link;
+        boolean unknown = link.type() == LinkType.PCI && link.gigabytesPerSecond() == DEFAULT_RATE;
+        return unknown && own > DEFAULT_RATE ? new Link(link.type(), own, link.count()) : link;
     }
 
     /** Every NUMA node is linked with every other: nodes of the machine with those that the file adds. */
     private void nodes(Topology.Builder builder, Map<Part, List<Part>> made) {
-        Set<NumaNode> all = new LinkedHashSet<>(machine.numaNodes());
-        made.values()
-                .forEach(parts -> parts.forEach(part -> {
-                    if (part instanceof NumaNode node) {
-                        all.add(node);
-                    }
-                }));
-        List<NumaNode> nodes = List.copyOf(all);
+        List<NumaNode> nodes = Stream.concat(machine.numaNodes().stream(), all(NumaNode.class, made))
+                .distinct()
+                .toList();
         for (int i = 0; i < nodes.size(); i++) {
             for (int j = 0; j < i; j++) {
                 if (machine.links(nodes.get(i), nodes.get(j)).isEmpty()) {
@@ -279,12 +260,7 @@ final class ProviderTree {
     /** Devices that the file lacks stay below what the machine shows above them, up to a switch that the file has. */
     private void keepPlaces(Topology.Builder builder, Map<Part, List<Part>> made) {
         Map<PciAddress, Part> switches = new HashMap<>();
-        made.values()
-                .forEach(parts -> parts.forEach(part -> {
-                    if (part instanceof PciSwitch found) {
-                        switches.put(found.address(), part);
-                    }
-                }));
+        all(PciSwitch.class, made).forEach(found -> switches.put(found.address(), found));
         Set<Part> placed = new HashSet<>();
         devices.values().forEach(placed::addAll);
         for (Part device : machine.parts()) {
@@ -294,6 +270,13 @@ final class ProviderTree {
                         .forEach(port -> keepPlace(builder, device, port, switches, placed));
             }
         }
+    }
+
+    private static <T> Stream<T> all(Class<T> kind, Map<Part, List<Part>> made) {
+        return made.values().stream()
+                .flatMap(List::stream)
+                .filter(kind::isInstance)
+                .map(kind::cast);
     }
 
     private void keepPlace(

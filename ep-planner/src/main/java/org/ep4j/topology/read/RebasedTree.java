@@ -5,20 +5,15 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * A tree that shows another tree under other paths.
- *
- * @param tree the other tree
- * @param there path in the other tree by path in this one; empty where this tree has nothing
- * @param here path in this tree by path in the other one; empty where this tree leaves it out
+ * A tree that shows another tree under other paths. {@code there} maps a path of this tree to one of the other, and
+ * {@code here} the other way; empty where a path has no counterpart.
  */
 record RebasedTree(FileTree tree, Function<String, Optional<String>> there, Function<String, Optional<String>> here)
         implements FileTree {
-    /** One folder of a tree, as a tree. */
     static FileTree of(String folder, FileTree tree) {
         return new RebasedTree(tree, path -> Optional.of(joined(folder, path)), path -> inside(folder, path));
     }
 
-    /** A tree whose files are all in one folder of it. */
     static FileTree under(String folder, FileTree tree) {
         return new RebasedTree(tree, path -> inside(folder, path), path -> Optional.of(joined(folder, path)));
     }

@@ -32,21 +32,14 @@ final class RocmSmiTopology {
     private static final Pattern NUMA = Pattern.compile("GPU\\[(\\d{1,4})\\]\\s*:.*Numa Node:\\s*(-?\\d{1,4})");
     private static final Pattern BUS = Pattern.compile("GPU\\[(\\d{1,4})\\]\\s*:\\s*PCI Bus:\\s*(\\S{1,20})");
 
-    /** Of GPUs joined by xGMI; AMD joins no more than 8, so of more some are partitions. */
+    /** Largest number of GPUs that AMD joins by xGMI; if more are joined, some are partitions. */
     private static final int HIVE = 8;
 
     private static final String TYPES = "Link Type between two GPUs";
     private static final String HOPS = "Hops between two GPUs";
     private static final String WEIGHTS = "Weight between two GPUs";
 
-    /**
-     * A table.
-     *
-     * @param line its line in the text
-     * @param places GPUs by name, in the order of the columns
-     * @param rows values of each row
-     * @param lines line of each row
-     */
+    /** A table: its line in the text, GPUs by name in the order of the columns, and values and line of each row. */
     private record Table(
             int line, Map<String, Integer> places, Map<String, List<String>> rows, Map<String, Integer> lines) {
         List<String> names() {
@@ -119,7 +112,7 @@ final class RocmSmiTopology {
             if (TableText.ruler(lines.get(i))) {
                 continue;
             }
-            if (!places.containsKey(first(lines.get(i)))) {
+            if (!places.containsKey(lines.get(i).strip().split("\\s+", 2)[0])) {
                 break;
             }
             List<String> words = words(lines.get(i));
@@ -216,7 +209,7 @@ final class RocmSmiTopology {
         PciAddress two = buses.get(other);
         return (one != null && two != null)
                 ? one.card().equals(two.card())
-                : entry(WEIGHTS, name, other).equals(Integer.toString(KfdLink.INSIDE_WEIGHT));
+                : entry(WEIGHTS, name, other).equals(Integer.toString(KfdNode.Link.INSIDE_WEIGHT));
     }
 
     private void join(Topology.Builder builder, GpuPackages packages, Table types, Gpu one, Gpu other) {
@@ -277,10 +270,10 @@ final class RocmSmiTopology {
     /** Number of xGMI links between two GPUs by their weight, since the table of hops has 1 for every xGMI; 0 where no weight is listed. */
     private int links(String row, String other) {
         String weight = entry(WEIGHTS, row, other);
-        return weight.matches("\\d{1,4}") ? KfdLink.hops(Integer.parseInt(weight)) : 0;
+        return weight.matches("\\d{1,4}") ? KfdNode.Link.hops(Integer.parseInt(weight)) : 0;
     }
 
-    /** What a table says of two GPUs; empty where it is missing. */
+    /** Entry of a table for two GPUs; empty where it is missing. */
     private String entry(String title, String row, String other) {
         Table table = tables.getOrDefault(title, NONE);
         Integer column = table.places().get(other);
@@ -289,11 +282,6 @@ final class RocmSmiTopology {
 
     private static String value(Table table, String row, int column) {
         return table.rows().getOrDefault(row, List.of()).get(column);
-    }
-
-    private static String first(String line) {
-        List<String> words = words(line);
-        return words.isEmpty() ? "" : words.get(0);
     }
 
     private static List<String> words(String line) {

@@ -2,20 +2,14 @@ package org.ep4j.topology.read;
 
 import org.ep4j.topology.model.PciId;
 
-/**
- * Values of {@code /sys}. What is missing or odd has the value for unknown.
- *
- * @param tree the files
- */
+/** Values of {@code /sys}; a value that is missing or odd counts as unknown. */
 record SysFiles(FileTree tree) {
+    private static final String DRIVER = "DRIVER=";
+
     /** A number with {@code 0x} or without, in the base that this says; -1 when there is none. */
     int number(String path) {
-        return tree.text(path).map(SysFiles::number0).orElse(-1);
-    }
-
-    private static int number0(String text) {
         try {
-            return Integer.decode(text.isEmpty() ? "-1" : text);
+            return Integer.decode(text(path));
         } catch (NumberFormatException e) {
             return -1;
         }
@@ -23,9 +17,8 @@ record SysFiles(FileTree tree) {
 
     /** The number that a text such as {@code 400 Gb/sec (4X NDR)} begins with; 0 when it does not. */
     double leading(String path) {
-        String digits = tree.text(path).orElse("").split("[^0-9.]", 2)[0];
         try {
-            return digits.isEmpty() ? 0 : Double.parseDouble(digits);
+            return Double.parseDouble(text(path).split("[^0-9.]", 2)[0]);
         } catch (NumberFormatException e) {
             return 0;
         }
@@ -42,17 +35,14 @@ record SysFiles(FileTree tree) {
 
     /** Name of the driver of a device; empty when it has none. */
     String driver(String device) {
-        return tree.link(device + "/driver").map(SysFiles::last).orElseGet(() -> uevent(device, "DRIVER"));
-    }
-
-    private String uevent(String device, String key) {
-        return tree.text(device + "/uevent")
-                .orElse("")
-                .lines()
-                .filter(line -> line.startsWith(key + "="))
-                .findFirst()
-                .map(line -> line.substring(key.length() + 1).strip())
-                .orElse("");
+        return tree.link(device + "/driver")
+                .map(SysFiles::last)
+                .orElseGet(() -> text(device + "/uevent")
+                        .lines()
+                        .filter(line -> line.startsWith(DRIVER))
+                        .findFirst()
+                        .map(line -> line.substring(DRIVER.length()).strip())
+                        .orElse(""));
     }
 
     static String last(String path) {

@@ -12,11 +12,7 @@ final class TableText {
 
     private TableText() {}
 
-    /**
-     * The text without escape sequences of terminals; its lines stay.
-     *
-     * @throws org.ep4j.topology.model.TopologyException when it is beyond a limit, before memory is taken for its lines
-     */
+    /** Removes escape sequences of terminals; a text beyond a limit is refused before memory is taken for its lines. */
     static String clean(String source, String text) {
         if (text.length() > Limits.TEXT) {
             throw Faults.in(source, "has " + text.length() + " characters; the limit for a text is " + Limits.TEXT);

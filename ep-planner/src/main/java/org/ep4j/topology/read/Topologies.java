@@ -13,7 +13,6 @@ import java.util.ServiceLoader;
 import java.util.TreeMap;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.model.Topology;
-import org.ep4j.topology.model.TopologyCopy;
 import org.ep4j.topology.model.TopologyException;
 
 /**
@@ -41,7 +40,7 @@ public final class Topologies {
 
     /** Entries of folders, besides files that describe all of them. */
     private static final Map<String, Integer> MOST = Map.of(
-            KfdNodes.FOLDER + "/nodes",
+            KfdNode.FOLDER + "/nodes",
             Limits.GPUS + Limits.NUMA_NODES,
             "/sys/class/infiniband",
             Limits.NICS,
@@ -98,12 +97,12 @@ public final class Topologies {
                 .filter(gpu -> gpu.vendor() == GpuVendor.NVIDIA)
                 .count();
         // NVLinks are no part of a recording, which a reader of the result should know.
-        return Plausible.of(
+        return SanityCheck.of(
                 nvidia < 2
                         ? topology
-                        : TopologyCopy.warned(
-                                topology,
-                                "/sys does not describe NVLink; in this topology, NVIDIA GPUs are joined by PCIe only"));
+                        : topology.withWarnings(
+                                List.of(
+                                        "/sys does not describe NVLink; in this topology, NVIDIA GPUs are joined by PCIe only")));
     }
 
     /**
@@ -125,7 +124,7 @@ public final class Topologies {
             }
             if (!found.isEmpty()) {
                 FileTree tree = found.get(0).isEmpty() ? files : RebasedTree.of(found.get(0), files);
-                return tree.exists("/sys") ? tree : FileTree.under(KfdNodes.FOLDER, tree);
+                return tree.exists("/sys") ? tree : RebasedTree.under(KfdNode.FOLDER, tree);
             }
             List<String> next = new ArrayList<>();
             for (String folder : folders) {
@@ -182,7 +181,7 @@ public final class Topologies {
      * @throws TopologyException when it cannot be understood, with source, line and reason
      */
     public static Topology read(String source, String text) {
-        return Plausible.of(understood(source, text));
+        return SanityCheck.of(understood(source, text));
     }
 
     private static Topology understood(String source, String text) {
@@ -254,7 +253,7 @@ public final class Topologies {
      * @throws TopologyException when the text cannot be understood, with source, line and reason
      */
     public static Topology merge(Topology machine, String source, String ibvDevinfoText) {
-        return Plausible.of(IbvDevinfo.merge(machine, source, TableText.clean(source, ibvDevinfoText)));
+        return SanityCheck.of(IbvDevinfo.merge(machine, source, TableText.clean(source, ibvDevinfoText)));
     }
 
     /**
@@ -282,10 +281,7 @@ public final class Topologies {
         for (TopologySource source : sources.values()) {
             topology = refine(topology, source);
         }
-        for (String warning : broken) {
-            topology = TopologyCopy.warned(topology, warning);
-        }
-        return Plausible.ofThisMachine(topology);
+        return SanityCheck.ofThisMachine(topology.withWarnings(broken));
     }
 
     private static boolean machine(FileTree files, String folder) {
@@ -305,7 +301,7 @@ public final class Topologies {
         try {
             return source.refine(topology);
         } catch (RuntimeException | LinkageError e) {
-            return TopologyCopy.warned(topology, "topology source " + source.id() + " failed: " + e);
+            return topology.withWarnings(List.of("topology source " + source.id() + " failed: " + e));
         }
     }
 

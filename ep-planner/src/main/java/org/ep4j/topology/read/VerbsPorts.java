@@ -13,7 +13,10 @@ import org.ep4j.topology.model.PciAddress;
 
 /** Ports of a verbs device, {@code /sys/class/infiniband/DEVICE/ports}. */
 final class VerbsPorts {
-    /** What RoCE adds to a packet at most, by {@code iboe_get_mtu} of Linux {@code include/rdma/ib_addr.h}. */
+    /**
+     * Largest number of bytes that RoCE adds to a packet, by {@code iboe_get_mtu} of Linux
+     * {@code include/rdma/ib_addr.h}.
+     */
     private static final int ROCE_HEADERS = 100;
 
     /** Characters of the first four groups of a GID. */
@@ -23,18 +26,18 @@ final class VerbsPorts {
     private final String device;
     private final NetworkInterfaces interfaces;
     private final PciTree pci;
-    private final LostRates lost;
+    private final UnknownRates unknownRates;
     private final Optional<PciAddress> function;
 
     /** iWARP names its GIDs by MAC addresses, and no interface with them. */
     private final boolean iwarp;
 
-    VerbsPorts(SysFiles sys, String device, NetworkInterfaces interfaces, PciTree pci, LostRates lost) {
+    VerbsPorts(SysFiles sys, String device, NetworkInterfaces interfaces, PciTree pci, UnknownRates unknownRates) {
         this.sys = sys;
         this.device = device;
         this.interfaces = interfaces;
         this.pci = pci;
-        this.lost = lost;
+        this.unknownRates = unknownRates;
         this.function = pci.place(device + "/device").flatMap(PciTree.Place::address);
         this.iwarp = sys.text(device + "/node_type").equals("4: RNIC");
     }
@@ -82,13 +85,8 @@ final class VerbsPorts {
     }
 
     private void checkRate(NicPort port, String folder) {
-        lost.check(
-                name(port.number()),
-                port.state(),
-                port.gigabitsPerSecond(),
-                "rate",
-                sys.text(folder + "/rate"),
-                LostRates.instead(function));
+        String text = sys.text(folder + "/rate");
+        unknownRates.check(name(port.number()), port, "rate", text, UnknownRates.instead(function));
     }
 
     /** Gigabits a second: those of a bond where all of its members send through this device. */
@@ -98,13 +96,12 @@ final class VerbsPorts {
                 .filter(name -> interfaces.members(name).stream().allMatch(this::isMine));
         double megabits = bond.map(interfaces::megabits).orElse(0.0);
         bond.filter(name -> port.gigabitsPerSecond() > 0)
-                .ifPresent(name -> lost.check(
+                .ifPresent(name -> unknownRates.check(
                         name(port.number()),
-                        port.state(),
-                        megabits,
+                        port.withRate(megabits),
                         "speed of " + name,
                         LinuxNics.speed(sys, name),
-                        LostRates.ONE_PORT));
+                        UnknownRates.ONE_PORT));
         return megabits > 0 ? megabits / 1000 : port.gigabitsPerSecond();
     }
 
@@ -166,14 +163,14 @@ final class VerbsPorts {
 
     private boolean isElsewhere(Gid gid) {
         if (gid.type().isEmpty() && gid.netdev().isEmpty()) {
-            // Kernels before 4.3, and recordings without gid_attrs, tell neither.
+            // Kernels before 4.3, and recordings without gid_attrs, have neither.
             return false;
         }
         return interfaces.isElsewhere(gid.netdev(), pci, function)
                 || gid.ipv4().filter(interfaces::isForeign).isPresent();
     }
 
-    /** Whether it is an IPv6 address of another namespace; link-local GIDs need not be addresses of their interface. */
+    /** Returns true for an IPv6 address of another namespace; link-local GIDs need not be addresses. */
     private boolean hasForeignIpv6(Gid gid) {
         String digits = gid.address().replace(":", "");
         return gid.ipv4().isEmpty() && !digits.startsWith("fe8") && interfaces.isForeignIpv6(digits);

@@ -19,6 +19,7 @@ import org.ep4j.plan.Planner.Candidate;
 import org.ep4j.plan.forecast.Exchange.Messages;
 import org.ep4j.plan.forecast.Exchange.Mode;
 import org.ep4j.plan.forecast.Forecast.Operation;
+import org.ep4j.plan.forecast.Forecast.ResourceLoad;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.RankProfile;
@@ -56,7 +57,7 @@ final class ForecasterTest {
             Forecast.ofBoth(plan, exchange, placement).forEach((operation, forecast) -> {
                 PathTable paths = new PathTable(plan);
                 Traffic traffic = pairByPair(plan, paths, exchange, placement, operation == Operation.DISPATCH);
-                Map<String, Double> expected = bytes(ResourceLoads.of(plan, paths, traffic, Estimates.NIC_EFFICIENCY));
+                Map<String, Double> expected = bytes(traffic.loads());
                 Map<String, Double> found = bytes(forecast.loads());
                 assertThat(found.keySet()).isEqualTo(expected.keySet());
                 expected.forEach((resource, bytes) -> assertThat(found.get(resource))
@@ -104,7 +105,7 @@ final class ForecasterTest {
                 }
             }
         }
-        Traffic traffic = new Traffic(paths, plan.ranks());
+        Traffic traffic = new Traffic(plan, paths, Estimates.NIC_EFFICIENCY);
         for (int from = 0; from < plan.ranks(); from++) {
             for (int to = 0; to < plan.ranks(); to++) {
                 traffic.add(dispatch ? from : to, dispatch ? to : from, bytes[from][to]);

@@ -52,7 +52,7 @@ final class PathTableTest {
         for (int from = 0; from < plan.ranks(); from++) {
             for (int to = 0; to < plan.ranks(); to++) {
                 if (from != to) {
-                    assertThat(table.traits(from, to)).isEqualTo(PathTraits.of(plan, from, to));
+                    assertThat(table.traits(from, to)).isEqualTo(PathTable.Traits.of(plan, from, to));
                 }
             }
         }

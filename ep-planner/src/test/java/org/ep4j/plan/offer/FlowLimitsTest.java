@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.Map;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
-import org.ep4j.plan.RankSettings;
+import org.ep4j.plan.Settings;
 import org.ep4j.topology.NicFamily;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -65,7 +65,7 @@ final class FlowLimitsTest {
                 .isEqualTo("512.0 KiB, 32 writes of high throughput, 1024 of low latency"
                         + " (AMD Pollara, ep.nic.max-inflight-bytes)");
         // A profile carries them to the other ranks, which plan with them.
-        Map<String, String> profile = RankSettings.of(config, RankSettings.INFLIGHT);
+        Map<String, String> profile = Settings.ofRank(config, Settings.INFLIGHT);
         assertThat(FlowLimits.of(NicFamily.IONIC).with(profile)).isEqualTo(limits);
     }
 

@@ -87,7 +87,7 @@ final class NicPathsTest {
     }
 
     @Test
-    void aRateThatNobodyTellsIsThatOfThePcieLink() {
+    void anUnknownRateIsThatOfThePcieLink() {
         NicPath path =
                 paths(gpu(1, nic("a", PathType.PIX, 0, Optional.empty()))).nearest();
         assertThat(path.gigabytesPerSecond()).isEqualTo(48);
@@ -139,7 +139,7 @@ final class NicPathsTest {
     }
 
     @Test
-    void networksThatCannotMeetAreNoPath() {
+    void networksOfDifferentLinkLayersAreNoPath() {
         NicReach ib = nic("a", PathType.PIX, 400, Optional.empty(), LinkLayer.INFINIBAND);
         NicReach ethernet = nic("a", PathType.PIX, 400, Optional.empty(), LinkLayer.ETHERNET);
         NicReach unknown = nic("a", PathType.PIX, 400, Optional.empty(), LinkLayer.UNSPECIFIED);

@@ -160,7 +160,7 @@ class DistanceSearchTest {
                 .link(chain.get(1), nic, pci(24))
                 .link(chain.get(3), gpu, pci(24))
                 .build();
-        Topology copy = TopologyCopy.of(read, "copy", part -> part).build();
+        Topology copy = read.copy("copy", Optional::of).build();
         assertThat(read.distance(gpu, nic)).contains(new Distance(PathType.PXB, 24, 3));
         assertThat(copy.distance(gpu, nic)).isEqualTo(read.distance(gpu, nic));
     }
@@ -173,8 +173,7 @@ class DistanceSearchTest {
                 .link(zero, gpu, pci(48))
                 .link(zero, nic, pci(48))
                 .build();
-        Topology copy = TopologyCopy.some(
-                        read, "copy", part -> part instanceof Gpu ? Optional.empty() : Optional.of(part))
+        Topology copy = read.copy("copy", part -> part instanceof Gpu ? Optional.empty() : Optional.of(part))
                 .build();
         assertThat(copy.parts()).containsExactly(zero, nic);
         assertThat(copy.neighbours(nic)).containsExactly(zero);

@@ -25,6 +25,6 @@ class GpuArchitecturesTest {
     @Test
     void isUnknownWithoutIds() {
         assertThat(GpuArchitectures.of(PciId.UNKNOWN)).isEmpty();
-        assertThat(GpuArchitectures.vendor(PciId.UNKNOWN)).isEqualTo(GpuVendor.OTHER);
+        assertThat(GpuArchitectures.vendor(PciId.UNKNOWN.vendor())).isEqualTo(GpuVendor.OTHER);
     }
 }

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class PrintableTest {
     @Test
-    void whatATerminalWouldObeyIsEscaped() {
+    void controlCharactersAreEscaped() {
         assertThat(Printable.text("a\u001b[31m\u009b1m\r\nb\tc\u202e\u2066\u2028\u007f"))
                 .isEqualTo("a\\u001b[31m\\u009b1m\\u000d\nb\tc\\u202e\\u2066\\u2028\\u007f");
         assertThat(Printable.line("a\u200b\u200f\ufeff\u061c")).isEqualTo("a\\u200b\\u200f\\ufeff\\u061c");

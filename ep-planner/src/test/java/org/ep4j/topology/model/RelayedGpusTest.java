@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.plan.offer.GpuPath;
-import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuPeer;
@@ -64,12 +63,12 @@ class RelayedGpusTest {
     void amdMapsThroughAllGpusThatAreBetween() {
         Topology ring = ring(GpuVendor.AMD, 36, 36, 36, 36);
 
-        GpuPath path = GpuPaths.between(rank(ring, 0), rank(ring, 2)).orElseThrow();
+        GpuPath path = GpuPath.between(rank(ring, 0), rank(ring, 2)).orElseThrow();
         // A link carries its own pair and a half of each of the two that it is on the way of.
         assertThat(path.relays()).contains(new GpuPath.Relays(List.of(1, 3), 2));
         assertThat(path.offer().sharers()).isEqualTo(2);
         assertThat(path.offer().latencyMicros())
-                .isGreaterThan(GpuPaths.between(rank(ring, 0), rank(ring, 1))
+                .isGreaterThan(GpuPath.between(rank(ring, 0), rank(ring, 1))
                         .orElseThrow()
                         .offer()
                         .latencyMicros());
@@ -94,7 +93,7 @@ class RelayedGpusTest {
     }
 
     @Test
-    void nothingGoesThroughAGpuFromASwitchOrToANic() {
+    void noPathLeadsThroughAGpuFromASwitchOrToANic() {
         gpus(3, GpuVendor.NVIDIA);
         GpuSwitch shared = new GpuSwitch(0, "NVSwitch");
         builder.add(shared)

@@ -34,7 +34,7 @@ class ConnectedNetworksTest {
     }
 
     @Test
-    void whatARouterTakesFurtherReachesAnything() {
+    void aRouteThroughARouterReachesAnything() {
         ConnectedNetworks networks = table(
                 route("eth0", "00000000", "0100A8C0", 3, "00000000"),
                 route("eth0", "0000A8C0", "00000000", 1, "00FFFFFF"));
@@ -42,7 +42,7 @@ class ConnectedNetworksTest {
     }
 
     @Test
-    void aNetworkForAHostAndItsSwitchTellsNothing() {
+    void aNetworkForAHostAndItsSwitchGivesNoNetwork() {
         ConnectedNetworks networks = table(
                 route("eth0", "0401010A", "00000000", 1, "FEFFFFFF"),
                 route("eth1", "1001010A", "00000000", 1, "F0FFFFFF"));
@@ -51,7 +51,7 @@ class ConnectedNetworksTest {
     }
 
     @Test
-    void severalNetworksAndOddTablesTellNothing() {
+    void severalNetworksAndOddTablesGiveNoNetwork() {
         ConnectedNetworks networks = table(
                 route("eth0", "0000630A", "00000000", 1, "00FFFFFF"),
                 route("eth0", "0001630A", "00000000", 1, "00FFFFFF"),

@@ -61,9 +61,9 @@ class HwlocTopologyTest {
 
     @Test
     void onlyUpstreamPortsOfUsefulSwitchesAreParts() {
-        assertThat(first.only(PciSwitch.class)).extracting(PciSwitch::label).containsExactly("0000:01:00.0");
+        assertThat(first.only(PciSwitch.class)).extracting(PciSwitch::name).containsExactly("0000:01:00.0");
         assertThat(second.only(PciSwitch.class))
-                .extracting(PciSwitch::label)
+                .extracting(PciSwitch::name)
                 .containsExactly("0000:01:00.0", "0000:04:00.0", "0000:40:01.1");
     }
 

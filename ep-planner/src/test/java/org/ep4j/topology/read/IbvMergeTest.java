@@ -67,7 +67,7 @@ class IbvMergeTest {
     }
 
     @Test
-    void theNodeGuidTellsWhichDeviceIsWhichWhateverTheNames() {
+    void theNodeGuidIdentifiesTheDeviceWhateverTheNames() {
         Random random = new Random(5);
         for (int round = 0; round < 200; round++) {
             int count = 1 + random.nextInt(6);

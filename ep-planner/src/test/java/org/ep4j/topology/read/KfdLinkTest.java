@@ -13,6 +13,6 @@ final class KfdLinkTest {
     @ParameterizedTest
     @CsvSource({"13, 1", "15, 1", "30, 2", "45, 3", "28, 1", "41, 1", "43, 2", "56, 2", "71, 3", "0, 1", "5000, 99"})
     void waysInsidePackagesAreNoHops(int weight, int hops) {
-        assertThat(new KfdLink(1, true, XGMI, weight, 0, 0, 1).hops()).isEqualTo(hops);
+        assertThat(new KfdNode.Link(1, true, XGMI, weight, 0, 0, 1).hops()).isEqualTo(hops);
     }
 }

@@ -262,7 +262,7 @@ final class LinuxTopologyTest {
     }
 
     @Test
-    void verbsInSoftwareAreTold() {
+    void verbsInSoftwareAreReported() {
         Topology machine = read(new SysTree().nodes(1).software("a", "1: CA").software("b", "4: RNIC"));
 
         assertThat(nic(machine, "a").family()).isEqualTo(NicFamily.RXE);
@@ -398,7 +398,7 @@ final class LinuxTopologyTest {
     }
 
     @Test
-    void weightsTellXgmiThroughAnotherGpu() {
+    void weightsShowXgmiThroughAnotherGpu() {
         Topology machine = read(Machines.instinct());
 
         assertThat(machine.links(gpu(machine, 0), gpu(machine, 1))).containsExactly(new Link(LinkType.XGMI, 48, 1));
@@ -425,9 +425,9 @@ final class LinuxTopologyTest {
     }
 
     @Test
-    void linksWithoutAtomicsAreTold() {
+    void linksWithoutAtomicsAreReported() {
         SysTree tree = Machines.instinct();
-        tree.files.file(KfdNodes.FOLDER + "/nodes/2/io_links/0/properties", "type 2\nnode_to 0\nweight 20\nflags 13\n");
+        tree.files.file(KfdNode.FOLDER + "/nodes/2/io_links/0/properties", "type 2\nnode_to 0\nweight 20\nflags 13\n");
 
         assertThat(read(tree).warnings()).singleElement().asString().contains("GPU0 has no PCIe atomics");
     }
@@ -478,7 +478,7 @@ final class LinuxTopologyTest {
     }
 
     @Test
-    void nothingToReadIsAMachineWithoutDevices() {
+    void anEmptyTreeIsAMachineWithoutDevices() {
         Topology machine = LinuxTopology.read("empty", new MemoryTree(), Map.of());
 
         assertThat(machine.parts()).isEmpty();

@@ -294,9 +294,9 @@ class NcclTopologyTest {
                       state: PORT_ACTIVE (4)
                       link_layer: Ethernet
                 """;
-        Topology told = Topologies.merge(machine, "ibv.txt", text);
-        assertThat(nic(told, "rocep4s0").family()).isEqualTo(NicFamily.MLX5);
-        assertThat(told.assumptions()).isEmpty();
+        Topology merged = Topologies.merge(machine, "ibv.txt", text);
+        assertThat(nic(merged, "rocep4s0").family()).isEqualTo(NicFamily.MLX5);
+        assertThat(merged.assumptions()).isEmpty();
     }
 
     @Test
@@ -372,7 +372,7 @@ class NcclTopologyTest {
     }
 
     @Test
-    void templatesTellGpusAndNicsByClass() {
+    void templatesShowGpusAndNicsByClass() {
         assertThat(template.gpus()).extracting(Gpu::vendor).containsExactly(GpuVendor.NVIDIA, GpuVendor.NVIDIA);
         assertThat(gpu(template, 0).architecture()).isEqualTo("sm_80");
         assertThat(template.nics()).extracting(Nic::name).containsExactly("nic@0101:00:00.0", "nic@0000:00:1b.0");
@@ -398,7 +398,7 @@ class NcclTopologyTest {
     }
 
     @Test
-    void whatIsInsideAnElementDecidesWithoutAClass() {
+    void childrenOfAnElementDecideWithoutAClass() {
         Topology machine = NcclTopology.read(
                 "classless",
                 cpu("<pci busid='0000:01:00.0'><gpu dev='0' rank='0'/></pci>"

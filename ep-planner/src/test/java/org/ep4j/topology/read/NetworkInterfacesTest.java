@@ -238,7 +238,7 @@ final class NetworkInterfacesTest {
     }
 
     @Test
-    void whatIsNotShownIsNotHeldAgainstAPort() {
+    void missingInterfaceFilesAreNotHeldAgainstAPort() {
         roce("mlx5_0", 0).gid("mlx5_0", 3, ipv4(1), V2, "ens1");
         assertThat(obstacles("mlx5_0", -1))
                 .as("a recording without /sys/class/net")

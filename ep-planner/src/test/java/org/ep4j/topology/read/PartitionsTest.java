@@ -11,7 +11,6 @@ import java.util.function.IntBinaryOperator;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.plan.offer.GpuPath;
-import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.LinkType;
@@ -166,7 +165,7 @@ class PartitionsTest {
 
     @ParameterizedTest
     @EnumSource
-    void rocmSmiTellsPackagesByWeightsOrByBuses(Mode mode) {
+    void rocmSmiShowsPackagesByWeightsOrByBuses(Mode mode) {
         Topology byWeight = Topologies.read(
                 "smi", smi(mode, "Weight", (i, j) -> mode.areOfOnePackage(i, j) ? "13" : "41") + smiTypes(mode));
         packagesShareTheirLinks(mode, byWeight, 0);
@@ -180,7 +179,7 @@ class PartitionsTest {
     }
 
     @Test
-    void rocmSmiThatTellsNothingOfPackagesIsWarnedOf() {
+    void rocmSmiWithoutPackagesIsWarnedOf() {
         Topology machine = Topologies.read("smi", smiTypes(Mode.TPX));
         assertThat(machine.gpus()).hasSize(Mode.TPX.all);
         assertThat(machine.warnings())
@@ -238,7 +237,7 @@ class PartitionsTest {
                     Distance distance = machine.distance(gpu, other).orElseThrow();
                     assertThat(distance.type()).isEqualTo(PathType.NVL);
                     assertThat(distance.gigabytesPerSecond()).isCloseTo(inside ? 819.2 : rate, within(1e-9));
-                    GpuPath path = GpuPaths.between(rank, rank(machine, other)).orElseThrow();
+                    GpuPath path = GpuPath.between(rank, rank(machine, other)).orElseThrow();
                     assertThat(path.packages().map(GpuPath.Packages::pairs).orElse(0))
                             .isEqualTo(inside ? 0 : mode.partitions * mode.partitions);
                     assertThat(path.shared()).isEqualTo(inside);

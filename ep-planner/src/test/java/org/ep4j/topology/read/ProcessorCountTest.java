@@ -10,7 +10,7 @@ import org.ep4j.topology.model.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** How many processors a host has, as each source tells it, and how many of them a GPU's rank has to itself. */
+/** How many processors a host has, as each source reports it, and how many of them a GPU's rank has to itself. */
 @Tag("verify")
 final class ProcessorCountTest {
     private static final String TWO_GPUS = """

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PathType;
@@ -15,11 +16,10 @@ import org.ep4j.topology.model.NumaNode;
 import org.ep4j.topology.model.Part;
 import org.ep4j.topology.model.PciSwitch;
 import org.ep4j.topology.model.Topology;
-import org.ep4j.topology.model.TopologyCopy;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** A virtual machine with four GPUs and four NICs, each below a root port of its own, whose provider tells the true tree. */
+/** A virtual machine with four GPUs and four NICs, each below a root port of its own, whose provider describes the true tree. */
 @Tag("verify")
 final class ProviderTreeTest {
     private static final String FILE = "/opt/provider/topo.xml";
@@ -208,7 +208,7 @@ final class ProviderTreeTest {
 
     /** A file of two hosts, whose bus ids repeat: the host that lists most of the devices is this one. */
     @Test
-    void ofSeveralHostsTheOneThatFitsIsTaken() {
+    void theMatchingHostOfSeveralIsTaken() {
         String other = provider(2).replace("<cpu", "<cpu host_hash='0x2'");
         String own = PROVIDER.replace("<cpu", "<cpu host_hash='0x1'");
         for (String both : List.of(own + other, other + own)) {
@@ -263,7 +263,7 @@ final class ProviderTreeTest {
     @Test
     void linksOfGpusStay() {
         Topology machine = LinuxTopology.read("test", machine().tree(), Map.of());
-        Topology.Builder linked = TopologyCopy.of(machine, "test", part -> part);
+        Topology.Builder linked = machine.copy("test", Optional::of);
         linked.link(machine.gpus().get(0), machine.gpus().get(2), new Link(LinkType.XGMI, 50, 1));
         linked.link(machine.gpus().get(0), machine.numaNodes().get(0), new Link(LinkType.C2C, 300, 1));
         SysTree tree = machine();

@@ -118,13 +118,13 @@ final class SysTree {
 
     /** A node of KFD. */
     SysTree kfd(int node, String properties) {
-        files.file(KfdNodes.FOLDER + "/nodes/" + node + "/properties", properties);
+        files.file(KfdNode.FOLDER + "/nodes/" + node + "/properties", properties);
         return this;
     }
 
     /** A way from one node of KFD to another, in {@code io_links} or {@code p2p_links}. */
     SysTree kfdLink(String kind, int from, int to, int type, int weight, int least, int most) {
-        String folder = KfdNodes.FOLDER + "/nodes/" + from + "/" + kind + "/" + to;
+        String folder = KfdNode.FOLDER + "/nodes/" + from + "/" + kind + "/" + to;
         files.file(
                 folder + "/properties",
                 "type " + type + "\nnode_from " + from + "\nnode_to " + to + "\nweight " + weight + "\nmin_bandwidth "

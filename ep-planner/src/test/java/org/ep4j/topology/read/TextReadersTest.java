@@ -175,7 +175,7 @@ final class TextReadersTest {
     }
 
     @Test
-    void weightsOfRocmSmiTellRoutedPairsThoughAllHopsAreOne() {
+    void weightsOfRocmSmiShowRoutedPairsThoughAllHopsAreOne() {
         String text = Texts.ROCM_SMI
                 .replace("PCIE", "XGMI")
                 .replace("72", "30")

@@ -8,12 +8,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import org.ep4j.topology.model.Topology;
 import org.ep4j.topology.model.TopologyException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a file holds is found by looking into it. */
+/** The format of a file is found from its content, and a machine that is read is refined by other sources. */
 @Tag("verify")
 final class TopologiesTest {
     private static final String NCCL = """
@@ -145,6 +146,30 @@ final class TopologiesTest {
         assertThat(tree.text("/sys/loop")).isEmpty();
         assertThat(tree.link("/sys/dangling")).contains("../bus/nowhere/driver_x");
         assertThat(tree.list("/sys")).containsExactly("dangling", "loop", "out");
+    }
+
+    @Test
+    void aSourceThatFailsLeavesTheMachineWithAWarning() {
+        Topology machine = LinuxTopology.read("test", Machines.twoSockets().tree(), Map.of());
+
+        Topology refined = Topologies.refine(machine, new TopologySource() {
+            @Override
+            public String id() {
+                return "broken";
+            }
+
+            @Override
+            public Topology refine(Topology topology) {
+                throw new UnsatisfiedLinkError("no such symbol");
+            }
+        });
+
+        assertThat(refined.parts()).isEqualTo(machine.parts());
+        assertThat(refined.distance(refined.gpus().get(0), refined.nics().get(0)))
+                .isEqualTo(
+                        machine.distance(machine.gpus().get(0), machine.nics().get(0)));
+        assertThat(refined.warnings())
+                .containsExactly("topology source broken failed: java.lang.UnsatisfiedLinkError: no such symbol");
     }
 
     private Path file(String name, String text) throws IOException {

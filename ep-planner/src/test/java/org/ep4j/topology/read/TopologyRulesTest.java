@@ -18,7 +18,6 @@ import org.ep4j.topology.model.Nic;
 import org.ep4j.topology.model.NumaNode;
 import org.ep4j.topology.model.Part;
 import org.ep4j.topology.model.Topology;
-import org.ep4j.topology.model.TopologyCopy;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -129,7 +128,7 @@ class TopologyRulesTest {
     @ParameterizedTest
     @MethodSource("machines")
     void aCopyHasTheSameDistances(Topology machine) {
-        Topology copy = TopologyCopy.of(machine, machine.source(), part -> part).build();
+        Topology copy = machine.copy(machine.source(), Optional::of).build();
         assertThat(copy.parts()).isEqualTo(machine.parts());
         for (Part part : machine.parts()) {
             assertThat(copy.distances(part)).isEqualTo(machine.distances(part));

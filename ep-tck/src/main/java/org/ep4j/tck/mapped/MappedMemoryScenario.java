@@ -24,20 +24,20 @@ import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** What every rank does in {@link MappedMemoryTck}: plan, open the backend, and one case. */
+/** The ranks of {@link MappedMemoryTck}: they plan, open the backend, and run one case. */
 public final class MappedMemoryScenario implements Scenario {
-    /** Parameter: id of the backend. */
+    /** Parameter with the id of the backend. */
     static final String BACKEND = "backend";
 
-    /** Parameter: {@code data}, {@code close}, {@code death}, {@code refusals} or {@code many}. */
+    /** Parameter with the case: {@code data}, {@code close}, {@code death}, {@code refusals} or {@code many}. */
     static final String CASE = "case";
 
     private static final Duration DEADLINE = MappedRank.DEADLINE;
     private static final int BYTES = 3 * 4096;
-    /** Offset of the flags by which ranks say that they are done. */
+    /** Offset of the flags by which ranks signal that they are done. */
     private static final int DONE = 4096;
 
     @Override
@@ -80,7 +80,7 @@ public final class MappedMemoryScenario implements Scenario {
         return word.flip().getLong();
     }
 
-    /** Zeros at first; then every rank writes into every memory, and all find it. */
+    /** Memory is zero at first; then every rank writes to the memory of all ranks, which find the values. */
     private static void data(RankContext context, EpDevice device, EpBackend backend) {
         assertThat(backend.as(AllocatesMemory.class).orElseThrow().purposes()).contains(Purpose.MAPPED);
         assertThat(backend.as(RegistersMemory.class)).isEmpty();
@@ -96,38 +96,38 @@ public final class MappedMemoryScenario implements Scenario {
                     assertThat(all.get()).isZero();
                 }
             }
-            context.meet();
+            context.barrier();
             for (int r = 0; r < context.size(); r++) {
                 put(device, peer(buffer, r), 8L * context.rank(), 1000L * r + context.rank() + 1);
                 put(device, peer(buffer, r), BYTES - 8L * (context.rank() + 1), context.rank() + 7);
             }
-            context.meet();
+            context.barrier();
             for (int from = 0; from < context.size(); from++) {
                 assertThat(get(device, buffer.local(), 8L * from)).isEqualTo(1000L * context.rank() + from + 1);
                 assertThat(get(device, buffer.local(), BYTES - 8L * (from + 1))).isEqualTo(from + 7);
             }
-            context.meet();
+            context.barrier();
         }
     }
 
-    /** Rank after rank closes, and the memory of those that have not stays what it was. What has been closed is not read: GPUs leave its content undefined. */
+    /** Ranks close one after another, and the memory of the others stays unchanged. Closed memory is undefined on GPUs, so it is not read. */
     private static void close(RankContext context, EpDevice device, EpBackend backend) {
         SymmetricBuffer buffer = expose(backend, "close");
         put(device, buffer.local(), 0, 100 + context.rank());
-        context.meet();
+        context.barrier();
         for (int closing = 0; closing < context.size(); closing++) {
             if (closing == context.rank()) {
                 buffer.close();
                 buffer.close();
                 assertThatThrownBy(buffer::local).isInstanceOf(EpStateException.class);
             }
-            context.meet();
+            context.barrier();
             if (closing < context.rank()) {
                 for (int r = closing + 1; r < context.size(); r++) {
                     assertThat(get(device, peer(buffer, r), 0)).isEqualTo(100 + r);
                 }
             }
-            context.meet();
+            context.barrier();
         }
     }
 
@@ -139,12 +139,12 @@ public final class MappedMemoryScenario implements Scenario {
         }
     }
 
-    /** The last rank dies; the others go on, with its memory still mapped. */
+    /** The last rank dies; the others continue, with its memory still mapped. */
     private static void death(RankContext context, Bootstrap bootstrap, EpDevice device, EpBackend backend) {
         SymmetricBuffer buffer = expose(backend, "death");
         int victim = context.size() - 1;
         put(device, buffer.local(), 0, 100 + context.rank());
-        context.meet();
+        context.barrier();
         if (context.isRank(victim)) {
             context.die();
         }
@@ -154,7 +154,7 @@ public final class MappedMemoryScenario implements Scenario {
             put(device, peer(buffer, r), 8L + 8L * context.rank(), 5);
             assertThat(get(device, peer(buffer, r), 8L + 8L * context.rank())).isEqualTo(5);
         }
-        // The last access to the memory of others: a rank that closes has to know that nobody comes any more.
+        // A rank may close its memory only after the last access of all others.
         for (int r = 0; r < victim; r++) {
             put(device, peer(buffer, r), DONE + 8L * context.rank(), 7);
         }
@@ -193,14 +193,14 @@ public final class MappedMemoryScenario implements Scenario {
                 .hasMessageContaining("bytes");
         try (SymmetricBuffer fine = expose(backend, "fine")) {
             assertThatThrownBy(() -> peer(fine, context.size())).isInstanceOf(IllegalArgumentException.class);
-            context.meet();
+            context.barrier();
         }
         backend.close();
         assertThatThrownBy(() -> expose(backend, "late")).isInstanceOf(EpStateException.class);
-        context.meet();
+        context.barrier();
     }
 
-    /** Buffers come and go; their memory does not mix. */
+    /** Buffers are created and closed; their memory stays apart. */
     private static void many(RankContext context, EpDevice device, EpBackend backend) {
         for (int round = 0; round < 5; round++) {
             try (SymmetricBuffer a = expose(backend, "a" + round);
@@ -208,11 +208,11 @@ public final class MappedMemoryScenario implements Scenario {
                 int next = (context.rank() + 1) % context.size();
                 put(device, peer(a, next), 0, 10L * round + context.rank());
                 put(device, peer(b, next), 0, -(10L * round + context.rank()) - 1);
-                context.meet();
+                context.barrier();
                 int previous = (context.rank() + context.size() - 1) % context.size();
                 assertThat(get(device, a.local(), 0)).isEqualTo(10L * round + previous);
                 assertThat(get(device, b.local(), 0)).isEqualTo(-(10L * round + previous) - 1);
-                context.meet();
+                context.barrier();
             }
         }
     }

@@ -8,15 +8,14 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.RankMode;
-import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
-import org.ep4j.tck.crew.GroupFactory;
-import org.ep4j.tck.crew.Job;
-import org.ep4j.tck.crew.ProcessCrew;
-import org.ep4j.tck.crew.RankCrew;
-import org.ep4j.tck.crew.RankReport;
-import org.ep4j.tck.crew.ThreadCrew;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.ranks.GroupFactory;
+import org.ep4j.tck.ranks.Job;
+import org.ep4j.tck.ranks.ProcessRankPool;
+import org.ep4j.tck.ranks.RankPool;
+import org.ep4j.tck.ranks.RankReport;
+import org.ep4j.tck.ranks.ThreadRankPool;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
@@ -25,15 +24,15 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Memory that a backend allocates and maps between ranks of one host, as threads and as processes, which have a GPU each and
- * which share one. For JUnit: extend it, and say which backend and which type of device.
+ * Tests of memory that a backend allocates and maps between ranks of one host, as threads and as processes, with a GPU each or a
+ * common one. For JUnit: a subclass names the backend and the type of device.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 public abstract class MappedMemoryTck {
     private static final System.Logger LOG = System.getLogger("org.ep4j.tck");
     private static final String HEAP = "256m";
 
-    /** A rank on a busy machine must not be silent for so long. */
+    /** Heartbeats with a timeout that no rank on a busy machine reaches. */
     private static final Map<String, String> HEARTBEATS =
             Map.of("EP_BOOTSTRAP_HEARTBEAT", "200ms", "EP_BOOTSTRAP_HEARTBEAT_TIMEOUT", "4s");
 
@@ -43,7 +42,7 @@ public abstract class MappedMemoryTck {
     private final String type;
 
     /**
-     * For subclasses.
+     * Creates the tests of a backend.
      *
      * @param backend id of the backend
      * @param type of its devices: {@code cuda}
@@ -53,15 +52,15 @@ public abstract class MappedMemoryTck {
         this.type = type;
     }
 
-    /** Whether a machine without the devices fails the tests instead of skipping them. */
+    /** Returns whether a machine without the devices fails the tests instead of skipping them. */
     protected boolean required() {
-        return Subjects.required(TckSubject.of(backend, type), System.getenv());
+        return TckSubject.of(backend, type).required(System.getenv());
     }
 
-    /** Skips, and says why; fails where the devices are required. */
+    /** Skips the tests without devices, and logs the reason; fails where the devices are required. */
     @BeforeAll
     void skipWithoutDevices() {
-        List<String> reasons = Subjects.unavailable(TckSubject.of(backend, type));
+        List<String> reasons = TckSubject.of(backend, type).unavailable();
         if (!reasons.isEmpty()) {
             String reason = String.join("; ", reasons);
             assertThat(required()).as(reason).isFalse();
@@ -70,43 +69,43 @@ public abstract class MappedMemoryTck {
         }
     }
 
-    /** Ranks for jobs of up to as many. */
-    protected static RankCrew crew(RankMode mode, int ranks) {
-        return mode == RankMode.THREADS ? new ThreadCrew(ranks) : new ProcessCrew(ranks, HEAP);
+    /** Creates ranks for jobs of up to as many. */
+    protected static RankPool pool(RankMode mode, int ranks) {
+        return mode == RankMode.THREADS ? new ThreadRankPool(ranks) : new ProcessRankPool(ranks, HEAP, Map.of());
     }
 
     /**
-     * Runs a scenario of the subclass's own on all ranks.
+     * Runs a scenario of the subclass on all ranks.
      *
-     * @param device a type alone, or one that all ranks share
+     * @param device a type, or one device that all ranks share
      */
     protected static List<RankReport> run(
-            RankCrew crew, Class<?> scenario, Map<String, String> parameters, int ranks, String device) {
-        return run(crew, scenario.getName(), parameters, ranks, device);
+            RankPool pool, Class<?> scenario, Map<String, String> parameters, int ranks, String device) {
+        return run(pool, scenario.getName(), parameters, ranks, device);
     }
 
     private static List<RankReport> run(
-            RankCrew crew, String scenario, Map<String, String> parameters, int ranks, String device) {
-        return crew.run(new Job(
+            RankPool pool, String scenario, Map<String, String> parameters, int ranks, String device) {
+        return pool.run(new Job(
                 scenario + parameters + "-" + ranks + "-" + device,
                 scenario,
                 parameters,
                 ranks,
                 Map.of(EpKeys.DEVICE.name(), device),
                 GroupFactory.Plain.class.getName(),
-                Patience.here(Duration.ofMinutes(2))));
+                Patience.scaled(Duration.ofMinutes(2))));
     }
 
-    /** All ranks came to the end. */
+    /** Checks that no rank failed. */
     protected static void allDone(List<RankReport> reports) {
         assertThat(reports)
                 .allSatisfy(
                         report -> assertThat(report.end()).as(report.detail()).isEqualTo(RankReport.End.DONE));
     }
 
-    private List<RankReport> run(RankCrew crew, String what, int ranks, String device) {
+    private List<RankReport> run(RankPool pool, String what, int ranks, String device) {
         return run(
-                crew,
+                pool,
                 MappedMemoryScenario.class,
                 Map.of(MappedMemoryScenario.BACKEND, backend, MappedMemoryScenario.CASE, what),
                 ranks,
@@ -116,9 +115,9 @@ public abstract class MappedMemoryTck {
     @ParameterizedTest
     @EnumSource(RankMode.class)
     final void everyNumberOfRanksReachesAllMemory(RankMode mode) {
-        try (RankCrew crew = crew(mode, 8)) {
+        try (RankPool pool = pool(mode, 8)) {
             for (int ranks : new int[] {2, 3, 5, 8}) {
-                allDone(run(crew, "data", ranks, type));
+                allDone(run(pool, "data", ranks, type));
             }
         }
     }
@@ -126,26 +125,26 @@ public abstract class MappedMemoryTck {
     @ParameterizedTest
     @EnumSource(RankMode.class)
     final void ranksShareADevice(RankMode mode) {
-        try (RankCrew crew = crew(mode, 3)) {
-            allDone(run(crew, "data", 3, type + ":0"));
-            allDone(run(crew, "close", 3, type + ":0"));
+        try (RankPool pool = pool(mode, 3)) {
+            allDone(run(pool, "data", 3, type + ":0"));
+            allDone(run(pool, "close", 3, type + ":0"));
         }
     }
 
     @ParameterizedTest
     @EnumSource(RankMode.class)
     final void ranksCloseInAnyOrderAndBuffersComeAndGo(RankMode mode) {
-        try (RankCrew crew = crew(mode, 3)) {
-            allDone(run(crew, "close", 3, type));
-            allDone(run(crew, "many", 3, type));
+        try (RankPool pool = pool(mode, 3)) {
+            allDone(run(pool, "close", 3, type));
+            allDone(run(pool, "many", 3, type));
         }
     }
 
     @ParameterizedTest
     @EnumSource(RankMode.class)
     final void whatIsWrongOnOneRankIsRefusedOnAll(RankMode mode) {
-        try (RankCrew crew = crew(mode, 3)) {
-            allDone(run(crew, "refusals", 3, type));
+        try (RankPool pool = pool(mode, 3)) {
+            allDone(run(pool, "refusals", 3, type));
         }
     }
 
@@ -153,8 +152,8 @@ public abstract class MappedMemoryTck {
     @ValueSource(strings = {"", ":0"})
     final void theMemoryOfARankThatDiedStaysMapped(String number) {
         for (RankMode mode : RankMode.values()) {
-            try (RankCrew crew = crew(mode, 3)) {
-                List<RankReport> reports = run(crew, "death", 3, type + number);
+            try (RankPool pool = pool(mode, 3)) {
+                List<RankReport> reports = run(pool, "death", 3, type + number);
                 assertThat(reports)
                         .as(reports.toString())
                         .extracting(RankReport::end)
@@ -163,11 +162,11 @@ public abstract class MappedMemoryTck {
         }
     }
 
-    /** The stopped rank continues later, finds out that it was left out, and does no harm. */
+    /** The stopped rank continues later, finds that it was left out, and does no harm. */
     @Test
     final void ranksContinueWithRightRowsWithoutOneThatIsStopped() {
-        try (RankCrew crew = new ProcessCrew(3, HEAP, HEARTBEATS)) {
-            allDone(run(crew, STOPPED_RANK, Map.of("rounds", "6"), 3, type + ":0"));
+        try (RankPool pool = new ProcessRankPool(3, HEAP, HEARTBEATS)) {
+            allDone(run(pool, STOPPED_RANK, Map.of("rounds", "6"), 3, type + ":0"));
         }
     }
 }

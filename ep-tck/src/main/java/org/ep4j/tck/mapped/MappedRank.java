@@ -19,31 +19,32 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
-import org.ep4j.tck.Subjects;
-import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.TckSubject;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.ranks.RankContext;
 import org.ep4j.transport.memory.EngineDevice;
 
 /**
- * One of several ranks of one host that one backend connects: its device is open and the ranks have a plan.
+ * One of several ranks of one host that one backend connects, with an open device and a plan of all ranks.
  *
  * @param provider the backend
- * @param open what the backend is to be opened with
+ * @param open context in which the backend is opened
  */
 public record MappedRank(EpBackendProvider provider, OpenContext open) implements AutoCloseable {
-    /** Longest time that anything may take. */
-    public static final Duration DEADLINE = Patience.here(Duration.ofSeconds(60));
+    /** Longest time of any step. */
+    public static final Duration DEADLINE = Patience.scaled(Duration.ofSeconds(60));
 
     /**
      * Probes, and plans with all ranks of the job. Collective.
      *
-     * @param context the rank, whose settings name the device
+     * @param context of the rank, whose settings name the device
      * @param backend id of the backend
-     * @param change what to make of the rank's profile; it is given back as it is where nothing is to be changed
+     * @param change of the rank's profile, or the identity
      * @throws AssertionError when the backend is not on the class path, or its probe fails here
      */
     public static MappedRank of(RankContext context, String backend, UnaryOperator<RankProfile> change) {
-        EpBackendProvider provider = Subjects.backend(backend).orElseThrow(() -> new AssertionError("no " + backend));
+        EpBackendProvider provider =
+                TckSubject.backendProvider(backend).orElseThrow(() -> new AssertionError("no " + backend));
         EpConfig config = context.config(Map.of());
         Device id = Device.parse(EpKeys.DEVICE.get(config));
         ProbeReport report = provider.probe(ProbeRequest.of(id, config, DEADLINE));
@@ -54,12 +55,12 @@ public record MappedRank(EpBackendProvider provider, OpenContext open) implement
                 .pid(ProcessHandle.current().pid())
                 .backends(Map.of(backend, BackendProfile.of(report.facts(), report.identity())))
                 .build());
-        List<RankProfile> profiles = context.exchange(ProfileCodec.encode(mine)).stream()
+        List<RankProfile> profiles = context.allGather(ProfileCodec.encode(mine)).stream()
                 .map(ProfileCodec::decode)
                 .toList();
         GroupPlan plan =
                 Planner.plan(profiles, List.of(new Planner.Candidate(backend, provider::offer)), BackendChoice.AUTO);
-        EpDevice device = Subjects.device(id.type())
+        EpDevice device = TckSubject.deviceProvider(id.type())
                 .orElseThrow(() -> new AssertionError("no " + id.type()))
                 .open(id);
         return new MappedRank(

@@ -1,6 +1,6 @@
 /**
- * Memory of GPUs that ranks map into each other's address space, without an engine above it: the first thing that a backend with
- * {@link org.ep4j.spi.MappedPeers} that allocates by itself can be tried with.
+ * For authors of backends with {@link org.ep4j.spi.MappedPeers} that allocate memory of GPUs: memory that ranks map into each other's
+ * address space, as a first test without an engine. Operations of the engine do not belong here.
  */
 @NullMarked
 package org.ep4j.tck.mapped;

@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 import org.ep4j.DataType;
 import org.ep4j.EpDevice;
@@ -16,12 +17,12 @@ import org.ep4j.gpu.GpuDevice;
 import org.ep4j.gpu.GpuStream;
 
 /**
- * Tensors on one device, filled and read row by row; freed together, with the streams that write to them. Not safe for use
+ * Tensors on one device, filled and read row by row, and freed together, with the streams that write to them. Not safe for use
  * from several threads.
  */
 public final class Arena implements AutoCloseable {
     private static final int CHUNK = 1 << 19;
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration WRITE = Duration.ofSeconds(60);
 
     private final EpDevice device;
     private final TensorArena memory;
@@ -29,40 +30,40 @@ public final class Arena implements AutoCloseable {
     private final List<EpEvent> writers = new ArrayList<>();
     private final ByteBuffer staging = ByteBuffer.allocateDirect(CHUNK).order(ByteOrder.nativeOrder());
 
-    /** Works on one row. */
+    /** Reads or fills one row. */
     @FunctionalInterface
     public interface RowVisitor<A> {
-        /** Reads or fills row {@code row}. */
+        /** Reads or fills the values of {@code row}. */
         void visit(int row, A values);
     }
 
-    /** An arena on {@code device}, which stays open. */
+    /** Creates an arena on {@code device}, which stays open. */
     public Arena(EpDevice device) {
         this.device = device;
         this.memory = device.arena();
     }
 
-    /** The device. */
+    /** Returns the device. */
     public EpDevice device() {
         return device;
     }
 
-    /** New zeroed memory; {@code dims} outermost first. */
+    /** Allocates zeroed memory; {@code dims} outermost first. */
     public Tensor allocate(DataType type, long... dims) {
         return memory.tensor(type, dims);
     }
 
-    /** New memory with these values. */
+    /** Allocates memory with these values. */
     public Tensor ints(int[] values, long... dims) {
         return memory.int32(values, dims);
     }
 
-    /** New memory with these values as 64-bit integers. */
+    /** Allocates memory with these values as 64-bit integers. */
     public Tensor longs(int[] values, long... dims) {
         return memory.int64(Arrays.stream(values).asLongStream().toArray(), dims);
     }
 
-    /** New memory with these values. */
+    /** Allocates memory with these values. */
     public Tensor floats(float[] values, long... dims) {
         return memory.fp32(values, dims);
     }
@@ -83,66 +84,60 @@ public final class Arena implements AutoCloseable {
 
     /** Fills {@code [rows, n]} of a two-byte type row by row. */
     public void fillShorts(Tensor tensor, RowVisitor<short[]> source) {
-        short[] row = new short[rowElements(tensor)];
-        fill(tensor, (index, bytes) -> {
-            source.visit(index, row);
-            bytes.asShortBuffer().put(row);
-        });
+        fill(
+                tensor,
+                new short[rowElements(tensor)],
+                source,
+                (bytes, row) -> bytes.asShortBuffer().put(row));
     }
 
     /** Fills {@code [rows, n]} of a one-byte type row by row. */
     public void fillBytes(Tensor tensor, RowVisitor<byte[]> source) {
-        byte[] row = new byte[rowElements(tensor)];
-        fill(tensor, (index, bytes) -> {
-            source.visit(index, row);
-            bytes.put(row);
-        });
+        fill(tensor, new byte[rowElements(tensor)], source, (bytes, row) -> bytes.put(row));
     }
 
     /** Fills {@code [rows, n]} FP32 row by row. */
     public void fillFloats(Tensor tensor, RowVisitor<float[]> source) {
-        float[] row = new float[rowElements(tensor)];
-        fill(tensor, (index, bytes) -> {
-            source.visit(index, row);
-            bytes.asFloatBuffer().put(row);
-        });
+        fill(
+                tensor,
+                new float[rowElements(tensor)],
+                source,
+                (bytes, row) -> bytes.asFloatBuffer().put(row));
     }
 
     /** Reads {@code [rows, n]} of a two-byte type row by row, the first {@code rows} of them. */
     public void readShorts(Tensor tensor, int rows, RowVisitor<short[]> sink) {
-        short[] row = new short[rowElements(tensor)];
-        read(tensor, rows, (index, bytes) -> {
-            bytes.asShortBuffer().get(row);
-            sink.visit(index, row);
-        });
+        read(
+                tensor,
+                rows,
+                new short[rowElements(tensor)],
+                sink,
+                (bytes, row) -> bytes.asShortBuffer().get(row));
     }
 
     /** Reads {@code [rows, n]} of a one-byte type row by row, the first {@code rows} of them. */
     public void readBytes(Tensor tensor, int rows, RowVisitor<byte[]> sink) {
-        byte[] row = new byte[rowElements(tensor)];
-        read(tensor, rows, (index, bytes) -> {
-            bytes.get(row);
-            sink.visit(index, row);
-        });
+        read(tensor, rows, new byte[rowElements(tensor)], sink, (bytes, row) -> bytes.get(row));
     }
 
     /** Reads {@code [rows, n]} FP32 row by row, the first {@code rows} of them. */
     public void readFloats(Tensor tensor, int rows, RowVisitor<float[]> sink) {
-        float[] row = new float[rowElements(tensor)];
-        read(tensor, rows, (index, bytes) -> {
-            bytes.asFloatBuffer().get(row);
-            sink.visit(index, row);
-        });
+        read(
+                tensor,
+                rows,
+                new float[rowElements(tensor)],
+                sink,
+                (bytes, row) -> bytes.asFloatBuffer().get(row));
     }
 
-    /** All elements of an INT32 or INT64 tensor of ids. */
+    /** Returns all elements of an INT32 or INT64 tensor of ids. */
     public long[] readIds(Tensor tensor) {
         return tensor.type() == DataType.INT64
                 ? device.longs(tensor)
                 : Arrays.stream(device.ints(tensor)).asLongStream().toArray();
     }
 
-    /** All bytes of a tensor. */
+    /** Returns all bytes of a tensor. */
     public byte[] readRaw(Tensor tensor) {
         byte[] values = new byte[Math.toIntExact(tensor.byteSize())];
         if (values.length > 0) {
@@ -151,29 +146,29 @@ public final class Arena implements AutoCloseable {
         return values;
     }
 
-    /** Part {@code index} of a tensor along its outermost dimension, without that dimension. */
+    /** Returns part {@code index} of a tensor along its outermost dimension, without that dimension. */
     public static Tensor part(Tensor tensor, int index) {
         long[] inner =
                 IntStream.range(1, tensor.dimensions()).mapToLong(tensor::dim).toArray();
         return Tensor.of(tensor.rows(index, 1).memory(), tensor.type(), inner);
     }
 
-    /** Memory stays until {@code writer}, which writes to it, has come. */
+    /** Keeps the memory until {@code writer}, the event of a write to it, is done. */
     public void keepUntil(EpEvent writer) {
         writers.add(writer);
     }
 
-    /** A new stream of the device, which is a GPU; destroyed with the memory. */
+    /** Creates a stream of the device, which is a GPU; destroyed with the memory. */
     public long stream() {
         GpuStream made = GpuDevice.of(device).createStream();
         streams.add(made);
         return made.handle();
     }
 
-    /** Frees everything. */
+    /** Frees all memory and streams. */
     @Override
     public void close() {
-        writers.forEach(writer -> writer.await(Patience.here(PATIENCE)));
+        writers.forEach(writer -> writer.await(Patience.scaled(WRITE)));
         writers.clear();
         streams.forEach(GpuStream::close);
         streams.clear();
@@ -188,22 +183,24 @@ public final class Arena implements AutoCloseable {
         return rowElements(tensor) == 0 ? 0 : tensor.elements() / rowElements(tensor);
     }
 
-    private void fill(Tensor tensor, RowVisitor<ByteBuffer> row) {
+    private <A> void fill(Tensor tensor, A row, RowVisitor<A> source, BiConsumer<ByteBuffer, A> put) {
         chunks(tensor, rows(tensor), (first, count, rowBytes) -> {
             for (int i = 0; i < count; i++) {
-                row.visit(first + i, rowOf(i, rowBytes));
+                source.visit(first + i, row);
+                put.accept(rowOf(i, rowBytes), row);
             }
             staging.clear().limit(count * rowBytes);
             device.upload(staging, tensor.memory().slice((long) first * rowBytes, (long) count * rowBytes));
         });
     }
 
-    private void read(Tensor tensor, int rows, RowVisitor<ByteBuffer> row) {
+    private <A> void read(Tensor tensor, int rows, A row, RowVisitor<A> sink, BiConsumer<ByteBuffer, A> get) {
         chunks(tensor, rows, (first, count, rowBytes) -> {
             staging.clear().limit(count * rowBytes);
             device.download(tensor.memory().slice((long) first * rowBytes, (long) count * rowBytes), staging);
             for (int i = 0; i < count; i++) {
-                row.visit(first + i, rowOf(i, rowBytes));
+                get.accept(rowOf(i, rowBytes), row);
+                sink.visit(first + i, row);
             }
         });
     }

@@ -1,15 +1,15 @@
 package org.ep4j.tck.oracle;
 
-/** BF16 of the kit alone: engines may use the conversions of {@link org.ep4j.DataType}, so the oracle does not. */
+/** Conversions of BF16. The oracle does not use those of {@link org.ep4j.DataType}, since engines may. */
 public final class Bf16 {
     private Bf16() {}
 
-    /** The value of a BF16; exact. */
+    /** Returns the exact value of a BF16. */
     public static float toFloat(short bits) {
         return Float.intBitsToFloat(bits << 16);
     }
 
-    /** The nearest BF16, ties to even; every NaN becomes 0x7fff. */
+    /** Returns the nearest BF16, ties to even; every NaN becomes 0x7fff. */
     public static short fromFloat(float value) {
         if (Float.isNaN(value)) {
             return 0x7fff;

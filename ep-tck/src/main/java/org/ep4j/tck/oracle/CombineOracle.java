@@ -5,7 +5,7 @@ import java.util.Set;
 import org.ep4j.CombinePrecision;
 import org.ep4j.RowLayout;
 
-/** What combines must give for one token of one rank. Not safe for use from several threads. */
+/** Expected results of combines, token by token. Not safe for use from several threads. */
 public final class CombineOracle {
     private final Workload workload;
     private final OutputRows outputs;
@@ -15,11 +15,11 @@ public final class CombineOracle {
     private final short[] row;
 
     /**
-     * An oracle for one exchange.
+     * Creates an oracle for one exchange.
      *
      * @param workload the inputs
-     * @param outputs what the experts gave back
-     * @param masked ranks that took no part
+     * @param outputs rows that the experts return
+     * @param masked ranks that take no part
      */
     public CombineOracle(Workload workload, OutputRows outputs, Set<Integer> masked) {
         this.workload = workload;
@@ -31,7 +31,7 @@ public final class CombineOracle {
     }
 
     /**
-     * High throughput: {@code bias + rows}, plain FP32 additions.
+     * Computes {@code bias + rows} of high throughput, by plain FP32 additions.
      *
      * @param biases number of biases of the workload that are added first, 0 to 2
      * @param out {@code [H]} gets BF16
@@ -53,7 +53,12 @@ public final class CombineOracle {
         } else {
             for (int k = 0; k < workload.topK(); k++) {
                 if (firstOfItsRank(rank, token, k)) {
-                    rowOfRank(rank, token, layout, workload.rankOf(workload.expert(rank, token, k)));
+                    int from = workload.rankOf(workload.expert(rank, token, k));
+                    if (layout == RowLayout.BY_RANK) {
+                        outputs.row(rank, token, from, row);
+                    } else {
+                        partialSum(rank, token, from, false);
+                    }
                     add(row, sum);
                 }
             }
@@ -61,15 +66,13 @@ public final class CombineOracle {
         round(sum, out);
     }
 
-    /**
-     * High throughput: the weight of a selection that comes back, 0 where the id is -1 or the rank masked.
-     */
+    /** Returns the weight of a selection that high throughput returns, 0 where the id is -1 or the rank masked. */
     public float returnedWeight(int rank, int token, int place) {
         return counts(rank, token, place) ? workload.returnedWeight(rank, token, place) : 0f;
     }
 
     /**
-     * Low latency: {@code sum of weight * row} by fused multiply-add.
+     * Computes the sum of {@code weight * row} of low latency, by fused multiply-add.
      *
      * @param out {@code [H]} gets BF16
      */
@@ -80,7 +83,7 @@ public final class CombineOracle {
                 outputs.row(rank, token, k, row);
                 multiplyAdd(workload.weight(rank, token, k), row, sum);
             } else if (precision == CombinePrecision.RANK_PARTIAL && firstOfItsRank(rank, token, k)) {
-                weightedPartial(rank, token, workload.rankOf(workload.expert(rank, token, k)), row);
+                partialSum(rank, token, workload.rankOf(workload.expert(rank, token, k)), true);
                 add(row, sum);
             }
         }
@@ -88,7 +91,7 @@ public final class CombineOracle {
     }
 
     /**
-     * Low latency with LogFMT rows: how far each element may be from the exact sum. See {@link LogFmt}.
+     * Computes the sum of low latency and how far LogFMT rows may move each element of it. See {@link LogFmt}.
      *
      * @param value {@code [H]} gets the sum of the unrounded rows
      * @param tolerance {@code [H]} gets the largest allowed distance from it
@@ -103,7 +106,7 @@ public final class CombineOracle {
                 outputs.row(rank, token, k, row);
                 weight = workload.weight(rank, token, k);
             } else if (precision == CombinePrecision.RANK_PARTIAL && firstOfItsRank(rank, token, k)) {
-                weightedPartial(rank, token, workload.rankOf(workload.expert(rank, token, k)), row);
+                partialSum(rank, token, workload.rankOf(workload.expert(rank, token, k)), true);
                 weight = 1f;
             } else {
                 continue;
@@ -116,31 +119,20 @@ public final class CombineOracle {
         }
     }
 
-    /** The row that {@code from} sends for a token in the by-rank layout, or its partial sum, in {@link #row}. */
-    private void rowOfRank(int rank, int token, RowLayout layout, int from) {
-        if (layout == RowLayout.BY_RANK) {
-            outputs.row(rank, token, from, row);
-            return;
-        }
+    /** Computes the rounded sum of the rows of the experts on {@code from} for a token, in {@link #row}. */
+    private void partialSum(int rank, int token, int from, boolean weighted) {
         Arrays.fill(partial, 0f);
         for (int k = 0; k < workload.topK(); k++) {
             if (on(rank, token, k, from)) {
                 outputs.row(rank, token, k, row);
-                add(row, partial);
+                if (weighted) {
+                    multiplyAdd(workload.weight(rank, token, k), row, partial);
+                } else {
+                    add(row, partial);
+                }
             }
         }
         round(partial, row);
-    }
-
-    private void weightedPartial(int rank, int token, int from, short[] out) {
-        Arrays.fill(partial, 0f);
-        for (int k = 0; k < workload.topK(); k++) {
-            if (on(rank, token, k, from)) {
-                outputs.row(rank, token, k, out);
-                multiplyAdd(workload.weight(rank, token, k), out, partial);
-            }
-        }
-        round(partial, out);
     }
 
     private boolean counts(int rank, int token, int place) {

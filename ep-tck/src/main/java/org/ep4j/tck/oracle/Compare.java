@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.function.IntFunction;
 import org.ep4j.DataType;
 
-/** Compares bits and says where they differ. */
+/** Compares values bit by bit, and names the first difference. */
 final class Compare {
     private Compare() {}
 
@@ -31,15 +31,16 @@ final class Compare {
     }
 
     static void ints(String what, int[] seen, int[] expected) {
-        sameLength(what, seen.length, expected.length);
-        int at = Arrays.mismatch(seen, expected);
-        if (at >= 0) {
-            throw new AssertionError(what + "[" + at + "] is " + seen[at] + ", must be " + expected[at]);
-        }
+        longs(
+                what,
+                Arrays.stream(seen).asLongStream().toArray(),
+                Arrays.stream(expected).asLongStream().toArray());
     }
 
     static void longs(String what, long[] seen, long[] expected) {
-        sameLength(what, seen.length, expected.length);
+        if (seen.length != expected.length) {
+            throw new AssertionError(what + " has " + seen.length + " elements, must have " + expected.length);
+        }
         int at = Arrays.mismatch(seen, expected);
         if (at >= 0) {
             throw new AssertionError(what + "[" + at + "] is " + seen[at] + ", must be " + expected[at]);
@@ -52,16 +53,9 @@ final class Compare {
         }
     }
 
-    /** Bitwise, except that any NaN equals the same NaN only. */
     static void floatBits(String what, float seen, float expected) {
         if (Float.floatToRawIntBits(seen) != Float.floatToRawIntBits(expected)) {
             throw new AssertionError(what + " is " + seen + ", must be " + expected);
-        }
-    }
-
-    private static void sameLength(String what, int seen, int expected) {
-        if (seen != expected) {
-            throw new AssertionError(what + " has " + seen + " elements, must have " + expected);
         }
     }
 }

@@ -1,6 +1,6 @@
 package org.ep4j.tck.oracle;
 
-/** What the BF16 values of a {@link Workload} look like. Every pattern is a function of seed, rank, token and channel. */
+/** Patterns of the BF16 values of a {@link Workload}. Every pattern is a function of seed, rank, token and channel. */
 public enum DataPattern {
     /** Random signs and mantissas, magnitudes from 2^-8 to 2^8. */
     PLAIN {
@@ -17,7 +17,7 @@ public enum DataPattern {
         }
     },
     /**
-     * {@code +-2^24} mixed with values near 1: the large ones cancel, and what is left depends on the order of the FP32
+     * {@code +-2^24} mixed with values near 1: the large ones cancel, and the rest depends on the order of the FP32
      * additions.
      */
     CANCELLING {
@@ -36,7 +36,7 @@ public enum DataPattern {
         }
     };
 
-    /** One BF16 from 16 random bits. */
+    /** Returns a BF16 made of 16 random bits. */
     abstract short value(int bits);
 
     /** Fills a row from a key. */
@@ -44,7 +44,7 @@ public enum DataPattern {
         long word = 0;
         for (int h = 0; h < out.length; h++) {
             if ((h & 3) == 0) {
-                word = Mix.hash(key + h);
+                word = SplitMix64.hash(key + h);
             }
             out[h] = value((int) (word >>> ((h & 3) * 16)) & 0xffff);
         }

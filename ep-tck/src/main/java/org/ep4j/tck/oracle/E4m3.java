@@ -7,7 +7,7 @@ public final class E4m3 {
 
     private E4m3() {}
 
-    /** The nearest code, ties to even, magnitudes above 448 become 448, NaN becomes {@code sign | 0x7f}. */
+    /** Returns the nearest code, ties to even; magnitudes above 448 become 448, NaN becomes {@code sign | 0x7f}. */
     public static byte fromFloat(float value) {
         int sign = Float.floatToRawIntBits(value) >>> 31 << 7;
         if (Float.isNaN(value)) {

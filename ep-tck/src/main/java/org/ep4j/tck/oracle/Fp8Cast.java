@@ -16,7 +16,7 @@ public final class Fp8Cast {
      * @param row {@code [H]} BF16
      * @param format an FP8 format
      * @param codes {@code [H]} gets the E4M3 codes
-     * @param scales {@code [S]} gets what a code is multiplied with to get its value back
+     * @param scales {@code [S]} gets the factors that turn codes back into values
      */
     public static void cast(short[] row, WireFormat format, byte[] codes, float[] scales) {
         for (int block = 0; block * EpShape.SCALE_BLOCK < row.length; block++) {
@@ -38,7 +38,7 @@ public final class Fp8Cast {
         }
     }
 
-    /** The UE8M0 byte of a power-of-two scale: its biased exponent. */
+    /** Returns the UE8M0 byte of a power-of-two scale: its biased exponent. */
     public static byte ue8m0(float scale) {
         return (byte) (Math.getExponent(scale) + 127);
     }

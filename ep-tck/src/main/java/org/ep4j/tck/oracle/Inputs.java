@@ -5,65 +5,58 @@ import org.ep4j.DataType;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 
-/** Puts what a {@link Workload} describes into device memory. Not safe for use from several threads. */
+/** Writes the rows, ids and weights of a {@link Workload} to device memory. Not safe for use from several threads. */
 public final class Inputs {
     private final Arena arena;
     private final Workload workload;
 
-    /** Inputs of {@code workload} in memory of {@code arena}. */
+    /** Creates the inputs of {@code workload} in memory of {@code arena}. */
     public Inputs(Arena arena, Workload workload) {
         this.arena = arena;
         this.workload = workload;
     }
 
-    /** {@code [T, H]} BF16 rows of {@code rank}. */
+    /** Returns the {@code [T, H]} BF16 rows of {@code rank}. */
     public Tensor rows(int rank) {
         Tensor x = arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden());
         arena.fillShorts(x, (token, out) -> workload.row(rank, token, out));
         return x;
     }
 
-    /** {@code [T, H]} FP8 rows of {@code rank}; the bytes are the same for both types. */
+    /** Returns the {@code [T, H]} FP8 rows of {@code rank}; the bytes are the same for both types. */
     public Tensor fp8Rows(int rank, DataType type) {
         Tensor x = arena.allocate(type, workload.tokens(rank), workload.hidden());
         arena.fillBytes(x, (token, out) -> workload.fp8Row(rank, token, out));
         return x;
     }
 
-    /** {@code [T, S]} FP32 scales of the FP8 rows. */
+    /** Returns the {@code [T, S]} FP32 scales of the FP8 rows. */
     public Tensor fp8Scales(int rank) {
         Tensor scales = arena.allocate(DataType.FP32, workload.tokens(rank), workload.scales());
         arena.fillFloats(scales, (token, out) -> workload.fp8Scales(rank, token, out));
         return scales;
     }
 
-    /** {@code [T, K]} ids of {@code rank}, INT32 or INT64. */
+    /** Returns the {@code [T, K]} ids of {@code rank}, INT32 or INT64. */
     public Tensor ids(int rank, DataType type) {
         return type == DataType.INT64
                 ? arena.longs(workload.ids(rank), workload.tokens(rank), workload.topK())
                 : arena.ints(workload.ids(rank), workload.tokens(rank), workload.topK());
     }
 
-    /** {@code [T, K]} FP32 weights of {@code rank}. */
+    /** Returns the {@code [T, K]} FP32 weights of {@code rank}. */
     public Tensor weights(int rank) {
         return arena.floats(workload.weights(rank), workload.tokens(rank), workload.topK());
     }
 
-    /** {@code [T, H]} BF16 of bias {@code index}. */
+    /** Returns the {@code [T, H]} BF16 rows of bias {@code index}. */
     public Tensor bias(int index, int rank) {
         Tensor bias = arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden());
         arena.fillShorts(bias, (token, out) -> workload.biasRow(index, rank, token, out));
         return bias;
     }
 
-    /** {@code [rows, H]} BF16 expert outputs for a high-throughput combine; NaN in padding, which nobody may read. */
-    public Tensor outputs(RowTable table, OutputRows outputs, long rows) {
-        Tensor x = arena.allocate(DataType.BF16, rows, workload.hidden());
-        outputs(x, table, outputs);
-        return x;
-    }
-
-    /** Writes expert outputs into {@code x}. */
+    /** Writes expert outputs for a high-throughput combine into {@code x}; NaN in padding, which no combine may read. */
     public void outputs(Tensor x, RowTable table, OutputRows outputs) {
         arena.fillShorts(x, (row, out) -> {
             if (row < table.rows() && table.sourceRank()[row] >= 0) {
@@ -74,7 +67,7 @@ public final class Inputs {
         });
     }
 
-    /** Weights that experts give back: {@code [rows, K]} by rank, with NaN where nobody may look, or {@code [rows]}. */
+    /** Returns the weights that experts return: {@code [rows, K]} by rank, with NaN where no combine may read, or {@code [rows]}. */
     public Tensor returnedWeights(RowTable table, long rows) {
         boolean byRank = table.layout() == RowLayout.BY_RANK;
         int width = byRank ? workload.topK() : 1;
@@ -92,7 +85,7 @@ public final class Inputs {
         return byRank ? arena.floats(values, rows, width) : arena.floats(values, rows);
     }
 
-    /** Writes expert outputs into a low-latency {@code x} of {@code [L, slots, H]}; other rows are left as they are. */
+    /** Writes expert outputs for a low-latency combine into {@code x} of {@code [L, slots, H]}; other rows stay unchanged. */
     public void outputs(Tensor x, SlotTable table, OutputRows outputs) {
         for (int e = 0; e < table.localExperts(); e++) {
             int expert = e;

@@ -5,14 +5,14 @@ import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 
 /**
- * What {@link org.ep4j.EpBuffer#dispatchLayout} must answer.
+ * The expected result of {@link org.ep4j.EpBuffer#dispatchLayout}.
  *
  * @param tokensToRank {@code [R]}
  * @param tokensToHost {@code [hosts]}
  * @param selections {@code [E]}
  * @param goesTo {@code [T][R]}
  */
-@SuppressWarnings("ArrayRecordComponent") // read in loops; equality is not asked of it
+@SuppressWarnings("ArrayRecordComponent") // read in loops, never compared
 public record LayoutOracle(int[] tokensToRank, int[] tokensToHost, int[] selections, boolean[][] goesTo) {
     /**
      * Counts one rank's tokens.

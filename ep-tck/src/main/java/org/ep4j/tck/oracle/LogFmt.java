@@ -4,7 +4,7 @@ import java.util.Arrays;
 import org.ep4j.EpShape;
 
 /**
- * How far LogFMT-10 may move a value. A block of 128 channels goes as 9-bit logarithms with a sign when its largest
+ * The largest distance by which LogFMT-10 may move a value. A block of 128 channels goes as 9-bit logarithms with a sign when its largest
  * magnitude is below 1 and its smallest is smaller than that; otherwise its BF16 goes unchanged.
  *
  * <p>With {@code Lmax = log2 max|x|}, {@code Lmin = max(log2 min|x|, Lmax - 32)} and 510 steps between them, neighbouring

@@ -1,6 +1,6 @@
 package org.ep4j.tck.oracle;
 
-/** The rows that experts give back: a pure function, so that the token's rank can compute what arrives. */
+/** The rows that experts return: a pure function, so that the token's rank can compute the rows that arrive. */
 @FunctionalInterface
 public interface OutputRows {
     /**

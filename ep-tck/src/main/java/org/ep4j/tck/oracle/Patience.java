@@ -5,8 +5,8 @@ import java.util.Map;
 import org.ep4j.EpArgumentException;
 
 /**
- * Limits of time on machines that are slow, such as emulated ones: the kit's limits for what must come are multiplied by
- * {@value #VARIABLE}. How long a scenario lets a rank be late, and the timeouts of operations, stay as they are.
+ * Scales the kit's time limits for slow machines, such as emulated ones, by {@value #VARIABLE}. The delays that a scenario causes, and
+ * timeouts that an operation must reach, are not scaled.
  */
 public final class Patience {
     /** Environment variable with the factor, an integer from 1 to 100; 1 where it is not set. */
@@ -17,11 +17,11 @@ public final class Patience {
     private Patience() {}
 
     /**
-     * A limit on this machine.
+     * Returns a limit for this machine.
      *
-     * @throws EpArgumentException when the variable holds something else than a factor
+     * @throws EpArgumentException when the variable is not a factor
      */
-    public static Duration here(Duration limit) {
+    public static Duration scaled(Duration limit) {
         return limit.multipliedBy(factor(System.getenv()));
     }
 

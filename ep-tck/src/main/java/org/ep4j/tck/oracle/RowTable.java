@@ -8,7 +8,7 @@ import java.util.function.ToIntFunction;
 import org.ep4j.RowLayout;
 
 /**
- * What a high-throughput dispatch must deliver on one rank. Arrays have one element a row, padding included.
+ * The expected result of a high-throughput dispatch on one rank. Arrays have one element for each row, padding included.
  *
  * @param workload the inputs
  * @param rank the receiver
@@ -21,7 +21,7 @@ import org.ep4j.RowLayout;
  * @param alignedPerExpert {@code [L]} the same, rounded up to the alignment
  * @param expertOffsets {@code [L + 1]} first row of each expert in the by-expert layout, and the end
  */
-@SuppressWarnings("ArrayRecordComponent") // read in loops; equality is not asked of it
+@SuppressWarnings("ArrayRecordComponent") // read in loops, never compared
 public record RowTable(
         Workload workload,
         int rank,
@@ -35,13 +35,13 @@ public record RowTable(
         long[] expertOffsets) {
     private static final Selection PADDING = new Selection(-1, -1, -1);
 
-    /** A row before it is in the table: where its token is, and the place of the selection in the token's top-k list. */
+    /** A row: the rank and index of its token, and the place of the selection in the token's top-k list. */
     record Selection(int rank, int token, int place) {}
 
     /**
      * Computes the table.
      *
-     * @param alignment what each expert's rows are rounded up to
+     * @param alignment multiple to which each expert's rows are rounded up
      * @param masked ranks that neither send nor receive
      */
     public static RowTable of(Workload workload, int rank, RowLayout layout, int alignment, Set<Integer> masked) {
@@ -78,17 +78,17 @@ public record RowTable(
                 offsets);
     }
 
-    /** Rows, padding included. */
+    /** Returns the number of rows, padding included. */
     public int rows() {
         return sourceRank.length;
     }
 
-    /** What {@link OutputRows} calls the key of a row that is not padding. */
+    /** Returns the key for {@link OutputRows} of a row that is not padding. */
     public int key(int row) {
         return layout == RowLayout.BY_RANK ? rank : place[row];
     }
 
-    /** Local expert of selection {@code k} of a by-rank row, or -1 when it is not on this rank. */
+    /** Returns the local expert of selection {@code k} of a by-rank row, or -1 when it is not on this rank. */
     public int localId(int row, int k) {
         if (sourceRank[row] < 0) {
             return -1;
@@ -97,7 +97,7 @@ public record RowTable(
         return expert >= 0 && workload.rankOf(expert) == rank ? workload.localIndex(expert) : -1;
     }
 
-    /** Rows of one expert, in order: source rank, source token, place. */
+    /** Returns the rows of one expert, in order: source rank, source token, place. */
     static List<Selection> selectionsOf(Workload workload, int expert, Set<Integer> masked) {
         List<Selection> rows = new ArrayList<>();
         for (int source = 0; source < workload.ranks(); source++) {

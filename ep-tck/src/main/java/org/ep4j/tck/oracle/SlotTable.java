@@ -6,7 +6,7 @@ import org.ep4j.EpShape;
 import org.ep4j.tck.oracle.RowTable.Selection;
 
 /**
- * What a low-latency dispatch must deliver on one rank. The first index of every array is the local expert.
+ * The expected result of a low-latency dispatch on one rank. The first index of every array is the local expert.
  *
  * @param workload the inputs
  * @param sourceRank {@code [L][count]} rank of each row's token
@@ -14,7 +14,7 @@ import org.ep4j.tck.oracle.RowTable.Selection;
  * @param place {@code [L][count]} place of the selection in the token's top-k list
  * @param ranges {@code [L][R]} rows of each source rank: count in the low, first row in the high 32 bits
  */
-@SuppressWarnings("ArrayRecordComponent") // read in loops; equality is not asked of it
+@SuppressWarnings("ArrayRecordComponent") // read in loops, never compared
 public record SlotTable(Workload workload, int[][] sourceRank, int[][] sourceToken, int[][] place, long[][] ranges) {
 
     /**
@@ -46,17 +46,17 @@ public record SlotTable(Workload workload, int[][] sourceRank, int[][] sourceTok
         return new SlotTable(workload, sourceRank, sourceToken, place, ranges);
     }
 
-    /** L. */
+    /** Returns L. */
     public int localExperts() {
         return sourceRank.length;
     }
 
-    /** Rows of each local expert in the output, used or not: R times the most tokens. */
+    /** Returns the rows of each local expert in the output, used or not: R times the most tokens. */
     public long capacity(EpShape shape) {
         return (long) workload.ranks() * shape.maxLowLatencyTokens();
     }
 
-    /** Rows of a local expert. */
+    /** Returns the number of rows of a local expert. */
     public int count(int localExpert) {
         return sourceRank[localExpert].length;
     }

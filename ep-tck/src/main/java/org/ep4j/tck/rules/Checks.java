@@ -8,15 +8,15 @@ import org.ep4j.EpStateException;
 import org.ep4j.Recovery;
 import org.ep4j.tck.oracle.Patience;
 
-/** Assertions with messages that say what was seen and what must be. */
+/** Assertions whose messages give the actual and the required value. */
 final class Checks {
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration LIMIT = Duration.ofSeconds(60);
 
     private Checks() {}
 
-    /** Longest wait for something that must come. */
+    /** Returns the longest wait for something that must happen. */
     static Duration patience() {
-        return Patience.here(PATIENCE);
+        return Patience.scaled(LIMIT);
     }
 
     static void that(boolean holds, String otherwise) {
@@ -31,7 +31,7 @@ final class Checks {
         }
     }
 
-    /** Runs {@code action}, which must throw {@code type}; gives the exception back. */
+    /** Runs {@code action}, which must throw {@code type}, and returns the exception. */
     static <E extends Throwable> E refused(Class<E> type, String what, Runnable action) {
         try {
             action.run();
@@ -44,15 +44,15 @@ final class Checks {
         throw new AssertionError(what + " must throw " + type.getSimpleName() + ", but was accepted");
     }
 
-    /** What is stale is refused, with a message. */
+    /** Checks that access to something stale is refused, with a message. */
     static void stale(String what, Runnable access) {
         EpStateException refused = refused(EpStateException.class, what, access);
         that(!String.valueOf(refused.getMessage()).isBlank(), what + " is refused without a message");
     }
 
-    /** Runs {@code action}, which must end within {@code limit}, or what that is on a slow machine. */
-    static <T> T within(Duration longest, String what, Supplier<T> action) {
-        Duration limit = Patience.here(longest);
+    /** Runs {@code action}, which must end within {@code unscaled}, times the factor of {@link Patience}. */
+    static <T> T within(Duration unscaled, String what, Supplier<T> action) {
+        Duration limit = Patience.scaled(unscaled);
         long start = System.nanoTime();
         T result = action.get();
         long taken = System.nanoTime() - start;
@@ -62,7 +62,7 @@ final class Checks {
         return result;
     }
 
-    /** The recovery has a number for each of {@code ranks} ranks that is not masked, and for no masked one. */
+    /** Checks that the recovery has a number for each of {@code ranks} ranks that is not masked, and for no masked one. */
     static void reported(Recovery recovery, int ranks) {
         long fewest = Long.MAX_VALUE;
         for (int rank = 0; rank < ranks; rank++) {
@@ -79,7 +79,6 @@ final class Checks {
         equal("rollbackTo()", recovery.rollbackTo(), fewest);
     }
 
-    /** The message contains {@code part}. */
     static void mentions(Throwable seen, String part) {
         that(
                 String.valueOf(seen.getMessage()).contains(part),

@@ -7,6 +7,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.EpBuffer;
@@ -19,24 +20,20 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.Recovery;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
-import org.ep4j.tck.oracle.CombineOracle;
 import org.ep4j.tck.oracle.Inputs;
-import org.ep4j.tck.oracle.Patience;
-import org.ep4j.tck.oracle.Verifier;
 import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** Ranks that do not come, are left out, leave or die. */
+/** Ranks that do not call an operation, are masked, close their group or die. */
 final class FailureScenario implements Scenario {
-    /** Of operations that a rank does not call; all others may take as long as the machine needs. */
+    /** Timeout of operations that a rank does not call; all others may take as long as the machine needs. */
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
-    /** What is too short for the ranks that come is tried again, so many times as long. */
+    /** Factor of the next timeout where one was too short for the ranks that do call. */
     private static final int LONGER = 4;
 
-    private static final Duration RECOVERY = Duration.ofSeconds(60);
     private static final Duration UNTIL_DEATH = Duration.ofMillis(300);
     private static final Params PARAMS = Params.parse("");
 
@@ -55,24 +52,20 @@ final class FailureScenario implements Scenario {
         }
     }
 
-    private static Duration recovery() {
-        return Patience.here(RECOVERY);
-    }
-
-    /** A group of the rule alone: others would be left with what the rule does to it. */
+    /** Joins a group of this rule alone, since later rules could not use the group any more. */
     private static EpGroup own(RankContext context) {
         return context.newGroup(Map.of());
     }
 
     private static EpBuffer buffer(RankContext context, EpGroup group) {
-        return context.owned(group.createBuffer(new Setup(PARAMS, context.size()).shape()));
+        return new Setup(context, PARAMS).buffer(group);
     }
 
     private static Operation brief(RankContext context, EpBuffer buffer, Duration timeout) {
         return new Operation(context.params().text("op", ""), context, buffer, timeout);
     }
 
-    /** The last rank does not call the operation; the others are told in time, and all recover. */
+    /** The last rank does not call the operation; the others get an exception in time, and all recover. */
     private static void timeout(RankContext context) {
         Duration timeout = TIMEOUT;
         while (!timeout(context, timeout)) {
@@ -80,13 +73,13 @@ final class FailureScenario implements Scenario {
         }
     }
 
-    /** False where a rank that came was later than others waited for it, which says nothing about the absent one. */
+    /** Returns false where a rank that does call was too late for others, which says nothing about the absent one. */
     private static boolean timeout(RankContext context, Duration timeout) {
         EpBuffer buffer = buffer(context, own(context));
         int absent = context.size() - 1;
         try (Operation operation = brief(context, buffer, timeout)) {
             Runnable call = operation.prepare();
-            context.meet();
+            context.barrier();
             boolean inTime = context.isRank(absent) || isAbsentNamed(context, absent, call, timeout);
             if (context.count(inTime) < context.size()) {
                 return false;
@@ -115,17 +108,17 @@ final class FailureScenario implements Scenario {
                 late.recourse(),
                 barrier ? EpException.Recourse.REJOIN : EpException.Recourse.RECOVER);
         boolean other = failure.peer() >= 0 && failure.peer() < absent && !context.isRank(failure.peer());
-        if (other && timeout.multipliedBy(LONGER).compareTo(recovery()) < 0) {
+        if (other && timeout.multipliedBy(LONGER).compareTo(Checks.patience()) < 0) {
             return false;
         }
-        // A barrier is waited for as a whole: at the deadline others may have given up as well.
+        // A barrier may time out as a whole, when other ranks have given up, too.
         boolean whole = barrier && failure.peer() == -1;
         Checks.that(whole || failure.peer() == absent, "peer() is " + failure.peer() + " in: " + late.getMessage());
         Checks.mentions(late, "rank " + absent);
         return true;
     }
 
-    /** Whether the buffers of the subject cannot move into fresh memory. */
+    /** Returns whether the buffers of the subject cannot move to new memory. */
     private static boolean isFixed(RankContext context) {
         return context.params().has("fixed");
     }
@@ -134,11 +127,11 @@ final class FailureScenario implements Scenario {
         Checks.refused(
                 EpUnavailableException.class,
                 "recovery of a buffer that cannot move to new memory",
-                () -> buffer.recover(recovery()));
+                () -> buffer.recover(Checks.patience()));
     }
 
     private static void recoverAll(RankContext context, EpBuffer buffer, Operation operation) {
-        Recovery recovery = buffer.recover(recovery());
+        Recovery recovery = buffer.recover(Checks.patience());
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of());
         Checks.reported(recovery, context.size());
         if (operation.countsExactly()) {
@@ -151,21 +144,21 @@ final class FailureScenario implements Scenario {
         }
     }
 
-    /** The others have given up and recover when the last rank calls the operation: it is told so. */
+    /** The last rank calls the operation when the others have given up and recover: it must get an exception. */
     private static void tooLate(RankContext context) {
         EpBuffer buffer = buffer(context, own(context));
         int late = context.size() - 1;
         try (Operation operation = brief(context, buffer, TIMEOUT)) {
             Runnable call = operation.prepare();
-            context.meet();
+            context.barrier();
             if (!context.isRank(late)) {
                 Checks.refused(EpTimeoutException.class, "an operation that one rank does not call", call);
             }
-            context.meet();
+            context.barrier();
             if (context.isRank(late)) {
-                EpTimeoutException told = Checks.refused(
+                EpTimeoutException refused = Checks.refused(
                         EpTimeoutException.class, "an operation that the other ranks no longer wait for", call);
-                Checks.mentions(told, "recover");
+                Checks.mentions(refused, "recover");
             }
             recoverAll(context, buffer, operation);
             operation.verifyRest();
@@ -173,21 +166,21 @@ final class FailureScenario implements Scenario {
     }
 
     private static void createTimeout(RankContext context) {
-        EpGroup group = briefSetup(context);
+        EpGroup group = joinWithShortTimeout(context);
         int absent = context.size() - 1;
         if (!context.isRank(absent)) {
             EpException late = Checks.refused(
                     EpTimeoutException.class,
                     "a buffer that one rank does not create",
-                    () -> group.createBuffer(new Setup(PARAMS, context.size()).shape()));
+                    () -> group.createBuffer(new Setup(context, PARAMS).shape()));
             Checks.mentions(late, Integer.toString(absent));
             Checks.equal("recourse() of the EpTimeoutException", late.recourse(), EpException.Recourse.REJOIN);
         }
-        context.meet();
+        context.barrier();
     }
 
-    /** A group with a short timeout of set-up, which joining has to keep, too: the next one is longer where it is too short. */
-    private static EpGroup briefSetup(RankContext context) {
+    /** Joins a group with a short timeout of set-up; joining may take longer than the first timeout, so the next ones are longer. */
+    private static EpGroup joinWithShortTimeout(RankContext context) {
         for (Duration timeout = TIMEOUT; ; timeout = timeout.multipliedBy(LONGER)) {
             Optional<EpGroup> group = joined(context, timeout);
             if (context.count(group.isPresent()) == context.size()) {
@@ -200,24 +193,24 @@ final class FailureScenario implements Scenario {
         try {
             return Optional.of(context.newGroup(Map.of(EpKeys.SETUP_TIMEOUT.name(), timeout.toMillis() + "ms")));
         } catch (EpTimeoutException | EpPeerLostException | EpUnavailableException e) {
-            // The others get the loss, or what stopped this rank, as their error.
-            if (timeout.compareTo(recovery()) > 0) {
+            // A rank that fails makes the others fail, too, by its loss or with its reason.
+            if (timeout.compareTo(Checks.patience()) > 0) {
                 throw e;
             }
             return Optional.empty();
         }
     }
 
-    /** Victims die before, inside or somewhere in a loop of the operation; the others go on without them. */
+    /** Victims die before, inside or during a loop of the operation; the others continue without them. */
     private static void kill(RankContext context) {
         Set<Integer> victims = new TreeSet<>(context.params().numbers("victims"));
         EpGroup group = context.group();
         EpBuffer buffer = buffer(context, group);
         try (Operation operation = brief(context, buffer, Checks.patience())) {
             Runnable call = operation.prepare();
-            context.meet();
+            context.barrier();
             if (victims.contains(0)) {
-                awaitTold(context);
+                awaitRankZero(context);
             }
             EpPeerLostException lost =
                     Checks.refused(EpPeerLostException.class, "an operation with a dead rank", () -> {
@@ -235,9 +228,9 @@ final class FailureScenario implements Scenario {
                 refuseRecovery(buffer);
                 return;
             }
-            Recovery recovery = buffer.recover(recovery());
+            Recovery recovery = buffer.recover(Checks.patience());
             while (!recovery.masked().containsAll(victims)) {
-                // The second death may become known after the first one was recovered from.
+                // The second death may be found only after the recovery from the first one.
                 recovery = recoverFromNext(operation, buffer);
             }
             Checks.equal("ranks that recovery masked", recovery.masked(), victims);
@@ -253,17 +246,19 @@ final class FailureScenario implements Scenario {
                 barrier(group, victims);
             }
             EpPeerLostException gone = Checks.refused(
-                    EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMasks(recovery()));
+                    EpPeerLostException.class,
+                    "clearing the mask of a dead rank",
+                    () -> buffer.clearMasks(Checks.patience()));
             int masked = gone.failure().peer();
             Checks.that(victims.contains(masked), "peer() is " + masked + ", must be one of " + victims);
             Checks.equal("its recourse()", gone.recourse(), EpException.Recourse.FIX_CALL);
         }
     }
 
-    /** Rank 0 carries the bootstrap: when all have told it something else, they have got what it told them last, and it may die. */
-    private static void awaitTold(RankContext context) {
+    /** Runs a second barrier, after which all have the result of the first one: rank 0, which dies now, carries the bootstrap. */
+    private static void awaitRankZero(RankContext context) {
         try {
-            context.meet();
+            context.barrier();
         } catch (EpException e) {
             if (context.isRank(0)) {
                 throw e;
@@ -271,18 +266,18 @@ final class FailureScenario implements Scenario {
         }
     }
 
-    /** A backend may find a death before the group does, which hears of it by a way of its own. */
+    /** Waits until the group reports the deaths, which a backend may have found before the group. */
     private static void awaitReport(EpGroup group, Set<Integer> victims) {
-        long end = System.nanoTime() + recovery().toNanos();
+        long end = System.nanoTime() + Checks.patience().toNanos();
         while (!group.lostRanks().containsAll(victims) && System.nanoTime() - end < 0) {
             LockSupport.parkNanos(1_000_000);
         }
     }
 
-    /** A barrier leaves out the dead, unless one of them carried the bootstrap. */
+    /** Runs a barrier, which leaves out the dead, unless one of them carried the bootstrap. */
     private static void barrier(EpGroup group, Set<Integer> victims) {
         try {
-            group.barrier(recovery());
+            group.barrier(Checks.patience());
         } catch (EpPeerLostException e) {
             Checks.that(victims.contains(0) && e.failure().peer() == 0, "a barrier without " + victims + " threw " + e);
             Checks.equal("its recourse()", e.recourse(), EpException.Recourse.REJOIN);
@@ -295,66 +290,65 @@ final class FailureScenario implements Scenario {
                 operation.verifyRest();
             }
         });
-        return buffer.recover(recovery());
+        return buffer.recover(Checks.patience());
     }
 
     private static void die(RankContext context, EpGroup group, Set<Integer> victims, Runnable call) {
         String when = context.params().text("when", "before");
-        int latecomer = firstSurvivor(context, victims);
+        int last = firstSurvivor(context, victims);
         if (victims.contains(context.rank())) {
             switch (when) {
                 case "before" -> context.die();
                 case "inside" -> {
-                    // A survivor comes when this rank is dead, so this rank cannot be through by then.
-                    context.dieAfter(UNTIL_DEATH);
+                    // One survivor calls the operation only when this rank is dead, so this rank cannot complete it
+                    // before.
+                    context.schedule(UNTIL_DEATH, context::die);
                     call.run();
                 }
-                default -> context.dieAfter(UNTIL_DEATH);
+                default -> context.schedule(UNTIL_DEATH, context::die);
             }
-        } else if (when.equals("inside") && context.isRank(latecomer)) {
+        } else if (when.equals("inside") && context.isRank(last)) {
             awaitReport(group, victims);
         }
     }
 
     private static int firstSurvivor(RankContext context, Set<Integer> victims) {
-        int survivor = 0;
-        while (victims.contains(survivor)) {
-            survivor++;
-        }
-        Checks.that(survivor < context.size(), "nobody survives");
-        return survivor;
+        return IntStream.range(0, context.size())
+                .filter(rank -> !victims.contains(rank))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError("no rank survives"));
     }
 
     private static void repeat(Runnable call) {
-        long end = System.nanoTime() + recovery().toNanos();
+        long end = System.nanoTime() + Checks.patience().toNanos();
         while (System.nanoTime() < end) {
             call.run();
         }
     }
 
-    /** A living rank is left out for a while and taken back. */
+    /** A rank that is alive is masked for a while, and unmasked. */
     private static void mask(RankContext context) {
         EpBuffer buffer = buffer(context, context.group());
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        HighThroughputExchange.run(context, buffer, PARAMS);
         for (int out : new int[] {context.size() - 1, 0}) {
             if (!context.isRank(out)) {
                 buffer.mask(out);
                 Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(out));
                 layoutLeavesOut(context, buffer, out);
-                LifecycleScenario.highThroughput(context, buffer, Params.parse("drop=0.1 dup=0.2 bias=1"));
-                LifecycleScenario.highThroughput(context, buffer, Params.parse("layout=BY_EXPERT align=4"));
-                LifecycleScenario.lowLatency(context, buffer, Params.parse("dup=0.2 max=64 tokens=8 seed=4"));
-                LifecycleScenario.lowLatency(context, buffer, Params.parse("precision=RANK_PARTIAL"));
+                HighThroughputExchange.run(context, buffer, Params.parse("drop=0.1 dup=0.2 bias=1"));
+                HighThroughputExchange.run(context, buffer, Params.parse("layout=BY_EXPERT align=4"));
+                LowLatencyExchange.run(context, buffer, Params.parse("dup=0.2 max=64 tokens=8 seed=4"));
+                LowLatencyExchange.run(context, buffer, Params.parse("precision=RANK_PARTIAL"));
             }
-            context.meet();
-            buffer.clearMasks(recovery());
+            context.barrier();
+            buffer.clearMasks(Checks.patience());
             Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of());
-            LifecycleScenario.highThroughput(context, buffer, PARAMS);
-            LifecycleScenario.lowLatency(context, buffer, PARAMS);
+            HighThroughputExchange.run(context, buffer, PARAMS);
+            LowLatencyExchange.run(context, buffer, PARAMS);
         }
     }
 
-    /** A living rank is left out between a dispatch and its combine: of what it has sent before, nothing is added. */
+    /** A rank that is alive is masked between a dispatch and its combine, to which it adds nothing. */
     private static void maskLate(RankContext context) {
         EpBuffer buffer = buffer(context, context.group());
         for (String params : List.of(
@@ -362,54 +356,44 @@ final class FailureScenario implements Scenario {
                 "layout=BY_EXPERT align=4 precision=EXACT",
                 "layout=BY_EXPERT align=4 precision=RANK_PARTIAL")) {
             for (int out : new int[] {context.size() - 1, 0}) {
-                Params drawn = Params.parse("dup=0.2 tokens=12 seed=6 " + params);
-                Workload workload = new Setup(drawn, context.size()).workload();
-                maskLate(context, buffer, workload, HighThroughputOptions.of(drawn), out);
-                context.meet();
-                buffer.clearMasks(recovery());
+                maskLate(context, buffer, Params.parse("dup=0.2 tokens=12 seed=6 " + params), out);
+                context.barrier();
+                buffer.clearMasks(Checks.patience());
             }
         }
     }
 
-    private static void maskLate(
-            RankContext context, EpBuffer buffer, Workload workload, HighThroughputOptions options, int out) {
-        try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, workload, options)) {
-            // Its rows are where a combine that forgot the mask would find them.
+    private static void maskLate(RankContext context, EpBuffer buffer, Params params, int out) {
+        try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, params)) {
+            // Writes the rows of the rank where a combine that ignores the mask would find them.
             exchange.round();
             DispatchHandle handle = exchange.dispatch().handle();
-            context.meet();
+            context.barrier();
             if (!context.isRank(out)) {
                 buffer.mask(out);
-                exchange.verifier.combine(
-                        exchange.combine(handle, workload.randomOutputs()),
-                        new CombineOracle(workload, workload.randomOutputs(), Set.of(out)),
-                        workload,
-                        context.rank(),
-                        options.want());
+                exchange.verify(exchange.combine(handle), Set.of(out));
             }
         }
     }
 
-    /** Masks a rank whose combine is still to come, which is a recovery: that rank may have begun it, and write. */
+    /** Masking a rank that has not combined yet is a recovery, since that rank may have begun to write. */
     private static void maskUncombined(RankContext context) {
         int out = context.size() - 1;
         for (String precision : List.of("EXACT", "RANK_PARTIAL")) {
             EpBuffer buffer = buffer(context, own(context));
-            Params drawn = Params.parse("dup=0.2 tokens=12 seed=6 precision=" + precision);
-            Workload workload = new Setup(drawn, context.size()).workload();
-            LowLatencyOptions options = LowLatencyOptions.of(drawn);
-            try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, workload, options)) {
-                // In both banks: its rows are where a combine that forgot the mask would find them.
+            Params params = Params.parse("dup=0.2 tokens=12 seed=6 precision=" + precision);
+            try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, params)) {
+                // Writes the rows of the rank, in both banks, where a combine that ignores the mask would find them.
                 exchange.round();
                 exchange.round();
                 LowLatencyHandle handle = exchange.dispatch().handle();
-                context.meet();
+                context.barrier();
                 if (context.isRank(out)) {
-                    // A combine may end with the news that others recover, and asks for a recovery here.
+                    // Its combine may fail because others recover, so this rank calls recover().
                     EpPeerLostException lost = Checks.refused(
                             EpPeerLostException.class,
                             "recover() called by the rank that was masked",
-                            () -> buffer.recover(recovery()));
+                            () -> buffer.recover(Checks.patience()));
                     Checks.equal(
                             "peer() of the exception from recover()",
                             lost.failure().peer(),
@@ -417,43 +401,37 @@ final class FailureScenario implements Scenario {
                     Checks.equal("its recourse()", lost.recourse(), EpException.Recourse.REJOIN);
                 } else {
                     buffer.mask(out);
-                    new Verifier(exchange.arena)
-                            .combine(
-                                    exchange.combine(handle, workload.randomOutputs()),
-                                    new CombineOracle(workload, workload.randomOutputs(), Set.of(out)),
-                                    workload,
-                                    context.rank(),
-                                    options.precision());
-                    LifecycleScenario.lowLatency(context, buffer, PARAMS);
+                    exchange.verify(exchange.combine(handle), Set.of(out));
+                    LowLatencyExchange.run(context, buffer, PARAMS);
                 }
             }
-            context.meet();
+            context.barrier();
         }
     }
 
     private static void layoutLeavesOut(RankContext context, EpBuffer buffer, int out) {
-        Workload workload = new Setup(PARAMS, context.size()).workload();
+        Workload workload = new Setup(context, PARAMS).workload();
         int seen = buffer.dispatchLayout(new Inputs(context.arena(), workload).ids(context.rank(), DataType.INT32))
                 .tokensToRank(out);
         Checks.equal("tokensToRank(" + out + ") of a masked rank", seen, 0);
     }
 
-    /** A rank leaves in good order while the others still need it. */
+    /** A rank closes its group while the others still need it. */
     private static void leave(RankContext context) {
         EpGroup group = own(context);
         EpBuffer buffer = buffer(context, group);
         int leaver = context.size() - 1;
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
-        context.meet();
+        HighThroughputExchange.run(context, buffer, PARAMS);
+        context.barrier();
         if (context.isRank(leaver)) {
             group.close();
         } else {
             EpPeerLostException lost = Checks.refused(
                     EpPeerLostException.class,
                     "a dispatch after another rank has closed its group",
-                    () -> LifecycleScenario.highThroughput(context, buffer, PARAMS));
+                    () -> HighThroughputExchange.run(context, buffer, PARAMS));
             Checks.equal("peer()", lost.failure().peer(), leaver);
         }
-        context.meet();
+        context.barrier();
     }
 }

@@ -14,7 +14,7 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.tck.crew.RankContext;
+import org.ep4j.WireFormat;
 import org.ep4j.tck.oracle.Arena;
 import org.ep4j.tck.oracle.CombineOracle;
 import org.ep4j.tck.oracle.Inputs;
@@ -22,10 +22,12 @@ import org.ep4j.tck.oracle.RowTable;
 import org.ep4j.tck.oracle.SlotTable;
 import org.ep4j.tck.oracle.Verifier;
 import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
 
 /**
- * A dispatch and a combine on tensors that stay where they are, so that the two can be recorded once and replayed with other
- * contents. Experts' outputs are put in place before, as the oracle knows where.
+ * A dispatch and a combine on fixed tensors, so that the two can be recorded once and replayed with other contents. Experts' outputs are
+ * written before, to the rows that the oracle expects.
  */
 abstract class GraphedExchange implements AutoCloseable {
     final EpBuffer buffer;
@@ -40,7 +42,7 @@ abstract class GraphedExchange implements AutoCloseable {
         throw new IllegalStateException("nothing was queued");
     };
 
-    /** @param like has the sizes of all workloads that follow */
+    /** Creates an exchange for workloads with the sizes of {@code like}. */
     private GraphedExchange(RankContext context, EpBuffer buffer, Workload like) {
         this.buffer = buffer;
         this.rank = context.rank();
@@ -52,7 +54,7 @@ abstract class GraphedExchange implements AutoCloseable {
         this.workload = like;
     }
 
-    /** Other contents, of the same sizes. */
+    /** Loads another workload of the same sizes. */
     void load(Workload other) {
         workload = other;
         arena.fillShorts(x, (token, out) -> other.row(rank, token, out));
@@ -61,13 +63,13 @@ abstract class GraphedExchange implements AutoCloseable {
         loadOutputs(new Inputs(arena, other));
     }
 
-    /** Puts the experts' outputs of {@link #workload} in place. */
+    /** Writes the experts' outputs of {@link #workload}. */
     abstract void loadOutputs(Inputs inputs);
 
-    /** Queues both; waits for nothing. */
+    /** Queues both operations without waiting. */
     abstract void queue(long dispatchStream, long combineStream);
 
-    /** Compares what was delivered last, which is there. */
+    /** Compares the last results, which have arrived. */
     void verify() {
         comparison.run();
     }
@@ -116,26 +118,31 @@ abstract class GraphedExchange implements AutoCloseable {
                     .combine(CombineRequest.builder(outputs, sent.handle()).build());
             comparison = () -> {
                 verifier.dispatch(
-                        sent, table(), new Verifier.Carried(DataType.BF16, DataType.INT32, true, false, false));
+                        sent, table(), new Verifier.DispatchOptions(DataType.BF16, DataType.INT32, true, false, false));
                 verifier.combine(
                         back,
                         oracle(),
                         workload,
                         rank,
-                        new Verifier.CombineWant(RowLayout.BY_RANK, CombinePrecision.EXACT, 0, false));
+                        new Verifier.CombineOptions(RowLayout.BY_RANK, CombinePrecision.EXACT, 0, false));
             };
         }
     }
 
     static final class LowLatency extends GraphedExchange {
-        private final LowLatencyOptions options;
+        private final WireFormat format;
+        private final CombinePrecision precision;
+        private final LowLatencyExchange.Weights where;
         private final Tensor outputs;
 
-        LowLatency(RankContext context, EpBuffer buffer, Workload like, LowLatencyOptions options) {
+        LowLatency(RankContext context, EpBuffer buffer, Workload like, Params params) {
             super(context, buffer, like);
-            this.options = options;
-            // Of the two in turn this is the one of the next combine, which is the one that is recorded.
-            this.outputs = options.zeroCopy()
+            this.format = params.one(WireFormat.class, "format", WireFormat.BF16);
+            this.precision = params.one(CombinePrecision.class, "precision", CombinePrecision.EXACT);
+            this.where = LowLatencyExchange.Weights.of(params, precision);
+            // The buffer has two inputs in turn; this is the one of the next combine, which is the one that is
+            // recorded.
+            this.outputs = params.has("zerocopy")
                     ? buffer.nextLowLatencyCombineInput()
                     : arena.allocate(DataType.BF16, table().localExperts(), buffer.maxLowLatencyRows(), like.hidden());
             load(like);
@@ -153,21 +160,21 @@ abstract class GraphedExchange implements AutoCloseable {
         @Override
         void queue(long dispatchStream, long combineStream) {
             LowLatencyDispatchRequest.Builder request =
-                    LowLatencyDispatchRequest.builder(x, ids).format(options.format());
-            if (options.weightsAtDispatch()) {
+                    LowLatencyDispatchRequest.builder(x, ids).format(format);
+            if (where.atDispatch()) {
                 request.topkWeights(weights);
             }
             LowLatencyDispatchResult sent = queued(dispatchStream).lowLatencyDispatch(request.build());
             LowLatencyCombineRequest.Builder combine =
-                    LowLatencyCombineRequest.builder(outputs, sent.handle()).precision(options.precision());
-            if (options.weightsAtCombine()) {
+                    LowLatencyCombineRequest.builder(outputs, sent.handle()).precision(precision);
+            if (where.atCombine()) {
                 combine.topkWeights(weights);
             }
             CombineResult back = queued(combineStream).lowLatencyCombine(combine.build());
             comparison = () -> {
                 SlotTable table = table();
-                verifier.dispatch(sent, table, options.format(), table.capacity(buffer.shape()));
-                verifier.combine(back, oracle(), workload, rank, options.precision());
+                verifier.dispatch(sent, table, format, table.capacity(buffer.shape()));
+                verifier.combine(back, oracle(), workload, rank, precision);
             };
         }
     }

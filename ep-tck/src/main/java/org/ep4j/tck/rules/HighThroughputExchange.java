@@ -1,5 +1,6 @@
 package org.ep4j.tck.rules;
 
+import java.util.Optional;
 import java.util.Set;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -10,162 +11,161 @@ import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.oracle.CombineOracle;
 import org.ep4j.tck.oracle.Inputs;
-import org.ep4j.tck.oracle.OutputRows;
 import org.ep4j.tck.oracle.RowTable;
+import org.ep4j.tck.oracle.Verifier;
 import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
 
-/** One high-throughput exchange of one rank, every result compared with the oracle. */
+/**
+ * One high-throughput exchange of one rank. Parameters besides those of {@link Exchange}: {@code layout}; {@code align} (alignment of
+ * experts); {@code pad} (zero padding); {@code worst} (worst-case results); {@code fp8} or {@code fnuz} (FP8 rows); {@code noweights};
+ * {@code bias} (their number); {@code noreturn} (no weights in the combine); {@code cached} (a second dispatch along the handle of the
+ * first, with other rows).
+ */
 final class HighThroughputExchange extends Exchange {
-    private final HighThroughputOptions options;
-    final RowTable table;
+    private final RowLayout layout;
+    private final int alignment;
+    private final DataType rowType;
+    private final boolean worstCase;
+    private final boolean weights;
+    private final RowTable table;
 
-    HighThroughputExchange(RankContext context, EpBuffer buffer, Workload workload, HighThroughputOptions options) {
-        this(context, buffer, workload, options, Set.of());
+    HighThroughputExchange(RankContext context, EpBuffer buffer, Params params) {
+        this(context, buffer, new Setup(context, params).workload(), params);
     }
 
-    HighThroughputExchange(
-            RankContext context,
-            EpBuffer buffer,
-            Workload workload,
-            HighThroughputOptions options,
-            Set<Integer> masked) {
-        super(context, buffer, workload, masked, options.async(), options.stream());
-        this.options = options;
-        this.table = RowTable.of(workload, rank, options.layout(), options.alignment(), masked);
+    HighThroughputExchange(RankContext context, EpBuffer buffer, Workload workload, Params params) {
+        this(context, buffer, workload, params, Set.of());
     }
 
-    /** A whole round: dispatch, the cached dispatch where asked for, and combine, everything compared; the handle is closed. */
+    private HighThroughputExchange(
+            RankContext context, EpBuffer buffer, Workload workload, Params params, Set<Integer> masked) {
+        super(context, buffer, workload, params, masked);
+        this.layout = params.one(RowLayout.class, "layout", RowLayout.BY_RANK);
+        this.alignment = params.number("align", 1);
+        this.rowType =
+                params.has("fnuz") ? DataType.FP8_E4M3_FNUZ : params.has("fp8") ? DataType.FP8_E4M3 : DataType.BF16;
+        this.worstCase = params.has("worst");
+        this.weights = !params.has("noweights");
+        this.table = table(workload);
+    }
+
+    private RowTable table(Workload of) {
+        return RowTable.of(of, rank, layout, alignment, masked);
+    }
+
+    /** Runs a whole round of an exchange that the parameters describe, without the ranks that the buffer has masked. */
+    static void run(RankContext context, EpBuffer buffer, Params params) {
+        Workload workload = new Setup(context, params).workload();
+        try (HighThroughputExchange exchange =
+                new HighThroughputExchange(context, buffer, workload, params, buffer.maskedRanks())) {
+            exchange.round();
+        }
+    }
+
+    /** Runs a dispatch, the cached dispatch where asked for, and a combine, verifies everything, and closes the handle. */
     void round() {
         DispatchResult result = dispatch();
         verify(result);
-        if (options.cached()) {
+        if (params.has("cached")) {
             cachedDispatch(result.handle());
         }
-        CombineResult combined = combine(result.handle(), workload.randomOutputs());
+        CombineResult combined = combine(result.handle());
         result.handle().close();
         verify(combined);
     }
 
-    /** Compares the result of {@link #dispatch}. */
     void verify(DispatchResult result) {
         verify(result, table);
     }
 
     private void verify(DispatchResult result, RowTable expected) {
-        verifier.dispatch(result, expected, options.carried());
-        if (!options.exactCounts()) {
-            long most = buffer.maxRows(options.layout(), options.alignment());
-            Checks.equal("maxRows(" + options.layout() + ", " + options.alignment() + ")", most, result.rows());
+        boolean zeroPadding = params.has("pad");
+        verifier.dispatch(
+                result, expected, new Verifier.DispatchOptions(rowType, idType, weights, zeroPadding, !worstCase));
+        if (worstCase) {
+            long most = buffer.maxRows(layout, alignment);
+            Checks.equal("maxRows(" + layout + ", " + alignment + ")", most, result.rows());
         }
     }
 
     DispatchResult dispatch() {
-        Tensor ids = inputs.ids(rank, options.idType());
-        Tensor x = options.fp8() ? inputs.fp8Rows(rank, options.rows()) : inputs.rows(rank);
-        LateInputs late = new LateInputs(arena, options.after(), ids, x);
+        Tensor ids = inputs.ids(rank, idType);
+        Tensor x = rows(inputs);
+        LateInputs late = new LateInputs(arena, params.has("after"), ids, x);
         DispatchRequest.Builder request =
-                DispatchRequest.builder(x, ids).layout(options.layout()).expertAlignment(options.alignment());
-        addSizing(request);
-        if (options.fp8()) {
-            request.scales(inputs.fp8Scales(rank));
-        }
-        if (options.weights()) {
-            request.topkWeights(inputs.weights(rank));
-        }
-        return start(request, late);
+                DispatchRequest.builder(x, ids).layout(layout).expertAlignment(alignment);
+        return dispatch(request, inputs, late);
     }
 
-    private void addSizing(DispatchRequest.Builder request) {
-        if (options.zeroPadding()) {
+    private Tensor rows(Inputs from) {
+        return rowType.isFp8() ? from.fp8Rows(rank, rowType) : from.rows(rank);
+    }
+
+    private DispatchResult dispatch(DispatchRequest.Builder request, Inputs from, LateInputs late) {
+        if (params.has("pad")) {
             request.zeroPadding();
         }
-        if (!options.exactCounts()) {
+        if (worstCase) {
             request.worstCase();
         }
-    }
-
-    private DispatchResult start(DispatchRequest.Builder request, LateInputs late) {
-        if (!options.out()) {
-            return settled(buffer(late).dispatch(request.build()));
+        if (rowType.isFp8()) {
+            request.scales(from.fp8Scales(rank));
         }
-        Tensor out = arena.allocate(options.rows(), table.rows() + 3L, workload.hidden());
-        DispatchResult result = settled(buffer(late).dispatch(request.out(out).build()));
-        Checks.equal("address of x in a dispatch with out()", result.x().address(), out.address());
+        if (weights) {
+            request.topkWeights(from.weights(rank));
+        }
+        Optional<Tensor> target = target(rowType, table.rows() + 3L, workload.hidden());
+        target.ifPresent(request::out);
+        DispatchResult result = buffer(late).dispatch(request.build());
+        await(result.event());
+        checkAddress("x in a dispatch", result::x, target);
         return result;
     }
 
-    private DispatchResult settled(DispatchResult result) {
-        if (options.async()) {
-            result.event().await(Checks.patience());
-            Checks.that(result.event().isDone(), "an event is not done although await() returned");
-        }
-        return result;
-    }
-
-    /** Other rows and weights along the same routes. */
+    /** Dispatches other rows and weights along the same routes, and verifies the result. */
     void cachedDispatch(DispatchHandle handle) {
         Workload other = workload.withData(workload.seed() + 1);
         Inputs fresh = new Inputs(arena, other);
         // The alignment is the handle's.
-        DispatchRequest.Builder request =
-                DispatchRequest.builder(options.fp8() ? fresh.fp8Rows(rank, options.rows()) : fresh.rows(rank), handle);
-        addSizing(request);
-        if (options.fp8()) {
-            request.scales(fresh.fp8Scales(rank));
-        }
-        if (options.weights()) {
-            request.topkWeights(fresh.weights(rank));
-        }
-        RowTable again = RowTable.of(other, rank, options.layout(), options.alignment(), masked);
-        verify(start(request, LateInputs.NONE), again);
+        verify(dispatch(DispatchRequest.builder(rows(fresh), handle), fresh, LateInputs.NONE), table(other));
     }
 
-    /** Expert outputs back, compared with the oracle. */
-    void combine(DispatchHandle handle) {
-        verify(combine(handle, workload.randomOutputs()));
+    void verify(CombineResult result) {
+        verify(result, masked);
     }
 
-    private void verify(CombineResult result) {
-        verifier.combine(
-                result, new CombineOracle(workload, workload.randomOutputs(), masked), workload, rank, options.want());
+    /** Compares a result with the oracle, where some ranks were masked after the dispatch. */
+    void verify(CombineResult result, Set<Integer> without) {
+        Verifier.CombineOptions options =
+                new Verifier.CombineOptions(layout, precision, params.number("bias", 0), !params.has("noreturn"));
+        verifier.combine(result, oracle(without), workload, rank, options);
     }
 
-    CombineResult combine(DispatchHandle handle, OutputRows outputs) {
+    CombineResult combine(DispatchHandle handle) {
         CombineRequest.Builder request =
-                CombineRequest.builder(combineInput(handle, outputs), handle).precision(options.precision());
-        for (int b = 0; b < options.biases(); b++) {
+                CombineRequest.builder(combineInput(handle), handle).precision(precision);
+        for (int b = 0; b < params.number("bias", 0); b++) {
             request.bias(inputs.bias(b, rank));
         }
-        if (options.returned()) {
+        if (!params.has("noreturn")) {
             request.weights(inputs.returnedWeights(table, handle.rows()));
         }
-        if (!options.out()) {
-            return settled(buffer(LateInputs.NONE).combine(request.build()));
-        }
-        Tensor out = arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden());
-        CombineResult result =
-                settled(buffer(LateInputs.NONE).combine(request.out(out).build()));
-        Checks.equal("address of the rows of a combine with out()", result.out().address(), out.address());
+        Optional<Tensor> target = target(DataType.BF16, workload.tokens(rank), workload.hidden());
+        target.ifPresent(request::out);
+        CombineResult result = buffer(LateInputs.NONE).combine(request.build());
+        await(result.event());
+        checkAddress("the rows of a combine", result::out, target);
         return result;
     }
 
-    private CombineResult settled(CombineResult result) {
-        if (options.async()) {
-            result.event().await(Checks.patience());
-        }
-        return result;
-    }
-
-    private Tensor combineInput(DispatchHandle handle, OutputRows outputs) {
-        if (!options.zeroCopy() || options.layout() != RowLayout.BY_RANK) {
-            return inputs.outputs(table, outputs, handle.rows());
-        }
-        Tensor own = buffer.combineInput();
-        Tensor x = Tensor.of(own.memory(), DataType.BF16, handle.rows(), workload.hidden());
-        inputs.outputs(x, table, outputs);
+    private Tensor combineInput(DispatchHandle handle) {
+        Tensor x = zeroCopy && layout == RowLayout.BY_RANK
+                ? Tensor.of(buffer.combineInput().memory(), DataType.BF16, handle.rows(), workload.hidden())
+                : arena.allocate(DataType.BF16, handle.rows(), workload.hidden());
+        inputs.outputs(x, table, workload.randomOutputs());
         return x;
     }
 }

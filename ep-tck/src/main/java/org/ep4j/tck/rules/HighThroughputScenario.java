@@ -11,66 +11,63 @@ import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.oracle.Inputs;
 import org.ep4j.tck.oracle.LayoutOracle;
 import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** High throughput besides {@link Rounds}: rows along the routes of a handle, how long results live, and the count of where tokens would go. */
+/** High throughput besides {@link Rounds}: rows along the routes of a handle, how long results live, and {@code dispatchLayout()}. */
 final class HighThroughputScenario implements Scenario {
     private static final int HANDLES = 5;
 
     @Override
     public void run(RankContext context) {
         Setup setup = Setup.of(context);
-        EpBuffer buffer = context.buffer(setup.shape());
+        EpBuffer buffer = setup.buffer();
         switch (context.params().text("case", "")) {
             case "backward" -> backward(context, buffer, setup);
             case "old-handles" -> oldHandles(context, buffer, setup);
             case "layout" -> layout(context, buffer, setup);
-            case "stale-dispatch" -> staleDispatch(context, buffer, setup);
-            case "stale-combine" -> staleCombine(context, buffer, setup);
+            case "stale-dispatch" -> staleDispatch(context, buffer);
+            case "stale-combine" -> staleCombine(context, buffer);
             default -> throw new IllegalArgumentException("no such case: " + context.params());
         }
     }
 
     /**
      * A training step: forward dispatch and combine; the gradient of the combined rows goes out along the same routes
-     * (backward of combine), the gradients of the experts' inputs come back summed (backward of dispatch).
+     * (backward of combine), the sums of the gradients of the experts' inputs return (backward of dispatch).
      */
     private static void backward(RankContext context, EpBuffer buffer, Setup setup) {
-        HighThroughputOptions options = HighThroughputOptions.of(context.params());
         Workload forward = setup.workload();
-        try (HighThroughputExchange step = new HighThroughputExchange(context, buffer, forward, options);
+        try (HighThroughputExchange step = new HighThroughputExchange(context, buffer, forward, context.params());
                 HighThroughputExchange gradients =
-                        new HighThroughputExchange(context, buffer, forward.withData(77), options)) {
+                        new HighThroughputExchange(context, buffer, forward.withData(77), context.params())) {
             DispatchResult result = step.dispatch();
-            step.verifier.dispatch(result, step.table, options.carried());
-            step.combine(result.handle());
+            step.verify(result);
+            step.verify(step.combine(result.handle()));
             step.cachedDispatch(result.handle());
-            gradients.combine(result.handle());
+            gradients.verify(gradients.combine(result.handle()));
         }
     }
 
-    /** Several handles of one buffer, each combined and dispatched again after all the others, in both orders of rows. */
+    /** Several handles of one buffer, each combined and dispatched again after all the others. */
     private static void oldHandles(RankContext context, EpBuffer buffer, Setup setup) {
-        HighThroughputOptions options = HighThroughputOptions.of(context.params());
         List<HighThroughputExchange> exchanges = new ArrayList<>();
         List<DispatchHandle> handles = new ArrayList<>();
         for (int i = 0; i < HANDLES; i++) {
-            HighThroughputExchange exchange =
-                    context.owned(new HighThroughputExchange(context, buffer, setup.workload(50L + i), options));
+            HighThroughputExchange exchange = context.owned(
+                    new HighThroughputExchange(context, buffer, setup.workload(50L + i), context.params()));
             exchanges.add(exchange);
             handles.add(exchange.dispatch().handle());
         }
         for (int i = HANDLES - 1; i >= 0; i--) {
-            exchanges.get(i).combine(handles.get(i));
+            exchanges.get(i).verify(exchanges.get(i).combine(handles.get(i)));
             exchanges.get(i).cachedDispatch(handles.get(i));
         }
     }
 
-    /** The local count of where tokens would go. */
     private static void layout(RankContext context, EpBuffer buffer, Setup setup) {
         Workload workload = setup.workload();
         DataType type = context.params().has("id64") ? DataType.INT64 : DataType.INT32;
@@ -106,27 +103,24 @@ final class HighThroughputScenario implements Scenario {
         }
     }
 
-    private static void staleDispatch(RankContext context, EpBuffer buffer, Setup setup) {
-        HighThroughputOptions options = HighThroughputOptions.of(context.params());
-        try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, setup.workload(), options)) {
+    private static void staleDispatch(RankContext context, EpBuffer buffer) {
+        try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, context.params())) {
             DispatchResult first = exchange.dispatch();
             DispatchResult second = exchange.dispatch();
             Checks.stale("x() of the first result", first::x);
             Checks.stale("sourceRanks() of the first result", first::sourceRanks);
             Checks.stale("rowsPerExpert() of the first result", first::rowsPerExpert);
-            exchange.combine(first.handle());
-            exchange.verifier.dispatch(exchange.dispatch(), exchange.table, options.carried());
+            exchange.verify(exchange.combine(first.handle()));
+            exchange.verify(exchange.dispatch());
             Checks.stale("x() of the second result", second::x);
         }
     }
 
-    private static void staleCombine(RankContext context, EpBuffer buffer, Setup setup) {
-        Workload workload = setup.workload();
-        try (HighThroughputExchange exchange =
-                new HighThroughputExchange(context, buffer, workload, HighThroughputOptions.of(context.params()))) {
+    private static void staleCombine(RankContext context, EpBuffer buffer) {
+        try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, context.params())) {
             DispatchResult sent = exchange.dispatch();
-            CombineResult first = exchange.combine(sent.handle(), workload.randomOutputs());
-            CombineResult second = exchange.combine(sent.handle(), workload.randomOutputs());
+            CombineResult first = exchange.combine(sent.handle());
+            CombineResult second = exchange.combine(sent.handle());
             Checks.stale("after one more combine, out() of the first one", first::out);
             Checks.stale("receive() of a high-throughput combine", second::receive);
         }

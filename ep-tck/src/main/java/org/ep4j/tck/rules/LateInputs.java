@@ -2,7 +2,6 @@ package org.ep4j.tck.rules;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -14,65 +13,67 @@ import org.ep4j.Tensor;
 import org.ep4j.tck.oracle.Arena;
 
 /**
- * Inputs that hold nonsense until an event has come: an operation that reads them earlier delivers the nonsense, or
- * refuses ids that are out of range.
+ * Inputs that hold garbage until an event is done: an operation that reads them earlier delivers the garbage, or refuses ids that are out
+ * of range.
  */
 final class LateInputs {
-    /** Nothing is late. */
     static final LateInputs NONE = new LateInputs();
 
     private static final long DELAY_MILLIS = 30;
 
-    private final List<EpEvent> events = new ArrayList<>();
+    private final Optional<EpEvent> event;
 
-    private LateInputs() {}
+    private LateInputs() {
+        event = Optional.empty();
+    }
 
-    /** Hides the contents of {@code tensors} until an event when {@code late}. */
+    /** Replaces the contents of {@code tensors} by garbage until an event, if {@code late}. */
     LateInputs(Arena arena, boolean late, Tensor... tensors) {
         if (!late) {
+            event = Optional.empty();
             return;
         }
         List<byte[]> contents = Arrays.stream(tensors).map(arena::readRaw).toList();
         for (Tensor tensor : tensors) {
-            byte[] nonsense = new byte[Math.toIntExact(tensor.byteSize())];
-            Arrays.fill(nonsense, (byte) 0x7e);
-            put(arena, tensor, nonsense);
+            byte[] garbage = new byte[Math.toIntExact(tensor.byteSize())];
+            Arrays.fill(garbage, (byte) 0x7e);
+            put(arena, tensor, garbage);
         }
-        EpEvent event = new Awaited(() -> {
+        EpEvent written = new EventOnDemand(() -> {
             for (int i = 0; i < tensors.length; i++) {
                 put(arena, tensors[i], contents.get(i));
             }
         });
-        events.add(event);
-        // An operation that does not wait may end the scenario before.
-        arena.keepUntil(event);
+        event = Optional.of(written);
+        // An operation that does not wait for the event may end the scenario before.
+        arena.keepUntil(written);
     }
 
-    /** Comes some time after somebody has looked for it: what does not look finds nonsense, however late it is. */
-    private static final class Awaited implements EpEvent {
+    /** Event that is done some time after its first use: an operation that does not use it finds garbage, however late it runs. */
+    private static final class EventOnDemand implements EpEvent {
         private final Runnable work;
-        private Optional<EpEvent> begun = Optional.empty();
+        private Optional<EpEvent> started = Optional.empty();
 
-        Awaited(Runnable work) {
+        EventOnDemand(Runnable work) {
             this.work = work;
         }
 
-        private synchronized EpEvent begun() {
-            if (begun.isEmpty()) {
-                begun = Optional.of(EpEvent.of(CompletableFuture.runAsync(
+        private synchronized EpEvent start() {
+            if (started.isEmpty()) {
+                started = Optional.of(EpEvent.of(CompletableFuture.runAsync(
                         work, CompletableFuture.delayedExecutor(DELAY_MILLIS, TimeUnit.MILLISECONDS))));
             }
-            return begun.get();
+            return started.get();
         }
 
         @Override
         public boolean isDone() {
-            return begun().isDone();
+            return start().isDone();
         }
 
         @Override
         public void await(Duration timeout) {
-            begun().await(timeout);
+            start().await(timeout);
         }
     }
 
@@ -81,12 +82,8 @@ final class LateInputs {
         arena.device().upload(direct.put(bytes).flip(), tensor.memory());
     }
 
-    /** Options that wait for the inputs. */
+    /** Returns options that wait for the inputs. */
     OpOptions options(OpOptions base) {
-        OpOptions how = base;
-        for (EpEvent event : events) {
-            how = how.after(event);
-        }
-        return how;
+        return event.map(base::after).orElse(base);
     }
 }

@@ -23,18 +23,19 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** Groups and buffers from their making to their end. */
+/** Groups and buffers from their creation to their end. */
 final class LifecycleScenario implements Scenario {
+    private static final Params PLAIN = Params.parse("");
     private static final int MANY = 40;
     /** Just below 2^31 and 2^32; 2^32, whose lower 32 bits are zero as in fresh memory; the largest allowed. */
     private static final long[] FIRST_NUMBERS = {(1L << 31) - 2, (1L << 32) - 2, 1L << 32, (1L << 47) - (1L << 20)};
 
-    /** Exchanges of each mode after which all operations have passed the power of two. */
+    /** Exchanges of each mode after which the numbers of all operations have passed the power of two. */
     private static final int PAST_THE_POWER = 4;
 
     @Override
@@ -71,12 +72,16 @@ final class LifecycleScenario implements Scenario {
 
     private static void oneRank(RankContext context) {
         Checks.equal("size()", context.group().size(), 1);
-        exchange(context, context.group());
+        try (EpBuffer buffer = context.group().createBuffer(new Setup(context, PLAIN).shape())) {
+            HighThroughputExchange.run(context, buffer, Params.parse("layout=BY_EXPERT align=4"));
+            HighThroughputExchange.run(context, buffer, PLAIN);
+            LowLatencyExchange.run(context, buffer, Params.parse("format=FP8"));
+        }
     }
 
     private static void placement(RankContext context) {
         Setup setup = Setup.of(context);
-        EpBuffer buffer = context.buffer(setup.shape());
+        EpBuffer buffer = setup.buffer();
         Checks.equal("shape()", buffer.shape(), setup.shape());
         Checks.equal("group()", buffer.group().rank(), context.rank());
         Workload workload = setup.workload();
@@ -95,7 +100,7 @@ final class LifecycleScenario implements Scenario {
             var before = context.group().bufferSize(shape);
             Checks.equal("bufferSize() asked twice", context.group().bufferSize(shape), before);
             try (EpBuffer buffer = context.group().createBuffer(shape)) {
-                // Only a buffer that exists has multiprocessors.
+                // The numbers of SMs are known only once a buffer exists.
                 Checks.equal("size() of a buffer of " + shape, buffer.size().withSms(0, 0), before);
                 long most = (long) context.size() * shape.maxTokens();
                 Checks.equal(
@@ -108,10 +113,6 @@ final class LifecycleScenario implements Scenario {
                         (long) context.size() * shape.maxLowLatencyTokens());
             }
             Checks.that(before.symmetricBytes() > 0 && before.localBytes() >= 0, "bufferSize() is " + before);
-            String mine = before.toString() + shape;
-            for (byte[] theirs : context.exchange(mine.getBytes(StandardCharsets.UTF_8))) {
-                Checks.that(theirs.length > 0, "a rank sent nothing");
-            }
         }
         EpShape small = EpShape.builder(64, 8, 2).maxTokens(16).build();
         EpShape both =
@@ -125,13 +126,13 @@ final class LifecycleScenario implements Scenario {
     private static void buffers(RankContext context) {
         List<EpBuffer> buffers = new ArrayList<>();
         for (int hidden : new int[] {64, 128, 256}) {
-            buffers.add(context.buffer(Setup.of(context, "hidden=" + hidden).shape()));
+            buffers.add(Setup.of(context, "hidden=" + hidden).buffer());
         }
         for (int round = 0; round < 3; round++) {
             for (EpBuffer buffer : buffers) {
                 Params params = Params.parse("hidden=" + buffer.shape().hidden() + " seed=" + round);
-                highThroughput(context, buffer, params);
-                lowLatency(context, buffer, params);
+                HighThroughputExchange.run(context, buffer, params);
+                LowLatencyExchange.run(context, buffer, params);
             }
             Collections.rotate(buffers, 1);
         }
@@ -140,27 +141,25 @@ final class LifecycleScenario implements Scenario {
     private static void groups(RankContext context) {
         EpGroup first = context.newGroup(Map.of());
         EpGroup second = context.newGroup(Map.of());
-        EpBuffer one =
-                context.owned(first.createBuffer(Setup.of(context, "hidden=64").shape()));
-        EpBuffer two = context.owned(
-                second.createBuffer(Setup.of(context, "hidden=192").shape()));
+        EpBuffer one = Setup.of(context, "hidden=64").buffer(first);
+        EpBuffer two = Setup.of(context, "hidden=192").buffer(second);
         for (int round = 0; round < 4; round++) {
-            highThroughput(context, one, Params.parse("hidden=64 seed=" + round));
-            highThroughput(context, two, Params.parse("hidden=192 seed=" + (9 + round)));
-            lowLatency(context, two, Params.parse("hidden=192 seed=" + round));
-            lowLatency(context, one, Params.parse("hidden=64 seed=" + (9 + round)));
+            HighThroughputExchange.run(context, one, Params.parse("hidden=64 seed=" + round));
+            HighThroughputExchange.run(context, two, Params.parse("hidden=192 seed=" + (9 + round)));
+            LowLatencyExchange.run(context, two, Params.parse("hidden=192 seed=" + round));
+            LowLatencyExchange.run(context, one, Params.parse("hidden=64 seed=" + (9 + round)));
         }
     }
 
     private static void closeOrder(RankContext context) {
         List<EpBuffer> buffers = new ArrayList<>();
         EpGroup group = context.newGroup(Map.of());
-        EpShape shape = Setup.of(context, "").shape();
+        EpShape shape = new Setup(context, PLAIN).shape();
         for (int i = 0; i < 3; i++) {
             buffers.add(group.createBuffer(shape));
-            highThroughput(context, buffers.get(i), Params.parse("seed=" + i));
+            HighThroughputExchange.run(context, buffers.get(i), Params.parse("seed=" + i));
         }
-        // Every rank closes in another order, and nobody waits.
+        // Every rank closes in another order, and none waits.
         Collections.rotate(buffers, context.rank());
         for (EpBuffer buffer : buffers) {
             buffer.close();
@@ -172,30 +171,30 @@ final class LifecycleScenario implements Scenario {
 
     private static void closeGroupFirst(RankContext context) {
         EpGroup group = context.newGroup(Map.of());
-        EpBuffer buffer = group.createBuffer(Setup.of(context, "").shape());
-        highThroughput(context, buffer, Params.parse(""));
+        EpBuffer buffer = group.createBuffer(new Setup(context, PLAIN).shape());
+        HighThroughputExchange.run(context, buffer, PLAIN);
         group.close();
         buffer.close();
         Checks.refused(EpStateException.class, "dispatch on a buffer whose group is closed", () -> {
-            try (HighThroughputExchange exchange = exchangeOf(context, buffer)) {
+            try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, PLAIN)) {
                 exchange.dispatch();
             }
         });
     }
 
-    /** Rank 0 closes at once after its last operation, the others only when it is gone. */
+    /** Rank 0 closes directly after its last operation, the others only after rank 0 has closed. */
     private static void closeUneven(RankContext context) {
         EpGroup group = context.newGroup(Map.of());
-        EpBuffer buffer = group.createBuffer(Setup.of(context, "").shape());
+        EpBuffer buffer = group.createBuffer(new Setup(context, PLAIN).shape());
         for (int round = 0; round < 3; round++) {
-            highThroughput(context, buffer, Params.parse("seed=" + round));
-            lowLatency(context, buffer, Params.parse("seed=" + round));
+            HighThroughputExchange.run(context, buffer, Params.parse("seed=" + round));
+            LowLatencyExchange.run(context, buffer, Params.parse("seed=" + round));
         }
         if (context.isRank(0)) {
             buffer.close();
             group.close();
         }
-        context.meet();
+        context.barrier();
         if (!context.isRank(0)) {
             buffer.close();
             group.close();
@@ -203,41 +202,37 @@ final class LifecycleScenario implements Scenario {
     }
 
     private static void afterClose(RankContext context) {
-        EpBuffer buffer = context.group().createBuffer(Setup.of(context, "").shape());
-        HighThroughputExchange exchange = context.owned(exchangeOf(context, buffer));
-        LowLatencyExchange small = context.owned(new LowLatencyExchange(
-                context, buffer, Setup.of(context, "").workload(), LowLatencyOptions.of(Params.parse(""))));
+        EpBuffer buffer = context.group().createBuffer(new Setup(context, PLAIN).shape());
+        HighThroughputExchange exchange = context.owned(new HighThroughputExchange(context, buffer, PLAIN));
+        LowLatencyExchange small = context.owned(new LowLatencyExchange(context, buffer, PLAIN));
         DispatchResult result = exchange.dispatch();
-        CombineResult back = exchange.combine(result.handle(), (rank, token, key, out) -> {});
+        CombineResult back = exchange.combine(result.handle());
         LowLatencyDispatchResult packed = small.dispatch();
         buffer.close();
         Checks.refused(EpStateException.class, "x() of a closed buffer's result", result::x);
         Checks.refused(EpStateException.class, "out() of a closed buffer's result", back::out);
         Checks.refused(EpStateException.class, "x() of a closed buffer's low-latency result", packed::x);
         Checks.refused(EpStateException.class, "dispatch on a closed buffer", exchange::dispatch);
-        Checks.refused(
-                EpStateException.class,
-                "combine on a closed buffer",
-                () -> exchange.combine(result.handle(), (rank, token, key, out) -> {}));
+        Checks.refused(EpStateException.class, "combine on a closed buffer", () -> exchange.combine(result.handle()));
         Checks.refused(EpStateException.class, "low-latency dispatch on a closed buffer", small::dispatch);
         Checks.refused(EpStateException.class, "recover on a closed buffer", () -> buffer.recover(Checks.patience()));
     }
 
-    /** File handles and mappings of this process do not grow with buffers that come and go. */
+    /** Buffers that are created and closed leave no file descriptors or mappings of this process behind. */
     private static void noLeak(RankContext context) {
-        EpShape shape = Setup.of(context, "").shape();
+        EpShape shape = new Setup(context, PLAIN).shape();
         cycle(context, shape, 3);
-        context.meet();
+        context.barrier();
         long handles = entries("/proc/self/fd");
         long mappings = lines("/proc/self/maps");
-        context.meet();
+        context.barrier();
         cycle(context, shape, MANY);
-        context.meet();
+        context.barrier();
         long more = entries("/proc/self/fd") - handles;
-        // Ranks that are threads share what is counted, and other threads of the JVM come and go.
+        // Ranks that are threads share the counts, and other threads of the JVM open and close files meanwhile.
         Checks.that(more < MANY / 2, MANY + " buffers left " + more + " open files");
         long mapped = lines("/proc/self/maps") - mappings;
-        // Each rank of this process made as many.
+        // Each rank of this process has created as many buffers.
         var profiles = context.plan().profiles();
         var mine = profiles.get(context.rank());
         long ranksHere = profiles.stream()
@@ -245,13 +240,13 @@ final class LifecycleScenario implements Scenario {
                 .count();
         long made = MANY * ranksHere;
         Checks.that(mapped < made, made + " buffers left " + mapped + " mappings");
-        context.meet();
+        context.barrier();
     }
 
     private static void cycle(RankContext context, EpShape shape, int times) {
         for (int i = 0; i < times; i++) {
             try (EpBuffer buffer = context.group().createBuffer(shape)) {
-                highThroughput(context, buffer, Params.parse("tokens=3 max=17 seed=" + i));
+                HighThroughputExchange.run(context, buffer, Params.parse("tokens=3 max=17 seed=" + i));
             }
         }
     }
@@ -272,16 +267,16 @@ final class LifecycleScenario implements Scenario {
         }
     }
 
-    /** Nobody leaves before everybody has come; times are of one machine's clock. */
+    /** No rank leaves before all have entered, by the clock of one machine. */
     private static void barrier(RankContext context) {
         for (int late = 0; late < context.size(); late++) {
             if (context.isRank(late)) {
                 context.sleep(Duration.ofMillis(40));
             }
-            long came = System.nanoTime();
+            long entered = System.nanoTime();
             context.group().barrier(Checks.patience());
             long left = System.nanoTime();
-            for (byte[] theirs : context.exchange(Long.toString(came).getBytes(StandardCharsets.UTF_8))) {
+            for (byte[] theirs : context.allGather(Long.toString(entered).getBytes(StandardCharsets.UTF_8))) {
                 long other = Long.parseLong(new String(theirs, StandardCharsets.UTF_8));
                 Checks.that(
                         other - left <= 0,
@@ -296,16 +291,16 @@ final class LifecycleScenario implements Scenario {
         EpBuffer low = context.buffer(EpShape.builder(128, 3 * context.size(), 4)
                 .maxLowLatencyTokens(17)
                 .build());
-        highThroughput(context, high, Params.parse(""));
-        lowLatency(context, low, Params.parse(""));
+        HighThroughputExchange.run(context, high, PLAIN);
+        LowLatencyExchange.run(context, low, PLAIN);
         Checks.refused(
                 EpStateException.class,
                 "low latency on a buffer whose shape leaves out low latency",
-                () -> lowLatency(context, high, Params.parse("")));
+                () -> LowLatencyExchange.run(context, high, PLAIN));
         Checks.refused(
                 EpStateException.class,
                 "high throughput on a buffer whose shape leaves out high throughput",
-                () -> highThroughput(context, low, Params.parse("")));
+                () -> HighThroughputExchange.run(context, low, PLAIN));
         Checks.refused(
                 EpStateException.class, "maxRows() without high throughput", () -> low.maxRows(RowLayout.BY_RANK, 1));
         Checks.refused(EpStateException.class, "maxLowLatencyRows() without low latency", high::maxLowLatencyRows);
@@ -318,68 +313,24 @@ final class LifecycleScenario implements Scenario {
         Checks.equal("hidden of combineInput()", input.dim(1), 128L);
     }
 
-    /** Exchanges with large operation numbers: a counter that is cut to 32 bits somewhere would show only after days. */
+    /** Runs exchanges with large operation numbers: a counter that is truncated to 32 bits would fail only after days. */
     private static void numbers(RankContext context) {
         for (long first : FIRST_NUMBERS) {
             EpGroup group = context.newGroup(Map.of(EpKeys.FIRST_NUMBER.name(), Long.toString(first)));
-            EpBuffer buffer =
-                    context.owned(group.createBuffer(Setup.of(context, "").shape()));
+            EpBuffer buffer = new Setup(context, PLAIN).buffer(group);
             for (int round = 0; round < PAST_THE_POWER; round++) {
                 Params params = Params.parse("tokens=5 seed=" + round);
-                highThroughput(context, buffer, params);
-                lowLatency(context, buffer, params);
+                HighThroughputExchange.run(context, buffer, params);
+                LowLatencyExchange.run(context, buffer, params);
             }
             if (context.isRank(0)) {
-                HighThroughputExchange alone = context.owned(exchangeOf(context, buffer));
-                alone.endAfter(Duration.ofMillis(200));
+                HighThroughputExchange alone = context.owned(new HighThroughputExchange(context, buffer, PLAIN));
+                alone.timeout(Duration.ofMillis(200));
                 EpTimeoutException late = Checks.refused(
                         EpTimeoutException.class, "a dispatch that no other rank calls", alone::dispatch);
                 Checks.equal("number of the operation", late.failure().expected(), first + 2L * PAST_THE_POWER);
             }
-            context.meet();
+            context.barrier();
         }
-    }
-
-    private static void exchange(RankContext context, EpGroup group) {
-        try (EpBuffer buffer = group.createBuffer(Setup.of(context, "").shape())) {
-            highThroughput(context, buffer, Params.parse("layout=BY_EXPERT align=4"));
-            highThroughput(context, buffer, Params.parse(""));
-            lowLatency(context, buffer, Params.parse("format=FP8"));
-        }
-    }
-
-    static void highThroughput(RankContext context, EpBuffer buffer, Params params) {
-        highThroughput(context, buffer, params, params.number("stream", 0));
-    }
-
-    static void highThroughput(RankContext context, EpBuffer buffer, Params params, long stream) {
-        try (HighThroughputExchange exchange = new HighThroughputExchange(
-                context,
-                buffer,
-                new Setup(params, context.size()).workload(),
-                HighThroughputOptions.of(params, stream),
-                buffer.maskedRanks())) {
-            exchange.round();
-        }
-    }
-
-    static void lowLatency(RankContext context, EpBuffer buffer, Params params) {
-        lowLatency(context, buffer, params, params.number("stream", 0));
-    }
-
-    static void lowLatency(RankContext context, EpBuffer buffer, Params params, long stream) {
-        try (LowLatencyExchange exchange = new LowLatencyExchange(
-                context,
-                buffer,
-                new Setup(params, context.size()).workload(),
-                LowLatencyOptions.of(params, stream),
-                buffer.maskedRanks())) {
-            exchange.round();
-        }
-    }
-
-    static HighThroughputExchange exchangeOf(RankContext context, EpBuffer buffer) {
-        return new HighThroughputExchange(
-                context, buffer, Setup.of(context, "").workload(), HighThroughputOptions.of(Params.parse("")));
     }
 }

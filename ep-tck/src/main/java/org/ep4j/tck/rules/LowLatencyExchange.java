@@ -1,8 +1,10 @@
 package org.ep4j.tck.rules;
 
 import java.util.Arrays;
+import java.util.Optional;
 import java.util.Set;
 import java.util.zip.CRC32C;
+import org.ep4j.CombinePrecision;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpBuffer;
@@ -12,84 +14,122 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.oracle.CombineOracle;
-import org.ep4j.tck.oracle.OutputRows;
 import org.ep4j.tck.oracle.SlotTable;
 import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
 
-/** One low-latency exchange of one rank, every result compared with the oracle. */
+/**
+ * One low-latency exchange of one rank. Parameters besides those of {@link Exchange}: {@code format} of dispatched rows; {@code
+ * logfmt} (format of combined rows); {@code weights} ({@code dispatch}, {@code combine} or {@code both}); {@code hook} (send now,
+ * receive later); {@code stats} (both kinds of statistics).
+ */
 final class LowLatencyExchange extends Exchange {
     private static final int COUNTED_BEFORE = 1000;
 
-    private final LowLatencyOptions options;
     final SlotTable table;
+    private final WireFormat format;
+    private final Weights weights;
+    private final boolean hook;
+    private final boolean statistics;
     private final long slots;
     private final CRC32C bits = new CRC32C();
 
-    LowLatencyExchange(RankContext context, EpBuffer buffer, Workload workload, LowLatencyOptions options) {
-        this(context, buffer, workload, options, Set.of());
+    /** The operations that weights are given to: the dispatch, the combine, or both. */
+    record Weights(boolean atDispatch, boolean atCombine) {
+        /** Reads the parameter {@code weights}; without it, partial sums get weights at the dispatch. */
+        static Weights of(Params params, CombinePrecision precision) {
+            String weights = params.text("weights", precision == CombinePrecision.EXACT ? "combine" : "dispatch");
+            return new Weights(!weights.equals("combine"), !weights.equals("dispatch"));
+        }
     }
 
-    LowLatencyExchange(
-            RankContext context, EpBuffer buffer, Workload workload, LowLatencyOptions options, Set<Integer> masked) {
-        super(context, buffer, workload, masked, options.async(), options.stream());
-        this.options = options;
+    LowLatencyExchange(RankContext context, EpBuffer buffer, Params params) {
+        this(context, buffer, new Setup(context, params).workload(), params);
+    }
+
+    LowLatencyExchange(RankContext context, EpBuffer buffer, Workload workload, Params params) {
+        this(context, buffer, workload, params, Set.of());
+    }
+
+    private LowLatencyExchange(
+            RankContext context, EpBuffer buffer, Workload workload, Params params, Set<Integer> masked) {
+        super(context, buffer, workload, params, masked);
         this.table = SlotTable.of(workload, rank, masked);
+        this.format = params.one(WireFormat.class, "format", WireFormat.BF16);
+        this.weights = Weights.of(params, precision);
+        this.hook = params.has("hook");
+        this.statistics = params.has("stats");
         this.slots = table.capacity(buffer.shape());
     }
 
-    /** A whole round: dispatch and combine, everything compared; the handle is closed. */
+    /** Runs a whole round of an exchange that the parameters describe, without the ranks that the buffer has masked. */
+    static void run(RankContext context, EpBuffer buffer, Params params) {
+        Workload workload = new Setup(context, params).workload();
+        try (LowLatencyExchange exchange =
+                new LowLatencyExchange(context, buffer, workload, params, buffer.maskedRanks())) {
+            exchange.round();
+        }
+    }
+
+    /** Runs a dispatch and a combine, verifies everything, and closes the handle. */
     void round() {
         LowLatencyDispatchResult result = dispatch();
         verify(result);
-        CombineResult combined = combine(result.handle(), outputs());
+        CombineResult combined = combine(result.handle());
         result.handle().close();
         verify(combined);
     }
 
-    OutputRows outputs() {
-        return workload.randomOutputs();
-    }
-
-    /** Sends, receives, waits. */
+    /** Sends, receives, and awaits the end. */
     LowLatencyDispatchResult dispatch() {
         Tensor counted = cumulative();
         Tensor waited = arena.allocate(DataType.INT64, workload.ranks());
         LowLatencyDispatchResult result = send(counted, waited);
-        if (options.hook()) {
+        if (hook) {
             result.receive();
         }
-        if (options.async()) {
-            result.event().await(Checks.patience());
-        }
-        if (options.statistics()) {
+        await(result.event());
+        if (statistics) {
             checkStatistics(counted, waited);
         }
         return result;
     }
 
-    /** Sends; receiving, with the hook, is left to the caller. */
+    /** Sends; the caller receives, with the hook. */
     LowLatencyDispatchResult send() {
         return send(cumulative(), arena.allocate(DataType.INT64, workload.ranks()));
     }
 
     private LowLatencyDispatchResult send(Tensor counted, Tensor waited) {
-        Tensor ids = inputs.ids(rank, options.idType());
+        Tensor ids = inputs.ids(rank, idType);
         Tensor x = inputs.rows(rank);
-        LateInputs late = new LateInputs(arena, options.after(), ids, x);
+        LateInputs late = new LateInputs(arena, params.has("after"), ids, x);
         LowLatencyDispatchRequest.Builder request =
-                LowLatencyDispatchRequest.builder(x, ids).format(options.format());
-        if (options.weightsAtDispatch()) {
+                LowLatencyDispatchRequest.builder(x, ids).format(format);
+        if (weights.atDispatch()) {
             request.topkWeights(inputs.weights(rank));
         }
-        if (options.hook()) {
+        if (hook) {
             request.receiveHook();
         }
-        if (options.statistics()) {
+        if (statistics) {
             request.expertStats(counted).waitStats(waited);
         }
-        return withOut(request, late);
+        boolean fp8 = format != WireFormat.BF16;
+        int local = table.localExperts();
+        Optional<Tensor> target = target(fp8 ? DataType.FP8_E4M3 : DataType.BF16, local, slots, workload.hidden());
+        target.ifPresent(request::out);
+        if (fp8) {
+            boolean bytes = format == WireFormat.FP8_UE8M0;
+            int scales = bytes ? (workload.scales() + 3) / 4 * 4 : workload.scales();
+            target(bytes ? DataType.UE8M0 : DataType.FP32, local, slots, scales).ifPresent(request::outScales);
+        }
+        LowLatencyDispatchResult result = buffer(late).lowLatencyDispatch(request.build());
+        if (!hook) {
+            checkAddress("x in a dispatch", result::x, target);
+        }
+        return result;
     }
 
     private Tensor cumulative() {
@@ -99,104 +139,74 @@ final class LowLatencyExchange extends Exchange {
     }
 
     private void checkStatistics(Tensor counted, Tensor waited) {
-        int[] seen = arena.device().ints(counted);
-        for (int e = 0; e < seen.length; e++) {
-            Checks.equal("expertStats[" + e + "]", seen[e], COUNTED_BEFORE + table.count(e));
+        int[] counts = arena.device().ints(counted);
+        for (int e = 0; e < counts.length; e++) {
+            Checks.equal("expertStats[" + e + "]", counts[e], COUNTED_BEFORE + table.count(e));
         }
         for (long nanos : arena.device().longs(waited)) {
             Checks.that(nanos >= 0 && nanos < Checks.patience().toNanos(), "waitStats holds " + nanos + " ns");
         }
     }
 
-    private LowLatencyDispatchResult withOut(LowLatencyDispatchRequest.Builder request, LateInputs late) {
-        if (!options.out()) {
-            return buffer(late).lowLatencyDispatch(request.build());
-        }
-        boolean fp8 = options.format() != WireFormat.BF16;
-        boolean bytes = options.format() == WireFormat.FP8_UE8M0;
-        int local = table.localExperts();
-        Tensor out = arena.allocate(fp8 ? DataType.FP8_E4M3 : DataType.BF16, local, slots, workload.hidden());
-        if (fp8) {
-            request.outScales(arena.allocate(
-                    bytes ? DataType.UE8M0 : DataType.FP32,
-                    local,
-                    slots,
-                    bytes ? (workload.scales() + 3) / 4 * 4 : workload.scales()));
-        }
-        LowLatencyDispatchResult result =
-                buffer(late).lowLatencyDispatch(request.out(out).build());
-        if (!options.hook()) {
-            Checks.equal("address of x in a dispatch with out()", result.x().address(), out.address());
-        }
-        return result;
-    }
-
     void verify(LowLatencyDispatchResult result) {
-        verifier.dispatch(result, table, options.format(), slots);
+        verifier.dispatch(result, table, format, slots);
     }
 
-    /** Sends back, receives, waits. */
-    CombineResult combine(LowLatencyHandle handle, OutputRows outputs) {
-        Tensor out = arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden());
-        CombineResult result = sendBack(handle, outputs, out);
-        if (options.hook()) {
+    /** Sends back, receives, and awaits the end. */
+    CombineResult combine(LowLatencyHandle handle) {
+        Optional<Tensor> target = target(DataType.BF16, workload.tokens(rank), workload.hidden());
+        CombineResult result = sendBack(handle, target);
+        if (hook) {
             result.receive();
         }
-        if (options.async()) {
-            result.event().await(Checks.patience());
-        }
-        if (options.out()) {
-            Checks.equal(
-                    "address of the rows of a combine with out()", result.out().address(), out.address());
-        }
+        await(result.event());
+        checkAddress("the rows of a combine", result::out, target);
         return result;
     }
 
-    /** Sends back; receiving, with the hook, is left to the caller. */
-    CombineResult sendBack(LowLatencyHandle handle, OutputRows outputs) {
-        return sendBack(handle, outputs, arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden()));
+    /** Sends back; the caller receives, with the hook. */
+    CombineResult sendBack(LowLatencyHandle handle) {
+        return sendBack(handle, target(DataType.BF16, workload.tokens(rank), workload.hidden()));
     }
 
-    private CombineResult sendBack(LowLatencyHandle handle, OutputRows outputs, Tensor out) {
-        Tensor x = options.zeroCopy()
+    private CombineResult sendBack(LowLatencyHandle handle, Optional<Tensor> target) {
+        Tensor x = zeroCopy
                 ? buffer.nextLowLatencyCombineInput()
                 : arena.allocate(DataType.BF16, table.localExperts(), slots, workload.hidden());
-        inputs.outputs(x, table, outputs);
+        inputs.outputs(x, table, workload.randomOutputs());
         LowLatencyCombineRequest.Builder request =
-                LowLatencyCombineRequest.builder(x, handle).precision(options.precision());
-        if (options.weightsAtCombine()) {
+                LowLatencyCombineRequest.builder(x, handle).precision(precision);
+        if (weights.atCombine()) {
             request.topkWeights(inputs.weights(rank));
         }
-        if (options.logFmt()) {
+        if (params.has("logfmt")) {
             request.format(WireFormat.LOGFMT10);
         }
-        if (options.hook()) {
+        if (hook) {
             request.receiveHook();
         }
-        if (options.statistics()) {
+        if (statistics) {
             request.waitStats(arena.allocate(DataType.INT64, workload.ranks()));
         }
-        if (options.out()) {
-            request.out(out);
-        }
+        target.ifPresent(request::out);
         return buffer(LateInputs.NONE).lowLatencyCombine(request.build());
     }
 
     void verify(CombineResult result) {
-        verify(result, outputs());
+        verify(result, masked);
     }
 
-    void verify(CombineResult result, OutputRows outputs) {
-        CombineOracle oracle = new CombineOracle(workload, outputs, masked);
-        if (options.logFmt()) {
-            verifier.combineLogFmt(result, oracle, workload, rank, options.precision());
+    /** Compares a result with the oracle, where some ranks were masked after the dispatch. */
+    void verify(CombineResult result, Set<Integer> without) {
+        if (params.has("logfmt")) {
+            verifier.combineLogFmt(result, oracle(without), workload, rank, precision);
         } else {
-            verifier.combine(result, oracle, workload, rank, options.precision());
+            verifier.combine(result, oracle(without), workload, rank, precision);
         }
         bits.update(arena.readRaw(result.out()));
     }
 
-    /** A digest of every combined row so far. */
+    /** Returns a digest of all combined rows so far. */
     String bits() {
         return Long.toHexString(bits.getValue());
     }

@@ -1,15 +1,17 @@
 package org.ep4j.tck.rules;
 
-import static org.ep4j.tck.rules.Refusal.Table.HIDDEN;
-import static org.ep4j.tck.rules.Refusal.Table.MOST;
-import static org.ep4j.tck.rules.Refusal.Table.TOKENS;
-import static org.ep4j.tck.rules.Refusal.Table.TOPK;
+import static org.ep4j.tck.rules.Refusal.Fixture.HIDDEN;
+import static org.ep4j.tck.rules.Refusal.Fixture.MOST;
+import static org.ep4j.tck.rules.Refusal.Fixture.TOKENS;
+import static org.ep4j.tck.rules.Refusal.Fixture.TOPK;
+import static org.ep4j.tck.rules.Refusal.closed;
+import static org.ep4j.tck.rules.Refusal.foreign;
+import static org.ep4j.tck.rules.Refusal.wrong;
 
 import java.util.Arrays;
 import java.util.List;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
-import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyHandle;
@@ -17,191 +19,101 @@ import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
 
-/** Wrong arguments of low-latency operations. */
+/** Calls of low latency with one wrong argument each, in the order of the rules. */
 final class LowLatencyRefusals {
     private LowLatencyRefusals() {}
 
-    static List<Refusal> dispatches() {
+    static List<Refusal> all() {
         return List.of(
-                wrong(
-                        "ll-hidden",
-                        "rows of another hidden size",
-                        "x",
-                        t -> t.send(LowLatencyDispatchRequest.builder(t.bf16(TOKENS, HIDDEN / 2), t.ids()))),
-                wrong(
-                        "ll-type",
-                        "rows of FP8",
-                        "x",
-                        t -> t.send(
-                                LowLatencyDispatchRequest.builder(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.ids()))),
-                wrong(
-                        "ll-alignment",
-                        "rows that begin at an odd element",
-                        "x",
-                        t -> t.send(
-                                LowLatencyDispatchRequest.builder(t.shifted(DataType.BF16, TOKENS, HIDDEN), t.ids()))),
+                wrong("ll-hidden", "x", f -> f.lowLatencyDispatch(f.bf16(TOKENS, HIDDEN / 2), f.ids())),
+                wrong("ll-type", "x", f -> f.lowLatencyDispatch(f.fp8(TOKENS, HIDDEN), f.ids())),
+                wrong("ll-alignment", "x", f -> f.lowLatencyDispatch(f.shifted(), f.ids())),
                 wrong(
                         "ll-tokens",
-                        "more tokens than the shape allows",
                         Integer.toString(MOST),
-                        t -> t.send(LowLatencyDispatchRequest.builder(
-                                t.bf16(MOST + 1, HIDDEN), t.of(DataType.INT32, MOST + 1, TOPK)))),
-                wrong(
-                        "ll-ids-k",
-                        "ids for another top-k",
-                        "topkIds",
-                        t -> t.send(LowLatencyDispatchRequest.builder(t.x(), t.of(DataType.INT32, TOKENS, TOPK - 1)))),
-                wrong("ll-ids-range", "an expert id that is too large", "topkIds[0][1]", t -> {
-                    int[] ids = new int[TOKENS * TOPK];
-                    ids[1] = t.buffer.shape().experts();
-                    t.send(LowLatencyDispatchRequest.builder(t.x(), t.arena.ints(ids, TOKENS, TOPK)));
+                        f -> f.lowLatencyDispatch(f.bf16(MOST + 1, HIDDEN), f.int32(MOST + 1, TOPK))),
+                wrong("ll-ids-k", "topkIds", f -> f.lowLatencyDispatch(f.x(), f.int32(TOKENS, TOPK - 1))),
+                wrong("ll-ids-range", "topkIds[0][1]", f -> {
+                    f.lowLatencyDispatch(f.x(), f.ids(1, f.buffer.shape().experts()));
                 }),
                 wrong(
                         "ll-weights",
-                        "weights of another shape",
                         "topkWeights",
-                        t -> t.send(t.pack().topkWeights(t.of(DataType.FP32, TOKENS)))),
-                wrong(
-                        "ll-out",
-                        "an output of another shape",
-                        "out",
-                        t -> t.send(t.pack().out(t.bf16(t.local(), t.slots() - 1, HIDDEN)))),
-                wrong(
-                        "ll-out-type",
-                        "a BF16 output for FP8 rows",
-                        "out",
-                        t -> t.send(t.pack().format(WireFormat.FP8).out(t.bf16(t.local(), t.slots(), HIDDEN)))),
-                wrong(
-                        "ll-out-scales",
-                        "FP32 scales for UE8M0",
-                        "outScales",
-                        t -> t.send(t.pack()
-                                .format(WireFormat.FP8_UE8M0)
-                                .outScales(t.of(DataType.FP32, t.local(), t.slots(), 1)))),
-                wrong(
-                        "ll-stats",
-                        "statistics of another shape",
-                        "expertStats",
-                        t -> t.send(t.pack().expertStats(t.of(DataType.INT32, t.local() + 1)))),
-                wrong(
-                        "ll-wait-stats",
-                        "waiting statistics of another type",
-                        "waitStats",
-                        t -> t.send(t.pack().waitStats(t.of(DataType.INT32, t.context.size())))),
+                        f -> f.send(f.lowLatencyDispatch().topkWeights(f.fp32(TOKENS)))),
+                wrong("ll-out", "out", f -> {
+                    f.send(f.lowLatencyDispatch().out(f.bf16(f.local(), f.slots() - 1, HIDDEN)));
+                }),
+                wrong("ll-out-type", "out", f -> {
+                    f.send(f.lowLatencyDispatch().format(WireFormat.FP8).out(f.slotRows()));
+                }),
+                wrong("ll-out-scales", "outScales", f -> {
+                    Tensor scales = f.fp32(f.local(), f.slots(), 1);
+                    f.send(f.lowLatencyDispatch().format(WireFormat.FP8_UE8M0).outScales(scales));
+                }),
+                wrong("ll-stats", "expertStats", f -> {
+                    f.send(f.lowLatencyDispatch().expertStats(f.int32(f.local() + 1)));
+                }),
+                wrong("ll-wait-stats", "waitStats", f -> {
+                    f.send(f.lowLatencyDispatch().waitStats(f.int32(f.context.size())));
+                }),
                 wrong(
                         "ll-hook-async",
-                        "a dispatch that asks for the hook and for asynchronous execution",
                         "receiveHook",
-                        t -> t.buffer
+                        f -> f.buffer
                                 .withOptions(OpOptions.DEFAULT.asynchronous())
-                                .lowLatencyDispatch(t.pack().receiveHook().build())),
-                wrong(
-                        "ll-x-symmetric",
-                        "rows in memory that other ranks write to",
-                        "symmetric",
-                        t -> t.send(LowLatencyDispatchRequest.builder(t.symmetric(t.buffer), t.ids()))),
-                wrong("ll-out-x", "an output that overlaps the rows that are sent", "overlapping x", t -> {
-                    Tensor out = t.bf16(t.local(), t.slots(), HIDDEN);
+                                .lowLatencyDispatch(
+                                        f.lowLatencyDispatch().receiveHook().build())),
+                wrong("ll-x-symmetric", "symmetric", f -> f.lowLatencyDispatch(f.symmetric(f.buffer), f.ids())),
+                wrong("ll-out-x", "overlapping x", f -> {
+                    Tensor out = f.slotRows();
                     Tensor x = Tensor.of(out.memory(), DataType.BF16, TOKENS, HIDDEN);
-                    t.send(LowLatencyDispatchRequest.builder(x, t.ids()).out(out));
+                    f.send(LowLatencyDispatchRequest.builder(x, f.ids()).out(out));
                 }),
-                wrong(
-                        "ll-stats-weights",
-                        "waiting statistics that overlap the weights",
-                        "overlapping topkWeights",
-                        t -> {
-                            Tensor stats = t.of(DataType.INT64, t.context.size() + TOKENS * TOPK);
-                            t.send(t.pack()
-                                    .topkWeights(Tensor.of(stats.memory(), DataType.FP32, TOKENS, TOPK))
-                                    .waitStats(Tensor.of(stats.memory(), DataType.INT64, t.context.size())));
-                        }),
-                closed(
-                        "ll-x-closed",
-                        "rows in memory that is closed",
-                        t -> t.send(
-                                LowLatencyDispatchRequest.builder(t.closed(DataType.BF16, TOKENS, HIDDEN), t.ids()))));
-    }
-
-    static List<Refusal> combines() {
-        return List.of(
-                wrong(
-                        "ll-combine-shape",
-                        "expert outputs of another shape",
-                        "x",
-                        t -> t.send(LowLatencyCombineRequest.builder(
-                                        t.bf16(t.local(), t.slots() + 1, HIDDEN), t.lowLatencyHandle)
-                                .topkWeights(t.weights()))),
-                wrong(
-                        "ll-combine-type",
-                        "expert outputs of FP32",
-                        "x",
-                        t -> t.send(LowLatencyCombineRequest.builder(
-                                        t.of(DataType.FP32, t.local(), t.slots(), HIDDEN), t.lowLatencyHandle)
-                                .topkWeights(t.weights()))),
-                wrong(
-                        "ll-combine-no-weights",
-                        "no weights at all",
-                        "topkWeights",
-                        t -> t.send(LowLatencyCombineRequest.builder(
-                                t.bf16(t.local(), t.slots(), HIDDEN), t.lowLatencyHandle))),
-                wrong(
-                        "ll-combine-partial",
-                        "a combine with rank-partial sums after a dispatch without weights",
-                        "topkWeights",
-                        t -> t.send(t.unpack().precision(CombinePrecision.RANK_PARTIAL))),
-                wrong(
-                        "ll-combine-weights",
-                        "combine weights of another shape",
-                        "topkWeights",
-                        t -> t.send(t.unpack().topkWeights(t.of(DataType.FP32, TOKENS + 1, TOPK)))),
-                wrong(
-                        "ll-combine-out",
-                        "an output for another number of tokens",
-                        "out",
-                        t -> t.send(t.unpack().out(t.bf16(TOKENS + 1, HIDDEN)))),
-                new Refusal(
-                        "ll-combine-foreign",
-                        "low latency: a handle of another buffer",
-                        EpStateException.class,
-                        "buffer",
-                        t -> t.other.lowLatencyCombine(t.unpack().build())),
-                wrong(
-                        "ll-combine-out-symmetric",
-                        "an output of combine in memory that other ranks write to",
-                        "symmetric",
-                        t -> t.send(t.unpack().out(t.symmetric(t.buffer)))),
-                wrong("ll-combine-out-x", "an output that overlaps the expert outputs", "overlapping x", t -> {
-                    Tensor x = t.bf16(t.local(), t.slots(), HIDDEN);
-                    t.send(LowLatencyCombineRequest.builder(x, t.lowLatencyHandle)
-                            .topkWeights(t.weights())
-                            .out(Tensor.of(x.memory(), DataType.BF16, TOKENS, HIDDEN)));
+                wrong("ll-stats-weights", "overlapping topkWeights", f -> {
+                    Tensor stats = f.arena.allocate(DataType.INT64, f.context.size() + TOKENS * TOPK);
+                    f.send(f.lowLatencyDispatch()
+                            .topkWeights(Tensor.of(stats.memory(), DataType.FP32, TOKENS, TOPK))
+                            .waitStats(Tensor.of(stats.memory(), DataType.INT64, f.context.size())));
                 }),
-                closed(
-                        "ll-combine-x-closed",
-                        "expert outputs in memory that is closed",
-                        t -> t.send(LowLatencyCombineRequest.builder(
-                                        t.closed(DataType.BF16, t.local(), t.slots(), HIDDEN), t.lowLatencyHandle)
-                                .topkWeights(t.weights()))),
-                closed("ll-combine-handle-closed", "expert outputs for a handle that is closed", t -> {
+                closed("ll-x-closed", f -> f.lowLatencyDispatch(f.closed(DataType.BF16, TOKENS, HIDDEN), f.ids())),
+                wrong("ll-combine-shape", "x", f -> {
+                    f.send(f.lowLatencyCombine(f.bf16(f.local(), f.slots() + 1, HIDDEN)));
+                }),
+                wrong("ll-combine-type", "x", f -> f.send(f.lowLatencyCombine(f.fp32(f.local(), f.slots(), HIDDEN)))),
+                wrong("ll-combine-no-weights", "topkWeights", f -> {
+                    f.send(LowLatencyCombineRequest.builder(f.slotRows(), f.lowLatencyHandle));
+                }),
+                wrong("ll-combine-partial", "topkWeights", f -> {
+                    f.send(f.lowLatencyCombine().precision(CombinePrecision.RANK_PARTIAL));
+                }),
+                wrong("ll-combine-weights", "topkWeights", f -> {
+                    f.send(f.lowLatencyCombine().topkWeights(f.fp32(TOKENS + 1, TOPK)));
+                }),
+                wrong("ll-combine-out", "out", f -> f.send(f.lowLatencyCombine().out(f.bf16(TOKENS + 1, HIDDEN)))),
+                foreign("ll-combine-foreign", f -> {
+                    f.other.lowLatencyCombine(f.lowLatencyCombine().build());
+                }),
+                wrong("ll-combine-out-symmetric", "symmetric", f -> {
+                    f.send(f.lowLatencyCombine().out(f.symmetric(f.buffer)));
+                }),
+                wrong("ll-combine-out-x", "overlapping x", f -> {
+                    Tensor x = f.slotRows();
+                    f.send(f.lowLatencyCombine(x).out(Tensor.of(x.memory(), DataType.BF16, TOKENS, HIDDEN)));
+                }),
+                closed("ll-combine-x-closed", f -> {
+                    f.send(f.lowLatencyCombine(f.closed(DataType.BF16, f.local(), f.slots(), HIDDEN)));
+                }),
+                closed("ll-combine-handle-closed", f -> {
                     // No token names an expert twice: an expert has no room for duplicates.
                     int[] ids = new int[TOKENS * TOPK];
                     Arrays.setAll(ids, i -> i % TOPK);
-                    LowLatencyHandle old = t.buffer
-                            .lowLatencyDispatch(
-                                    LowLatencyDispatchRequest.builder(t.x(), t.arena.ints(ids, TOKENS, TOPK))
-                                            .build())
+                    Tensor topkIds = f.arena.ints(ids, TOKENS, TOPK);
+                    LowLatencyHandle old = f.buffer
+                            .lowLatencyDispatch(LowLatencyDispatchRequest.builder(f.x(), topkIds)
+                                    .build())
                             .handle();
                     old.close();
-                    t.send(LowLatencyCombineRequest.builder(t.bf16(t.local(), t.slots(), HIDDEN), old)
-                            .topkWeights(t.weights()));
+                    f.send(LowLatencyCombineRequest.builder(f.slotRows(), old).topkWeights(f.fp32(TOKENS, TOPK)));
                 }));
-    }
-
-    private static Refusal closed(String name, String text, Refusal.Action action) {
-        return new Refusal(name, "low latency: " + text, EpStateException.class, "closed", action);
-    }
-
-    private static Refusal wrong(String name, String text, String mention, Refusal.Action action) {
-        return Refusal.wrong(name, "low latency: " + text, mention, action);
     }
 }

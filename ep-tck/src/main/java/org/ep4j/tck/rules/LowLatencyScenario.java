@@ -12,17 +12,17 @@ import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.Tensor;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.oracle.Bf16;
 import org.ep4j.tck.oracle.OutputRows;
 import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** Low latency besides {@link Rounds}: sending and receiving as two calls, how long results live, fused sums, waiting statistics. */
+/** Low latency besides {@link Rounds}: sending and receiving as two calls, how long results live, fused sums, statistics of waiting. */
 final class LowLatencyScenario implements Scenario {
-    private static final LowLatencyOptions HOOK = LowLatencyOptions.of(Params.parse("hook"));
-    private static final LowLatencyOptions PLAIN = LowLatencyOptions.of(Params.parse(""));
+    private static final Params HOOK = Params.parse("hook");
+    private static final Params PLAIN = Params.parse("");
     private static final List<Duration> LATE =
             List.of(Duration.ofMillis(300), Duration.ofMillis(900), Duration.ofMillis(2500), Duration.ofSeconds(10));
 
@@ -31,30 +31,30 @@ final class LowLatencyScenario implements Scenario {
     @Override
     public void run(RankContext context) {
         Setup setup = Setup.of(context);
-        EpBuffer buffer = context.buffer(setup.shape());
+        EpBuffer buffer = setup.buffer();
         switch (context.params().text("case", "")) {
             case "overlap" -> overlap(context, buffer, setup);
             case "two" -> two(context, buffer, setup);
             case "closed" -> closed(context, buffer, setup);
             case "misuse" -> misuse(context, buffer, setup);
-            case "fused" -> fused(context, buffer, setup);
-            case "wait-stats" -> waitStats(context, buffer, setup);
+            case "fused" -> fused(context, buffer);
+            case "wait-stats" -> waitStats(context, buffer);
             case "stale-dispatch" -> staleDispatch(context, buffer, setup);
             case "stale-combine" -> staleCombine(context, buffer, setup);
             default -> throw new IllegalArgumentException("no such case: " + context.params());
         }
     }
 
-    /** The ranks meet between sending and receiving, so sending must not wait for a receiver. */
+    /** All ranks have sent before any receives, so sending must not wait for a receiver. */
     private static void overlap(RankContext context, EpBuffer buffer, Setup setup) {
         try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, setup.workload(), HOOK)) {
             LowLatencyDispatchResult sent = exchange.send();
-            context.meet();
+            context.barrier();
             sent.receive();
             Checks.that(sent.event().isDone(), "the event of the dispatch is not done after receive()");
             exchange.verify(sent);
-            CombineResult back = exchange.sendBack(sent.handle(), exchange.outputs());
-            context.meet();
+            CombineResult back = exchange.sendBack(sent.handle());
+            context.barrier();
             back.receive();
             Checks.that(back.event().isDone(), "the event of the combine is not done after receive()");
             exchange.verify(back);
@@ -71,8 +71,8 @@ final class LowLatencyScenario implements Scenario {
             second.receive();
             one.verify(first);
             two.verify(second);
-            CombineResult firstBack = one.sendBack(first.handle(), one.outputs());
-            CombineResult secondBack = two.sendBack(second.handle(), two.outputs());
+            CombineResult firstBack = one.sendBack(first.handle());
+            CombineResult secondBack = two.sendBack(second.handle());
             firstBack.receive();
             secondBack.receive();
             one.verify(firstBack);
@@ -92,14 +92,14 @@ final class LowLatencyScenario implements Scenario {
             second.receive();
             one.verify(first);
             two.verify(second);
-            CombineResult secondBack = two.sendBack(second.handle(), two.outputs());
+            CombineResult secondBack = two.sendBack(second.handle());
             second.handle().close();
             LowLatencyDispatchResult third = three.send();
             third.receive();
             secondBack.receive();
             two.verify(secondBack);
             three.verify(third);
-            CombineResult thirdBack = three.sendBack(third.handle(), three.outputs());
+            CombineResult thirdBack = three.sendBack(third.handle());
             thirdBack.receive();
             three.verify(thirdBack);
         }
@@ -110,14 +110,14 @@ final class LowLatencyScenario implements Scenario {
                 LowLatencyExchange plain = new LowLatencyExchange(context, buffer, setup.workload(2), PLAIN)) {
             LowLatencyDispatchResult sent = hooked.dispatch();
             Checks.refused(EpStateException.class, "a second receive() of a dispatch", sent::receive);
-            CombineResult back = hooked.combine(sent.handle(), hooked.outputs());
+            CombineResult back = hooked.combine(sent.handle());
             Checks.refused(EpStateException.class, "a second receive() of a combine", back::receive);
             LowLatencyDispatchResult unhooked = plain.dispatch();
             Checks.refused(
                     EpStateException.class,
                     "receive() of a dispatch whose request did not ask for the hook",
                     unhooked::receive);
-            CombineResult unhookedBack = plain.combine(unhooked.handle(), plain.outputs());
+            CombineResult unhookedBack = plain.combine(unhooked.handle());
             Checks.refused(
                     EpStateException.class,
                     "receive() of a combine whose request did not ask for the hook",
@@ -127,14 +127,13 @@ final class LowLatencyScenario implements Scenario {
     }
 
     /**
-     * Both selections of a token bring the same row, with weights w and -w: what is left is the rounding error of the first
-     * product, and zero where products are rounded before they are added.
+     * Both selections of a token return the same row, with weights w and -w: the sum is the rounding error of the first product, and
+     * zero where products are rounded before they are added.
      */
-    private static void fused(RankContext context, EpBuffer buffer, Setup setup) {
-        Workload workload = setup.workload();
-        int rank = context.rank();
-        try (LowLatencyExchange exchange =
-                new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(context.params()))) {
+    private static void fused(RankContext context, EpBuffer buffer) {
+        try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, context.params())) {
+            Workload workload = exchange.workload;
+            int rank = context.rank();
             LowLatencyHandle handle = exchange.dispatch().handle();
             float[] weights = workload.weights(rank);
             for (int i = 1; i < weights.length; i += 2) {
@@ -165,15 +164,13 @@ final class LowLatencyScenario implements Scenario {
     }
 
     /**
-     * Rank 1 comes late: the others must book the time on it, on top of what the tensor held, and never more than the call took. On a busy
-     * machine any rank may be kept waiting for some hundred milliseconds, so what is wrong once is measured again with a delay that outweighs
+     * Rank 1 is late: the others must charge the time to it, in addition to what the tensor held, and never more than the call took. On a
+     * busy machine any rank may have to wait for some hundred milliseconds, so a wrong result is measured again with a delay that outweighs
      * that; all ranks decide alike. Each delay is below the timeout of the kit's groups.
      */
-    private static void waitStats(RankContext context, EpBuffer buffer, Setup setup) {
-        Workload workload = setup.workload();
-        try (LowLatencyExchange exchange =
-                new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(context.params()))) {
-            // The first round warms up, so that what is waited for in the second is rank 1 and nothing else.
+    private static void waitStats(RankContext context, EpBuffer buffer) {
+        try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, context.params())) {
+            // After a first round, which warms up, rank 1 is the only rank that others wait for.
             exchange.round();
             Optional<String> wrong = Optional.empty();
             for (Duration late : LATE) {
@@ -186,13 +183,13 @@ final class LowLatencyScenario implements Scenario {
         }
     }
 
-    /** What is wrong with the statistics of a dispatch that rank 1 begins late. */
+    /** Returns what is wrong with the statistics of a dispatch that rank 1 begins late. */
     private static Optional<String> measure(
             RankContext context, EpBuffer buffer, LowLatencyExchange exchange, Duration late) {
         Tensor waited = exchange.arena.longs(new int[context.size()], context.size());
         Tensor x = exchange.inputs.rows(context.rank());
         Tensor ids = exchange.inputs.ids(context.rank(), DataType.INT32);
-        context.meet();
+        context.barrier();
         if (context.isRank(LATE_RANK)) {
             context.sleep(late);
         }
@@ -216,9 +213,9 @@ final class LowLatencyScenario implements Scenario {
     }
 
     private static void staleDispatch(RankContext context, EpBuffer buffer, Setup setup) {
-        LowLatencyOptions options = LowLatencyOptions.of(context.params());
-        try (LowLatencyExchange one = new LowLatencyExchange(context, buffer, setup.workload(1), options);
-                LowLatencyExchange two = new LowLatencyExchange(context, buffer, setup.workload(2), options)) {
+        Params params = context.params();
+        try (LowLatencyExchange one = new LowLatencyExchange(context, buffer, setup.workload(1), params);
+                LowLatencyExchange two = new LowLatencyExchange(context, buffer, setup.workload(2), params)) {
             LowLatencyDispatchResult first = one.dispatch();
             LowLatencyDispatchResult second = two.dispatch();
             one.verify(first);
@@ -228,22 +225,22 @@ final class LowLatencyScenario implements Scenario {
             Checks.stale("after two more dispatches, rowsPerExpert() of the first result", first::rowsPerExpert);
             two.verify(second);
             one.verify(third);
-            two.verify(two.combine(second.handle(), two.outputs()));
-            one.verify(one.combine(first.handle(), one.outputs()));
+            two.verify(two.combine(second.handle()));
+            one.verify(one.combine(first.handle()));
         }
     }
 
     private static void staleCombine(RankContext context, EpBuffer buffer, Setup setup) {
-        LowLatencyOptions options = LowLatencyOptions.of(context.params());
-        try (LowLatencyExchange one = new LowLatencyExchange(context, buffer, setup.workload(1), options);
-                LowLatencyExchange two = new LowLatencyExchange(context, buffer, setup.workload(2), options)) {
+        Params params = context.params();
+        try (LowLatencyExchange one = new LowLatencyExchange(context, buffer, setup.workload(1), params);
+                LowLatencyExchange two = new LowLatencyExchange(context, buffer, setup.workload(2), params)) {
             LowLatencyDispatchResult first = one.dispatch();
             LowLatencyDispatchResult second = two.dispatch();
-            CombineResult firstBack = one.combine(first.handle(), one.outputs());
-            CombineResult secondBack = two.combine(second.handle(), two.outputs());
+            CombineResult firstBack = one.combine(first.handle());
+            CombineResult secondBack = two.combine(second.handle());
             one.verify(firstBack);
             two.verify(secondBack);
-            CombineResult thirdBack = one.combine(first.handle(), one.outputs());
+            CombineResult thirdBack = one.combine(first.handle());
             Checks.stale("after two more combines, out() of the first one", firstBack::out);
             two.verify(secondBack);
             one.verify(thirdBack);

@@ -3,6 +3,7 @@ package org.ep4j.tck.rules;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
+import org.ep4j.DataType;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
@@ -12,15 +13,15 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpOverflowException;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.Recovery;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.oracle.Patience;
-import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** Rank 0 does something else than the others: all must be told, and can go on. */
+/** Rank 0 does something else than the others: all ranks must get an exception, and can continue. */
 final class MismatchScenario implements Scenario {
     private static final Duration LIMIT = Duration.ofSeconds(60);
 
@@ -57,8 +58,7 @@ final class MismatchScenario implements Scenario {
         mismatch(
                 "a buffer whose shape differs between ranks",
                 () -> context.group().createBuffer(shape));
-        EpShape same = new Setup(PLAIN, context.size()).shape();
-        LifecycleScenario.highThroughput(context, context.buffer(same), PLAIN);
+        HighThroughputExchange.run(context, new Setup(context, PLAIN).buffer(), PLAIN);
     }
 
     private static void settings(RankContext context) {
@@ -69,66 +69,66 @@ final class MismatchScenario implements Scenario {
         });
     }
 
-    /** Different operations, then everybody recovers. */
+    /** Ranks call different operations, and all recover. */
     private static void operation(RankContext context) {
-        // A kernel learns only from its deadline that nobody else is in its operation.
+        // A kernel finds only by its deadline that no other rank is in its operation.
         EpGroup group = context.newGroup(
-                Map.of(EpKeys.TIMEOUT.name(), Patience.here(TIMEOUT).toMillis() + "ms"));
-        EpBuffer buffer = context.owned(group.createBuffer(new Setup(PLAIN, context.size()).shape()));
+                Map.of(EpKeys.TIMEOUT.name(), Patience.scaled(TIMEOUT).toMillis() + "ms"));
+        EpBuffer buffer = new Setup(context, PLAIN).buffer(group);
         mismatch("an exchange in which ranks call different operations", () -> {
             if (context.isRank(0)) {
-                LifecycleScenario.highThroughput(context, buffer, PLAIN);
+                HighThroughputExchange.run(context, buffer, PLAIN);
             } else {
-                LifecycleScenario.lowLatency(context, buffer, PLAIN);
+                LowLatencyExchange.run(context, buffer, PLAIN);
             }
         });
-        goOn(context, buffer);
+        recoverAndExchange(context, buffer);
     }
 
     private static void options(RankContext context) {
-        EpBuffer buffer = context.buffer(new Setup(PLAIN, context.size()).shape());
+        EpBuffer buffer = new Setup(context, PLAIN).buffer();
         Params params = Params.parse(context.isRank(0) ? "noweights" : "");
-        mismatch("weights on some ranks only", () -> LifecycleScenario.highThroughput(context, buffer, params));
-        if (!goOn(context, buffer)) {
+        mismatch("weights on some ranks only", () -> HighThroughputExchange.run(context, buffer, params));
+        if (!recoverAndExchange(context, buffer)) {
             return;
         }
         Params type = Params.parse(context.isRank(0) ? "fp8" : "");
         mismatch(
                 "a dispatch whose row type differs between ranks",
-                () -> LifecycleScenario.highThroughput(context, buffer, type));
-        goOn(context, buffer);
+                () -> HighThroughputExchange.run(context, buffer, type));
+        recoverAndExchange(context, buffer);
         Params codes = Params.parse(context.isRank(0) ? "fnuz" : "fp8");
         mismatch(
                 "a dispatch whose FP8 type differs between ranks",
-                () -> LifecycleScenario.highThroughput(context, buffer, codes));
-        goOn(context, buffer);
+                () -> HighThroughputExchange.run(context, buffer, codes));
+        recoverAndExchange(context, buffer);
     }
 
     private static void combineOptions(RankContext context) {
-        EpBuffer buffer = context.buffer(new Setup(PLAIN, context.size()).shape());
+        EpBuffer buffer = new Setup(context, PLAIN).buffer();
         Params params = Params.parse("layout=BY_EXPERT precision=" + (context.isRank(0) ? "RANK_PARTIAL" : "EXACT"));
         mismatch(
                 "a combine whose precision differs between ranks",
-                () -> LifecycleScenario.highThroughput(context, buffer, params));
-        goOn(context, buffer);
+                () -> HighThroughputExchange.run(context, buffer, params));
+        recoverAndExchange(context, buffer);
     }
 
     private static void lowLatencyOptions(RankContext context) {
-        EpBuffer buffer = context.buffer(new Setup(PLAIN, context.size()).shape());
+        EpBuffer buffer = new Setup(context, PLAIN).buffer();
         Params format = Params.parse(context.isRank(0) ? "format=FP8" : "format=BF16");
         mismatch(
                 "a low-latency dispatch whose format differs between ranks",
-                () -> LifecycleScenario.lowLatency(context, buffer, format));
-        if (!goOn(context, buffer)) {
+                () -> LowLatencyExchange.run(context, buffer, format));
+        if (!recoverAndExchange(context, buffer)) {
             return;
         }
         Params rows = Params.parse(context.isRank(0) ? "logfmt" : "");
-        mismatch("LogFMT on some ranks only", () -> LifecycleScenario.lowLatency(context, buffer, rows));
-        goOn(context, buffer);
+        mismatch("LogFMT on some ranks only", () -> LowLatencyExchange.run(context, buffer, rows));
+        recoverAndExchange(context, buffer);
     }
 
-    /** Recovers and exchanges rows; false where buffers cannot recover, which rules of chapter 6 refuse where recovery is declared. */
-    private static boolean goOn(RankContext context, EpBuffer buffer) {
+    /** Recovers and exchanges rows; returns false where buffers cannot recover (rules of chapter 6 test that those that declare it do). */
+    private static boolean recoverAndExchange(RankContext context, EpBuffer buffer) {
         Recovery recovery;
         try {
             recovery = buffer.recover(LIMIT);
@@ -137,36 +137,34 @@ final class MismatchScenario implements Scenario {
         }
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of());
         Checks.reported(recovery, context.size());
-        LifecycleScenario.highThroughput(context, buffer, PLAIN);
-        LifecycleScenario.lowLatency(context, buffer, PLAIN);
+        HighThroughputExchange.run(context, buffer, PLAIN);
+        LowLatencyExchange.run(context, buffer, PLAIN);
         return true;
     }
 
-    /** One rank alone is refused, corrects itself, and the operation that the others wait in ends well. */
+    /** A single rank is refused, corrects its call, and the operation in which the others wait succeeds. */
     private static void oneWrong(RankContext context) {
-        EpBuffer buffer = context.buffer(new Setup(PLAIN, context.size()).shape());
+        EpBuffer buffer = new Setup(context, PLAIN).buffer();
         if (context.isRank(0)) {
             Checks.refused(
                     EpArgumentException.class,
                     "rows of another hidden size on one rank",
-                    () -> LifecycleScenario.highThroughput(context, buffer, Params.parse("hidden=64")));
+                    () -> HighThroughputExchange.run(context, buffer, Params.parse("hidden=64")));
         }
-        LifecycleScenario.highThroughput(context, buffer, PLAIN);
+        HighThroughputExchange.run(context, buffer, PLAIN);
         if (context.isRank(context.size() - 1)) {
             Checks.refused(
                     EpArgumentException.class,
                     "rows of another hidden size on one rank",
-                    () -> LifecycleScenario.lowLatency(context, buffer, Params.parse("hidden=64")));
+                    () -> LowLatencyExchange.run(context, buffer, Params.parse("hidden=64")));
         }
-        LifecycleScenario.lowLatency(context, buffer, PLAIN);
+        LowLatencyExchange.run(context, buffer, PLAIN);
     }
 
     private static void overflow(RankContext context) {
         Params crowded = Params.parse("tokens=12 recv=14 routing=to-rank:1 topk=2");
-        EpBuffer buffer = context.buffer(new Setup(crowded, context.size()).shape());
-        Workload workload = new Setup(crowded, context.size()).workload();
-        try (HighThroughputExchange exchange =
-                new HighThroughputExchange(context, buffer, workload, HighThroughputOptions.of(crowded))) {
+        EpBuffer buffer = new Setup(context, crowded).buffer();
+        try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, crowded)) {
             EpOverflowException refused = Checks.within(
                     LIMIT,
                     "the report of an overflow",
@@ -177,10 +175,10 @@ final class MismatchScenario implements Scenario {
             Checks.mentions(refused, "14");
             Checks.mentions(refused, Integer.toString(12 * context.size()));
         }
-        LifecycleScenario.highThroughput(context, buffer, Params.parse("tokens=3 max=12 recv=14 routing=local topk=2"));
+        HighThroughputExchange.run(context, buffer, Params.parse("tokens=3 max=12 recv=14 routing=local topk=2"));
     }
 
-    /** Duplicates could give an expert more rows than its part of the packed output has. */
+    /** Duplicates could give an expert more rows than its part of the packed output holds. */
     private static void crowdedExpert(RankContext context) {
         EpBuffer buffer = context.buffer(EpShape.builder(128, 3 * context.size(), 4)
                 .maxLowLatencyTokens(4)
@@ -192,8 +190,8 @@ final class MismatchScenario implements Scenario {
                 () -> Checks.refused(
                         EpException.class,
                         "16 selections of expert 0 by each rank, although the expert has room for only 4 per rank,",
-                        () -> buffer.lowLatencyDispatch(org.ep4j.LowLatencyDispatchRequest.builder(
-                                                context.arena().allocate(org.ep4j.DataType.BF16, 4, 128),
+                        () -> buffer.lowLatencyDispatch(LowLatencyDispatchRequest.builder(
+                                                context.arena().allocate(DataType.BF16, 4, 128),
                                                 context.arena().ints(ids, 4, 4))
                                         .build())
                                 .x()));
@@ -201,6 +199,6 @@ final class MismatchScenario implements Scenario {
                 refused instanceof EpArgumentException || refused instanceof EpOverflowException,
                 "too many selections of one expert must throw EpArgumentException or EpOverflowException, but threw "
                         + refused);
-        LifecycleScenario.lowLatency(context, buffer, Params.parse("tokens=4"));
+        LowLatencyExchange.run(context, buffer, Params.parse("tokens=4"));
     }
 }

@@ -22,26 +22,26 @@ import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.gpu.GpuDevice;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.oracle.Arena;
 import org.ep4j.tck.oracle.Inputs;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** Misuse by a program: each time it gets an exception in time, or the right rows. */
+/** Misuse by a program, which must get an exception in time, or the right rows. */
 final class MisuseScenario implements Scenario {
     private static final Params PARAMS = Params.parse("");
-    private static final LowLatencyOptions HOOK = LowLatencyOptions.of(Params.parse("hook"));
+    private static final Params HOOK = Params.parse("hook");
 
-    /** How long a call has before it is taken to wait for other ranks. */
+    /** Time after which a call that has not returned counts as waiting for other ranks. */
     private static final Duration BEGUN = Duration.ofMillis(200);
 
-    /** How long a call that was interrupted has to notice it. */
+    /** Longest time from an interrupt to the end of the call. */
     private static final Duration NOTICED = Duration.ofSeconds(2);
 
-    /** How long a call has to end. */
-    static final Duration LIMIT = Duration.ofSeconds(60);
+    /** Longest time to the end of a call. */
+    private static final Duration LIMIT = Duration.ofSeconds(60);
 
     @Override
     public void run(RankContext context) {
@@ -64,11 +64,15 @@ final class MisuseScenario implements Scenario {
     }
 
     private static Setup setup(RankContext context) {
-        return new Setup(PARAMS, context.size());
+        return new Setup(context, PARAMS);
+    }
+
+    private static HighThroughputExchange plain(RankContext context, EpBuffer buffer) {
+        return new HighThroughputExchange(context, buffer, PARAMS);
     }
 
     private static Duration begun() {
-        return Patience.here(BEGUN);
+        return Patience.scaled(BEGUN);
     }
 
     private static LowLatencyExchange hooked(RankContext context, EpBuffer buffer, int seed) {
@@ -96,7 +100,7 @@ final class MisuseScenario implements Scenario {
             thread.start();
         }
 
-        /** Begins it, and returns when it waits. */
+        /** Starts a call, and returns when it waits for other ranks. */
         static <T> Call<T> waiting(RankContext context, Supplier<T> work) {
             Call<T> call = new Call<>(work);
             try {
@@ -112,7 +116,7 @@ final class MisuseScenario implements Scenario {
 
         boolean endsWithin(Duration time) {
             try {
-                end.get(Patience.here(time).toNanos(), TimeUnit.NANOSECONDS);
+                end.get(Patience.scaled(time).toNanos(), TimeUnit.NANOSECONDS);
                 return true;
             } catch (ExecutionException e) {
                 return true;
@@ -123,7 +127,7 @@ final class MisuseScenario implements Scenario {
             }
         }
 
-        /** What it threw; empty if it returned. */
+        /** Returns what the call threw; empty if it returned. */
         Optional<Throwable> failure(String what) {
             Checks.that(endsWithin(LIMIT), what + " does not end");
             return Optional.ofNullable(end.handle((result, e) -> e).join());
@@ -146,7 +150,7 @@ final class MisuseScenario implements Scenario {
     }
 
     private static void thirdSend(RankContext context) {
-        EpBuffer buffer = context.buffer(setup(context).shape());
+        EpBuffer buffer = setup(context).buffer();
         try (LowLatencyExchange one = hooked(context, buffer, 1);
                 LowLatencyExchange two = hooked(context, buffer, 2);
                 LowLatencyExchange three = hooked(context, buffer, 3)) {
@@ -163,30 +167,29 @@ final class MisuseScenario implements Scenario {
     }
 
     private static void combineUnreceived(RankContext context) {
-        EpBuffer buffer = context.buffer(setup(context).shape());
+        EpBuffer buffer = setup(context).buffer();
         try (LowLatencyExchange exchange = hooked(context, buffer, 1)) {
             LowLatencyDispatchResult sent = exchange.send();
             Checks.refused(
                     EpStateException.class,
                     "a combine of rows that were not received",
-                    () -> exchange.sendBack(sent.handle(), exchange.outputs()));
+                    () -> exchange.sendBack(sent.handle()));
             sent.receive();
             exchange.verify(sent);
-            exchange.verify(exchange.combine(sent.handle(), exchange.outputs()));
+            exchange.verify(exchange.combine(sent.handle()));
         }
     }
 
     private static void receiveAfterRecover(RankContext context) {
-        EpBuffer buffer = context.owned(
-                context.newGroup(Map.of()).createBuffer(setup(context).shape()));
+        EpBuffer buffer = setup(context).buffer(context.newGroup(Map.of()));
         try (LowLatencyExchange exchange = hooked(context, buffer, 1)) {
             LowLatencyDispatchResult sent = exchange.send();
-            context.meet();
+            context.barrier();
             buffer.recover(Checks.patience());
             Checks.refused(EpStateException.class, "receive() after the buffer was recovered", sent::receive);
             LowLatencyDispatchResult again = exchange.dispatch();
             exchange.verify(again);
-            exchange.verify(exchange.combine(again.handle(), exchange.outputs()));
+            exchange.verify(exchange.combine(again.handle()));
         }
     }
 
@@ -194,24 +197,23 @@ final class MisuseScenario implements Scenario {
         EpBuffer buffer = context.group().createBuffer(setup(context).shape());
         try (LowLatencyExchange exchange = hooked(context, buffer, 1)) {
             LowLatencyDispatchResult sent = exchange.send();
-            context.meet();
+            context.barrier();
             buffer.close();
             Checks.refused(EpStateException.class, "receive() after the buffer was closed", sent::receive);
         }
     }
 
-    /** All ranks but rank 0 call a dispatch, and are interrupted while they wait for it. */
+    /** All ranks but rank 0 call a dispatch, and are interrupted while they wait for rank 0. */
     private static void interrupt(RankContext context) {
-        EpBuffer buffer = context.owned(
-                context.newGroup(Map.of()).createBuffer(setup(context).shape()));
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
-        try (HighThroughputExchange exchange = LifecycleScenario.exchangeOf(context, buffer)) {
+        EpBuffer buffer = setup(context).buffer(context.newGroup(Map.of()));
+        HighThroughputExchange.run(context, buffer, PARAMS);
+        try (HighThroughputExchange exchange = plain(context, buffer)) {
             Optional<Call<DispatchResult>> call =
                     context.isRank(0) ? Optional.empty() : Optional.of(Call.waiting(context, exchange::dispatch));
             call.ifPresent(one -> one.thread.interrupt());
             boolean goesOn = call.isPresent() && !call.get().endsWithin(NOTICED);
             if (context.count(goesOn) == context.size() - 1) {
-                // Work of a GPU is not taken back by an interrupt.
+                // An interrupt cannot cancel work of a GPU.
                 Checks.that(
                         GpuDevice.isGpu(buffer.group().device()),
                         "a dispatch on the host goes on after its thread was interrupted");
@@ -221,49 +223,49 @@ final class MisuseScenario implements Scenario {
                 buffer.recover(Checks.patience());
             }
         }
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        HighThroughputExchange.run(context, buffer, PARAMS);
     }
 
     private static void closeWaiting(RankContext context) {
         EpBuffer buffer = context.group().createBuffer(setup(context).shape());
-        try (HighThroughputExchange exchange = LifecycleScenario.exchangeOf(context, buffer)) {
+        try (HighThroughputExchange exchange = plain(context, buffer)) {
             closeWhileOthersWait(context, buffer, exchange, buffer::close);
         }
-        LifecycleScenario.highThroughput(context, context.buffer(setup(context).shape()), PARAMS);
+        HighThroughputExchange.run(context, setup(context).buffer(), PARAMS);
     }
 
     private static void closeGroupWaiting(RankContext context) {
         EpGroup group = context.newGroup(Map.of());
         EpBuffer buffer = group.createBuffer(setup(context).shape());
-        // The memory of the exchange goes with the group's device.
-        closeWhileOthersWait(context, buffer, LifecycleScenario.exchangeOf(context, buffer), group::close);
+        // Closing the group's device frees the memory of the exchange, too.
+        closeWhileOthersWait(context, buffer, plain(context, buffer), group::close);
     }
 
     private static void closeWhileOthersWait(
             RankContext context, EpBuffer buffer, HighThroughputExchange exchange, Runnable close) {
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        HighThroughputExchange.run(context, buffer, PARAMS);
         if (!context.isRank(0)) {
             Call<DispatchResult> call = Call.waiting(context, exchange::dispatch);
             close.run();
             call.refused(EpException.class, "a dispatch that waits while its buffer is closed");
         }
-        context.meet();
+        context.barrier();
         close.run();
     }
 
-    /** Each dispatch meets one of every other rank, of whichever thread, so all carry the same rows. */
+    /** Dispatches of two threads of a rank may pair with those of either thread of another rank, so all carry the same rows. */
     private static void twoThreads(RankContext context) {
-        EpBuffer buffer = context.buffer(setup(context).shape());
+        EpBuffer buffer = setup(context).buffer();
         List<Call<DispatchResult>> calls = new ArrayList<>();
         for (int thread = 0; thread < 2; thread++) {
-            HighThroughputExchange exchange = context.owned(LifecycleScenario.exchangeOf(context, buffer));
+            HighThroughputExchange exchange = context.owned(plain(context, buffer));
             calls.add(new Call<>(() -> {
                 DispatchResult result = exchange.dispatch();
                 for (int i = 0; i < 5; i++) {
                     try {
                         exchange.verify(result);
                     } catch (EpStateException stale) {
-                        // The other thread's dispatch has its memory.
+                        // The other thread's dispatch has reused the memory.
                         Checks.mentions(stale, "result");
                     }
                     result = exchange.dispatch();
@@ -274,30 +276,29 @@ final class MisuseScenario implements Scenario {
         for (Call<DispatchResult> call : calls) {
             call.result("a thread with a buffer that another thread uses");
         }
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        HighThroughputExchange.run(context, buffer, PARAMS);
     }
 
     private static void maskDiffers(RankContext context) {
-        EpBuffer buffer = context.owned(
-                context.newGroup(Map.of()).createBuffer(setup(context).shape()));
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
-        context.meet();
+        EpBuffer buffer = setup(context).buffer(context.newGroup(Map.of()));
+        HighThroughputExchange.run(context, buffer, PARAMS);
+        context.barrier();
         int left = context.size() - 1;
         if (context.isRank(0)) {
             buffer.mask(left);
         }
-        try (HighThroughputExchange exchange = LifecycleScenario.exchangeOf(context, buffer)) {
-            exchange.endAfter(Patience.here(Duration.ofSeconds(2)));
-            context.meet();
+        try (HighThroughputExchange exchange = plain(context, buffer)) {
+            exchange.timeout(Patience.scaled(Duration.ofSeconds(2)));
+            context.barrier();
             Checks.refused(
                     EpException.class, "a dispatch in which the masked ranks differ between ranks", exchange::dispatch);
-            context.meet();
+            context.barrier();
         }
     }
 
     private static EpBuffer asynchronous(EpBuffer buffer, Arena arena) {
         return buffer.withOptions(OpOptions.DEFAULT
-                .onStream(AsyncStream.of(0, arena, buffer.group()))
+                .onStream(Exchange.asyncStream(0, arena, buffer.group()))
                 .asynchronous());
     }
 
@@ -308,7 +309,7 @@ final class MisuseScenario implements Scenario {
 
     private static void eventAfterClose(RankContext context) {
         EpBuffer buffer = context.group().createBuffer(setup(context).shape());
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        HighThroughputExchange.run(context, buffer, PARAMS);
         if (!context.isRank(0)) {
             Arena arena = context.arena();
             Inputs inputs = new Inputs(arena, setup(context).workload());
@@ -322,19 +323,19 @@ final class MisuseScenario implements Scenario {
                     () -> result.event().await(Checks.patience()));
             Checks.refused(EpException.class, "x() of a closed buffer's result", result::x);
         }
-        context.meet();
+        context.barrier();
         buffer.close();
     }
 
     private static void closedQueued(RankContext context) {
-        EpBuffer buffer = context.buffer(setup(context).shape());
+        EpBuffer buffer = setup(context).buffer();
         fromClosedMemory(context, buffer, (exchange, arena, closed) -> {
             DispatchResult first = asynchronous(buffer, context.arena())
                     .dispatch(request(context, exchange.inputs).build());
             DispatchResult second = asynchronous(buffer, context.arena())
                     .dispatch(request(context, closed).build());
             arena.close();
-            context.meet();
+            context.barrier();
             first.event().await(Checks.patience());
             Checks.refused(
                     EpStateException.class,
@@ -343,28 +344,28 @@ final class MisuseScenario implements Scenario {
         });
     }
 
-    /** Calls that read rows from an arena, which they close before all meet. */
+    /** Calls that read rows from an arena, which they close before the barrier. */
     private interface Closing {
         void run(HighThroughputExchange exchange, Arena arena, Inputs closed);
     }
 
-    /** Rank 0 calls its dispatch after the others have closed the memory of theirs. */
+    /** Runs dispatches whose rows are in memory that is closed before rank 0 calls its own. */
     private static void fromClosedMemory(RankContext context, EpBuffer buffer, Closing others) {
-        try (HighThroughputExchange exchange = LifecycleScenario.exchangeOf(context, buffer)) {
+        try (HighThroughputExchange exchange = plain(context, buffer)) {
             if (context.isRank(0)) {
-                context.meet();
+                context.barrier();
                 exchange.verify(exchange.dispatch());
             } else {
                 Arena arena = new Arena(context.group().device());
                 others.run(exchange, arena, new Inputs(arena, setup(context).workload()));
             }
-            context.meet();
+            context.barrier();
         }
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        HighThroughputExchange.run(context, buffer, PARAMS);
     }
 
     private static void closedBetween(RankContext context) {
-        EpBuffer buffer = context.buffer(setup(context).shape());
+        EpBuffer buffer = setup(context).buffer();
         try (LowLatencyExchange exchange = hooked(context, buffer, 1)) {
             for (int round = 0; round < 3; round++) {
                 LowLatencyDispatchResult sent;
@@ -382,14 +383,14 @@ final class MisuseScenario implements Scenario {
     }
 
     private static void closedRunning(RankContext context) {
-        EpBuffer buffer = context.buffer(setup(context).shape());
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        EpBuffer buffer = setup(context).buffer();
+        HighThroughputExchange.run(context, buffer, PARAMS);
         fromClosedMemory(context, buffer, (exchange, arena, closed) -> {
             DispatchResult result = asynchronous(buffer, context.arena())
                     .dispatch(request(context, closed).build());
             context.sleep(begun());
             arena.close();
-            context.meet();
+            context.barrier();
             result.event().await(Checks.patience());
             exchange.verify(result);
         });

@@ -6,11 +6,10 @@ import org.ep4j.DispatchHandle;
 import org.ep4j.EpBuffer;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
 
-/** One collective operation that faults are tried in: what comes before it, and the operation itself. */
+/** One collective operation that faults are tried in, and the operations before it. */
 final class Operation implements AutoCloseable {
     /** Operations that {@link #prepare} completes. */
     static final long COMPLETED_BEFORE = 6;
@@ -26,36 +25,35 @@ final class Operation implements AutoCloseable {
     private final LowLatencyExchange hooked;
 
     /**
-     * An operation.
+     * Creates an operation.
      *
      * @param name ht-dispatch, ht-async, ht-combine, ll-dispatch, ll-receive, ll-combine, recover or barrier
-     * @param timeout after which the operation ends, but not what is done before it
+     * @param timeout of the operation, and not of those before it
      */
     Operation(String name, RankContext context, EpBuffer buffer, Duration timeout) {
         this.name = name;
         this.timeout = timeout;
         this.context = context;
         this.buffer = buffer;
-        Workload workload = new Setup(PARAMS, context.size()).workload();
-        this.high = new HighThroughputExchange(context, buffer, workload, HighThroughputOptions.of(PARAMS));
-        this.low = new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(PARAMS));
-        this.hooked = new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(Params.parse("hook")));
+        this.high = new HighThroughputExchange(context, buffer, PARAMS);
+        this.low = new LowLatencyExchange(context, buffer, PARAMS);
+        this.hooked = new LowLatencyExchange(context, buffer, Params.parse("hook"));
     }
 
-    /** False where the operation counts as completed on some ranks although others did not take part. */
+    /** Returns false where the operation counts as completed on some ranks although others did not take part. */
     boolean countsExactly() {
         return !name.equals("ll-receive") && !name.equals("recover");
     }
 
-    /** A whole round without faults, after which code is warm and every path was used. Gives the operation. */
+    /** Runs a whole round without faults, after which code is warm and every path was used, and returns the operation. */
     Runnable prepare() {
         high.round();
         low.round();
         DispatchHandle handle = high.dispatch().handle();
         LowLatencyHandle packed = low.dispatch().handle();
-        high.endAfter(timeout);
-        low.endAfter(timeout);
-        hooked.endAfter(timeout);
+        high.timeout(timeout);
+        low.timeout(timeout);
+        hooked.timeout(timeout);
         EpBuffer async = buffer.withOptions(OpOptions.DEFAULT.timeout(timeout).asynchronous());
         return switch (name) {
             case "ht-dispatch" -> high::dispatch;
@@ -63,23 +61,23 @@ final class Operation implements AutoCloseable {
                 () -> async.dispatch(high.inputs.rows(context.rank()), high.inputs.ids(context.rank(), DataType.INT32))
                         .event()
                         .await(Checks.patience());
-            case "ht-combine" -> () -> high.combine(handle, (rank, token, key, out) -> {});
+            case "ht-combine" -> () -> high.combine(handle);
             case "ll-dispatch" -> low::dispatch;
             case "ll-receive" -> () -> hooked.send().receive();
             case "recover" -> () -> buffer.recover(timeout);
-            case "ll-combine" -> () -> low.combine(packed, low.outputs());
+            case "ll-combine" -> () -> low.combine(packed);
             case "barrier" -> () -> buffer.group().barrier(timeout);
             default -> throw new IllegalArgumentException("no such operation: " + name);
         };
     }
 
-    /** Exchanges in both modes with the ranks that the buffer leaves out now, everything compared. */
+    /** Runs and verifies exchanges in both modes without the ranks that the buffer masks now. */
     void verifyRest() {
         for (int round = 0; round < 3; round++) {
             Params params = Params.parse("dup=0.2 seed=" + round);
-            LifecycleScenario.highThroughput(context, buffer, params);
-            LifecycleScenario.highThroughput(context, buffer, Params.parse("layout=BY_EXPERT align=4 seed=" + round));
-            LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
+            HighThroughputExchange.run(context, buffer, params);
+            HighThroughputExchange.run(context, buffer, Params.parse("layout=BY_EXPERT align=4 seed=" + round));
+            LowLatencyExchange.run(context, buffer, Params.parse("seed=" + round));
         }
     }
 

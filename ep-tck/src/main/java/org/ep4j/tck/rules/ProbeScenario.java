@@ -23,17 +23,17 @@ import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.spi.SpiVersion;
-import org.ep4j.tck.Subjects;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.TckSubject;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** What a provider says before anything is opened, and the plan that comes of it. */
+/** The probe and the offers of a provider before anything is opened, and the plan that follows from them. */
 final class ProbeScenario implements Scenario {
     private static final List<String> PARTS = List.of(
             "options of the plan", "own profile in the plan", "own paths in the plan", "explanation of the plan");
 
-    /** Occurs in no text of a plan. */
+    /** Character that no text of a plan contains. */
     private static final String SEPARATOR = "\0";
 
     private static final Duration PROBE = Duration.ofSeconds(60);
@@ -43,7 +43,7 @@ final class ProbeScenario implements Scenario {
     @Override
     public void run(RankContext context) {
         String id = EpKeys.BACKEND_REQUIRE.get(context.config(Map.of()));
-        EpBackendProvider provider = Subjects.backend(id)
+        EpBackendProvider provider = TckSubject.backendProvider(id)
                 .orElseThrow(() -> new AssertionError("no backend " + id + " is found by ServiceLoader"));
         switch (context.params().text("case", "")) {
             case "identity" -> identity(provider, id);
@@ -74,7 +74,7 @@ final class ProbeScenario implements Scenario {
     }
 
     private static void probe(RankContext context, EpBackendProvider provider) {
-        // Joins the group, whose backends have threads of their own.
+        // Joins the group, whose backends start threads of their own.
         ProbeRequest request = request(context);
         Set<Thread> before = Thread.getAllStackTraces().keySet();
         ProbeReport report = Checks.within(PROBE, "probe()", () -> provider.probe(request));
@@ -97,7 +97,7 @@ final class ProbeScenario implements Scenario {
     }
 
     private static ProbeRequest request(RankContext context) {
-        return ProbeRequest.of(context.group().device().id(), context.config(Map.of()), Patience.here(PROBE));
+        return ProbeRequest.of(context.group().device().id(), context.config(Map.of()), Patience.scaled(PROBE));
     }
 
     private static void strangeDevice(RankContext context, EpBackendProvider provider) {
@@ -105,7 +105,7 @@ final class ProbeScenario implements Scenario {
                 PROBE,
                 "probe() of a device that does not exist",
                 () -> provider.probe(ProbeRequest.of(
-                        new Device("no-such-device", 99), context.config(Map.of()), Patience.here(PROBE))));
+                        new Device("no-such-device", 99), context.config(Map.of()), Patience.scaled(PROBE))));
         Checks.that(!report.usable(), "a device that does not exist is reported as usable: " + report.checks());
         Checks.that(
                 report.failures().stream().allMatch(c -> !c.remedy().isBlank()),
@@ -127,7 +127,7 @@ final class ProbeScenario implements Scenario {
         }
     }
 
-    /** Planning asks once for all pairs of ranks that differ in names alone. */
+    /** The planner asks for one offer for all pairs of ranks that differ only in names. */
     private static void names(RankContext context, EpBackendProvider provider) {
         List<RankProfile> profiles = context.plan().profiles();
         for (RankProfile from : profiles) {
@@ -144,12 +144,12 @@ final class ProbeScenario implements Scenario {
         }
     }
 
-    /** Renames everything that an offer may only compare, or not use: what was equal stays equal, what differed stays different. */
+    /** Returns a profile with other names, which an offer may only compare: equal names stay equal, different ones different. */
     private static RankProfile renamed(RankProfile profile) {
         return withPrefix(profile, "renamed ", profile.rank() + 1000);
     }
 
-    /** The same rank on a host that no other rank is on. */
+    /** Returns the profile of the rank on a host without other ranks. */
     private static RankProfile moved(RankProfile profile, String host) {
         return withPrefix(profile, "moved to " + host + " ", profile.rank());
     }
@@ -183,9 +183,9 @@ final class ProbeScenario implements Scenario {
                     path.from() == path.to() || path.rejected().stream().noneMatch(String::isBlank),
                     "a backend was rejected without a reason");
         }
-        // The text of all paths is long, so each rank sends only the part about itself. All plans are the same when
-        // each rank's part about any rank equals what that rank sent.
-        List<byte[]> sent = context.exchange(
+        // The text of all paths is long, so each rank sends only the part about itself. All plans are the same if
+        // each rank's part about any rank equals the part that this rank sent.
+        List<byte[]> sent = context.allGather(
                 String.join(SEPARATOR, parts(plan, context.rank())).getBytes(StandardCharsets.UTF_8));
         for (int rank = 0; rank < sent.size(); rank++) {
             List<String> theirs = List.of(new String(sent.get(rank), StandardCharsets.UTF_8).split(SEPARATOR, -1));
@@ -197,7 +197,7 @@ final class ProbeScenario implements Scenario {
         }
     }
 
-    /** {@link #PARTS} of a plan as text. */
+    /** Returns the {@link #PARTS} of a plan as text. */
     private static List<String> parts(GroupPlan plan, int rank) {
         int first = rank * plan.ranks();
         return List.of(

@@ -7,13 +7,13 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpShape;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
 /**
- * Exchanges in both modes on one buffer: each draws tokens, routing, layout, format and options anew, the same on all ranks, and compares
- * every element with the oracle. As a scenario it runs {@code rounds} of them.
+ * Exchanges in both modes on one buffer: each draws tokens, routing, layout, format and options at random, the same on all ranks, and
+ * compares every element with the oracle. As a scenario it runs {@code rounds} of them.
  */
 public final class RandomExchanges implements Scenario {
     private static final int MOST_TOKENS = 24;
@@ -34,7 +34,7 @@ public final class RandomExchanges implements Scenario {
         }
     }
 
-    /** The shape of a buffer for {@link #exchange}, from the parameters {@code hidden} and {@code topk} of the job. */
+    /** Returns the shape of a buffer for {@link #exchange}, from the parameters {@code hidden} and {@code topk} of the job. */
     public static EpShape shape(RankContext context) {
         return Setup.of(context, shapeText(context.params())).shape();
     }
@@ -63,9 +63,9 @@ public final class RandomExchanges implements Scenario {
         }
         try {
             if (high) {
-                LifecycleScenario.highThroughput(context, buffer, Params.parse(drawn));
+                HighThroughputExchange.run(context, buffer, Params.parse(drawn));
             } else {
-                LifecycleScenario.lowLatency(context, buffer, Params.parse(drawn));
+                LowLatencyExchange.run(context, buffer, Params.parse(drawn));
             }
         } catch (AssertionError e) {
             throw new AssertionError(
@@ -75,16 +75,15 @@ public final class RandomExchanges implements Scenario {
         }
     }
 
-    /** Runs one exchange of each kind, so that all that a process makes only once is there. */
+    /** Runs one exchange of each kind, after which a process has allocated all that it allocates only once. */
     public static void warmUp(RankContext context, EpBuffer buffer) {
         String shape = shapeText(context.params());
         for (String kind : List.of("", " async")) {
-            LifecycleScenario.highThroughput(context, buffer, Params.parse(shape + kind));
-            LifecycleScenario.highThroughput(
-                    context, buffer, Params.parse(shape + kind + " layout=BY_EXPERT fp8 cached"));
-            LifecycleScenario.lowLatency(context, buffer, Params.parse(shape + kind + " format=FP8"));
+            HighThroughputExchange.run(context, buffer, Params.parse(shape + kind));
+            HighThroughputExchange.run(context, buffer, Params.parse(shape + kind + " layout=BY_EXPERT fp8 cached"));
+            LowLatencyExchange.run(context, buffer, Params.parse(shape + kind + " format=FP8"));
         }
-        LifecycleScenario.lowLatency(context, buffer, Params.parse(shape + " hook"));
+        LowLatencyExchange.run(context, buffer, Params.parse(shape + " hook"));
     }
 
     private static String workload(SplittableRandom random, int ranks) {

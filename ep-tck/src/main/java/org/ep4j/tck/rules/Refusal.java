@@ -9,32 +9,50 @@ import org.ep4j.DispatchRequest;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
+import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.ranks.RankContext;
 
 /**
- * Something that must be refused.
+ * A call that must be refused.
  *
- * @param name of the case
- * @param text what must be refused
- * @param type what it must throw
- * @param mention what the message must contain
- * @param action does it
+ * @param name of the case, by which its rule names it
+ * @param type of the exception
+ * @param mention part of the exception's message
+ * @param call the call
  */
-record Refusal(String name, String text, Class<? extends EpException> type, String mention, Action action) {
-    /** Does what must be refused. */
+record Refusal(String name, Class<? extends EpException> type, String mention, Call call) {
     @FunctionalInterface
-    interface Action {
-        void run(Table table);
+    interface Call {
+        void run(Fixture fixture);
     }
 
-    /** What an action works with: correct arguments, of which it breaks one. */
-    static final class Table {
+    static Refusal wrong(String name, String mention, Call call) {
+        return new Refusal(name, EpArgumentException.class, mention, call);
+    }
+
+    static Refusal closed(String name, Call call) {
+        return new Refusal(name, EpStateException.class, "closed", call);
+    }
+
+    /** Creates the refusal of a handle of another buffer. */
+    static Refusal foreign(String name, Call call) {
+        return new Refusal(name, EpStateException.class, "buffer", call);
+    }
+
+    static List<Refusal> all() {
+        return Stream.of(HighThroughputRefusals.all(), LowLatencyRefusals.all(), OtherRefusals.all())
+                .flatMap(List::stream)
+                .toList();
+    }
+
+    /** Two buffers, handles of the first one, and correct arguments, of which a call replaces one. */
+    static final class Fixture {
         static final int TOKENS = 6;
         static final int HIDDEN = 128;
         static final int TOPK = 3;
@@ -48,7 +66,7 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
         final LowLatencyHandle lowLatencyHandle;
         final long rows;
 
-        Table(
+        Fixture(
                 RankContext context,
                 EpBuffer buffer,
                 EpBuffer other,
@@ -67,8 +85,16 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
             return arena.allocate(DataType.BF16, dims);
         }
 
-        Tensor of(DataType type, long... dims) {
-            return arena.allocate(type, dims);
+        Tensor fp32(long... dims) {
+            return arena.allocate(DataType.FP32, dims);
+        }
+
+        Tensor int32(long... dims) {
+            return arena.allocate(DataType.INT32, dims);
+        }
+
+        Tensor fp8(long... dims) {
+            return arena.allocate(DataType.FP8_E4M3, dims);
         }
 
         Tensor x() {
@@ -76,11 +102,14 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
         }
 
         Tensor ids() {
-            return of(DataType.INT32, TOKENS, TOPK);
+            return int32(TOKENS, TOPK);
         }
 
-        Tensor weights() {
-            return of(DataType.FP32, TOKENS, TOPK);
+        /** Returns ids of expert 0, except for the one at {@code index}. */
+        Tensor ids(int index, int expert) {
+            int[] ids = new int[TOKENS * TOPK];
+            ids[index] = expert;
+            return arena.ints(ids, TOKENS, TOPK);
         }
 
         long slots() {
@@ -91,8 +120,17 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
             return buffer.placement().localExperts(context.rank());
         }
 
+        /** Allocates rows for a low-latency combine. */
+        Tensor slotRows() {
+            return bf16(local(), slots(), HIDDEN);
+        }
+
         DispatchRequest.Builder dispatch() {
             return DispatchRequest.builder(x(), ids());
+        }
+
+        void dispatch(Tensor x, Tensor ids) {
+            send(DispatchRequest.builder(x, ids));
         }
 
         void send(DispatchRequest.Builder request) {
@@ -103,63 +141,64 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
             return CombineRequest.builder(bf16(rows, HIDDEN), handle);
         }
 
+        void combine(Tensor x, DispatchHandle of) {
+            send(CombineRequest.builder(x, of));
+        }
+
         void send(CombineRequest.Builder request) {
             buffer.combine(request.build()).out();
         }
 
-        LowLatencyDispatchRequest.Builder pack() {
+        LowLatencyDispatchRequest.Builder lowLatencyDispatch() {
             return LowLatencyDispatchRequest.builder(x(), ids());
+        }
+
+        void lowLatencyDispatch(Tensor x, Tensor ids) {
+            send(LowLatencyDispatchRequest.builder(x, ids));
         }
 
         void send(LowLatencyDispatchRequest.Builder request) {
             buffer.lowLatencyDispatch(request.build()).x();
         }
 
-        LowLatencyCombineRequest.Builder unpack() {
-            return LowLatencyCombineRequest.builder(bf16(local(), slots(), HIDDEN), lowLatencyHandle)
-                    .topkWeights(weights());
+        LowLatencyCombineRequest.Builder lowLatencyCombine() {
+            return lowLatencyCombine(slotRows());
+        }
+
+        LowLatencyCombineRequest.Builder lowLatencyCombine(Tensor x) {
+            return LowLatencyCombineRequest.builder(x, lowLatencyHandle).topkWeights(fp32(TOKENS, TOPK));
         }
 
         void send(LowLatencyCombineRequest.Builder request) {
             buffer.lowLatencyCombine(request.build()).out();
         }
 
-        /** Rows that a high-throughput dispatch can deliver here at most. */
+        /** Returns the most rows that a high-throughput dispatch can deliver here. */
         long worst() {
             return buffer.maxRows(RowLayout.BY_RANK, 1);
         }
 
-        /** Rows of tokens in memory that other ranks read and write. */
+        /** Returns rows of tokens in memory that other ranks read and write. */
         Tensor symmetric(EpBuffer of) {
-            return Tensor.of(of.combineInput().memory(), DataType.BF16, TOKENS, HIDDEN);
+            return at(0, of.combineInput());
         }
 
-        /** A tensor whose allocation is closed. */
+        /** Returns rows of tokens that begin at a row of {@code memory}. */
+        Tensor at(int row, Tensor memory) {
+            return Tensor.of(memory.rows(row, TOKENS).memory(), DataType.BF16, TOKENS, HIDDEN);
+        }
+
+        /** Returns a tensor whose allocation is closed. */
         Tensor closed(DataType type, long... dims) {
             try (Arena brief = new Arena(arena.device())) {
                 return brief.allocate(type, dims);
             }
         }
 
-        /** The same elements, two bytes further on. */
-        Tensor shifted(DataType type, long... dims) {
-            Tensor larger = of(type, of(type, dims).elements() + 8);
-            return Tensor.of(larger.rows(1, larger.elements() - 1).memory(), type, dims);
+        /** Returns rows of tokens that begin at an odd element. */
+        Tensor shifted() {
+            Tensor larger = bf16(TOKENS * HIDDEN + 8);
+            return Tensor.of(larger.rows(1, larger.elements() - 1).memory(), DataType.BF16, TOKENS, HIDDEN);
         }
-    }
-
-    static Refusal wrong(String name, String text, String mention, Action action) {
-        return new Refusal(name, text, EpArgumentException.class, mention, action);
-    }
-
-    static List<Refusal> all() {
-        return Stream.of(
-                        HighThroughputRefusals.dispatches(),
-                        HighThroughputRefusals.combines(),
-                        LowLatencyRefusals.dispatches(),
-                        LowLatencyRefusals.combines(),
-                        OtherRefusals.all())
-                .flatMap(List::stream)
-                .toList();
     }
 }

@@ -6,11 +6,13 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.LowLatencyHandle;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.Rule;
+import org.ep4j.tck.RuleBook;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** One {@link Refusal} on every rank; afterwards the buffer works as if nothing had happened. */
+/** One {@link Refusal} on every rank; afterwards the buffer works as before. */
 final class RefusalScenario implements Scenario {
     private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final Params PARAMS = Params.parse("tokens=6 hidden=128 topk=3 max=8 seed=3");
@@ -22,21 +24,19 @@ final class RefusalScenario implements Scenario {
                 .filter(r -> r.name().equals(name))
                 .findFirst()
                 .orElseThrow(() -> new IllegalArgumentException("no such case: " + name));
-        Setup setup = new Setup(PARAMS, context.size());
-        EpBuffer buffer = context.buffer(setup.shape());
-        EpBuffer other = context.buffer(setup.shape());
-        HighThroughputExchange exchange = context.owned(
-                new HighThroughputExchange(context, buffer, setup.workload(), HighThroughputOptions.of(PARAMS)));
-        LowLatencyExchange packed =
-                context.owned(new LowLatencyExchange(context, buffer, setup.workload(), LowLatencyOptions.of(PARAMS)));
-        DispatchHandle handle = exchange.dispatch().handle();
-        LowLatencyHandle lowLatencyHandle = packed.dispatch().handle();
-        Refusal.Table table = new Refusal.Table(context, buffer, other, handle, lowLatencyHandle);
+        String what = text(context.params());
+        Setup setup = new Setup(context, PARAMS);
+        EpBuffer buffer = setup.buffer();
+        EpBuffer other = setup.buffer();
+        HighThroughputExchange high = context.owned(new HighThroughputExchange(context, buffer, PARAMS));
+        LowLatencyExchange low = context.owned(new LowLatencyExchange(context, buffer, PARAMS));
+        DispatchHandle handle = high.dispatch().handle();
+        LowLatencyHandle lowLatencyHandle = low.dispatch().handle();
+        Refusal.Fixture fixture = new Refusal.Fixture(context, buffer, other, handle, lowLatencyHandle);
         EpException refused = Checks.within(
                 LIMIT,
-                "the refusal of " + refusal.text(),
-                () -> Checks.refused(
-                        refusal.type(), refusal.text(), () -> refusal.action().run(table)));
+                "the refusal of " + what,
+                () -> Checks.refused(refusal.type(), what, () -> refusal.call().run(fixture)));
         Checks.mentions(refused, refusal.mention());
         if (refused instanceof EpArgumentException argument) {
             Checks.that(
@@ -47,9 +47,20 @@ final class RefusalScenario implements Scenario {
                     "the refusal must give name, value, limit and fix, but is: " + argument.getMessage());
         }
         Checks.that(String.valueOf(refused.getMessage()).length() > 20, "the refusal explains nothing: " + refused);
-        exchange.combine(handle);
-        packed.verify(packed.combine(lowLatencyHandle, packed.outputs()));
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
-        LifecycleScenario.lowLatency(context, buffer, PARAMS);
+        high.verify(high.combine(handle));
+        low.verify(low.combine(lowLatencyHandle));
+        HighThroughputExchange.run(context, buffer, PARAMS);
+        LowLatencyExchange.run(context, buffer, PARAMS);
+    }
+
+    /** Returns the text of the rule with these parameters, without its prefix. */
+    private static String text(Params params) {
+        return RuleBook.all().stream()
+                .filter(rule -> rule.scenario() == RefusalScenario.class
+                        && rule.params().equals(params))
+                .map(Rule::text)
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException("no rule has " + params))
+                .replaceFirst("^refused: ", "");
     }
 }

@@ -3,14 +3,15 @@ package org.ep4j.tck.rules;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.stream.IntStream;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.oracle.DataPattern;
 import org.ep4j.tck.oracle.Routing;
 import org.ep4j.tck.oracle.Workload;
-import org.ep4j.tck.oracle.Workloads;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
 
 /**
  * Workload and shape from parameters: {@code hidden}, {@code experts}, {@code topk}; {@code tokens} as a list that ranks
@@ -18,20 +19,22 @@ import org.ep4j.tck.oracle.Workloads;
  * {@code dup}, {@code data}, {@code unit} (weights of 1), {@code seed}, {@code placement}.
  */
 final class Setup {
+    private final RankContext context;
     private final Params params;
     private final int ranks;
 
-    Setup(Params params, int ranks) {
+    Setup(RankContext context, Params params) {
+        this.context = context;
         this.params = params;
-        this.ranks = ranks;
+        this.ranks = context.size();
     }
 
     static Setup of(RankContext context) {
-        return new Setup(context.params(), context.size());
+        return new Setup(context, context.params());
     }
 
     static Setup of(RankContext context, String params) {
-        return new Setup(Params.parse(params), context.size());
+        return new Setup(context, Params.parse(params));
     }
 
     Workload workload() {
@@ -39,7 +42,7 @@ final class Setup {
     }
 
     Workload workload(long seed) {
-        Workloads builder = Workloads.of(ranks, hidden(), experts(), topK())
+        Workload.Builder builder = Workload.builder(ranks, hidden(), experts(), topK())
                 .tokens(tokens())
                 .seed(seed)
                 .routing(Routing.parse(params.text("routing", "uniform")))
@@ -53,7 +56,7 @@ final class Setup {
         return builder.build();
     }
 
-    /** A shape with both modes, as large as the tokens need unless {@code max} says more. */
+    /** Returns a shape with both modes, as large as the tokens need unless {@code max} says more. */
     EpShape shape() {
         int most =
                 params.number("max", Math.max(1, Arrays.stream(tokens()).max().orElse(1)));
@@ -63,6 +66,16 @@ final class Setup {
                 .maxLowLatencyTokens(most);
         placement().ifPresent(builder::placement);
         return builder.build();
+    }
+
+    /** Creates a buffer of the shared group, closed after the job. Collective. */
+    EpBuffer buffer() {
+        return buffer(context.group());
+    }
+
+    /** Creates a buffer of {@code group}, closed after the job. Collective. */
+    EpBuffer buffer(EpGroup group) {
+        return context.owned(group.createBuffer(shape()));
     }
 
     private int hidden() {

@@ -8,29 +8,29 @@ import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.Recovery;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
-import org.ep4j.tck.crew.Shell;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
+import org.ep4j.tck.ranks.Shell;
 
 /**
- * The process of the last rank is stopped for longer than the heartbeat timeout, in an exchange, and continues later. Each exchange
- * checks its results. Parameter {@code rounds}: exchanges of those that continue.
+ * The process of the last rank is stopped in an exchange, for longer than the heartbeat timeout, and continues later. The others must
+ * continue without it, and it must get an exception that names itself. Parameter {@code rounds}: exchanges of those that continue.
  */
 final class StoppedRankScenario implements Scenario {
     private static final Duration UNTIL_STOP = Duration.ofMillis(300);
-    /** Of a recovery that cannot succeed. */
+    /** Timeout of a recovery that cannot succeed. */
     private static final Duration BRIEF = Duration.ofSeconds(1);
 
-    private static final Duration LONG = Patience.here(Duration.ofMinutes(1));
+    private static final Duration LONG = Patience.scaled(Duration.ofMinutes(1));
 
     @Override
     public void run(RankContext context) {
-        EpBuffer buffer = context.buffer(Setup.of(context, "").shape());
+        EpBuffer buffer = Setup.of(context, "").buffer();
         int stopped = context.size() - 1;
         if (context.isRank(stopped)) {
-            context.later(UNTIL_STOP, Shell::stopThisProcess);
+            context.schedule(UNTIL_STOP, Shell::stopThisProcess);
         }
         EpException failure = Checks.refused(
                 EpException.class, "a loop of exchanges in which the process of one rank is stopped", () -> {
@@ -39,7 +39,7 @@ final class StoppedRankScenario implements Scenario {
                     }
                 });
         if (context.size() == 2) {
-            nobodyContinues(context, buffer);
+            noRankContinues(context, buffer);
         } else if (context.isRank(stopped)) {
             isNotified(context, buffer, failure);
         } else {
@@ -52,8 +52,8 @@ final class StoppedRankScenario implements Scenario {
     }
 
     private static void exchange(RankContext context, EpBuffer buffer, int round) {
-        LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
-        LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
+        HighThroughputExchange.run(context, buffer, Params.parse("seed=" + round));
+        LowLatencyExchange.run(context, buffer, Params.parse("seed=" + round));
     }
 
     private static void othersContinue(RankContext context, EpBuffer buffer, int stopped) {
@@ -72,11 +72,11 @@ final class StoppedRankScenario implements Scenario {
         Checks.equal("peer() of the exception from clearMasks()", kept.failure().peer(), stopped);
     }
 
-    /** What it has read until now was right; it gets no further. */
+    /** The rank that was stopped gets an exception that names itself, now and in every later recovery. */
     private static void isNotified(RankContext context, EpBuffer buffer, EpException failure) {
         EpException last = failure;
         if (!(last instanceof EpPeerLostException lost && lost.failure().peer() == context.rank())) {
-            // It may see first that its connections are lost.
+            // It may find first that its connections are lost.
             last = Checks.refused(
                     EpException.class,
                     "recover() called by a rank that the others left out",
@@ -93,7 +93,7 @@ final class StoppedRankScenario implements Scenario {
     }
 
     /** Neither of two ranks may continue alone, until the other one is proved dead. */
-    private static void nobodyContinues(RankContext context, EpBuffer buffer) {
+    private static void noRankContinues(RankContext context, EpBuffer buffer) {
         if (context.isRank(1)) {
             Checks.refused(
                     EpException.class,
@@ -119,7 +119,7 @@ final class StoppedRankScenario implements Scenario {
             try {
                 return buffer.recover(BRIEF);
             } catch (EpNoMajorityException | EpTimeoutException e) {
-                // The proof may come when too little of the time is left for the rest.
+                // The proof of the death may arrive too late for the rest of this recovery.
                 if (System.nanoTime() - end >= 0) {
                     throw e;
                 }

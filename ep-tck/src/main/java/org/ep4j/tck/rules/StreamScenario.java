@@ -15,18 +15,18 @@ import org.ep4j.TensorArena;
 import org.ep4j.gpu.GpuDevice;
 import org.ep4j.gpu.GpuGraph;
 import org.ep4j.gpu.GpuStream;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** What only GPUs have: native streams, and graphs that record them. */
+/** Native streams of GPUs, and graphs that record them. */
 final class StreamScenario implements Scenario {
     private static final int REPLAYS = 4;
 
     @Override
     public void run(RankContext context) {
-        EpBuffer buffer = context.buffer(Setup.of(context).shape());
+        EpBuffer buffer = Setup.of(context).buffer();
         switch (context.params().text("case", "")) {
             case "stream" -> onStream(context, buffer, context.params().text("on", "0"));
             case "in-turn" -> inTurn(context, buffer);
@@ -39,9 +39,9 @@ final class StreamScenario implements Scenario {
     }
 
     /**
-     * The device as one that can do all of this.
+     * Returns the device as a GPU.
      *
-     * @throws AssertionError when it cannot, although the subject declares it
+     * @throws AssertionError when it is none, although the subject declares streams
      */
     private static GpuDevice gpu(EpBuffer buffer) {
         EpDevice device = buffer.group().device();
@@ -62,16 +62,17 @@ final class StreamScenario implements Scenario {
         }
     }
 
-    /** Both modes, waiting and asynchronous. */
+    /** Runs exchanges in both modes, waiting and asynchronous. */
     private static void rounds(RankContext context, EpBuffer buffer, long stream) {
         int seed = 0;
         for (String how : List.of("", "async worst ", "async id64 cached ")) {
-            LifecycleScenario.highThroughput(context, buffer, Params.parse(how + "seed=" + ++seed), stream);
-            LifecycleScenario.lowLatency(context, buffer, Params.parse(how + "seed=" + ++seed), stream);
+            Params params = Params.parse(how).with("stream", stream);
+            HighThroughputExchange.run(context, buffer, params.with("seed", ++seed));
+            LowLatencyExchange.run(context, buffer, params.with("seed", ++seed));
         }
     }
 
-    /** Every operation on another stream than the one before, without waiting in between. */
+    /** Queues every operation on another stream than the one before, without waiting in between. */
     private static void inTurn(RankContext context, EpBuffer buffer) {
         Setup setup = Setup.of(context);
         try (GpuStream one = gpu(buffer).createStream();
@@ -97,8 +98,7 @@ final class StreamScenario implements Scenario {
     }
 
     private static void graphLow(RankContext context, EpBuffer buffer) {
-        LowLatencyOptions options = LowLatencyOptions.of(context.params());
-        replay(context, buffer, 70, like -> new GraphedExchange.LowLatency(context, buffer, like, options));
+        replay(context, buffer, 70, like -> new GraphedExchange.LowLatency(context, buffer, like, context.params()));
     }
 
     /** Records an exchange, replays it with several inputs, and compares the results. */
@@ -114,7 +114,7 @@ final class StreamScenario implements Scenario {
                 stream.synchronize(Checks.patience());
                 exchange.verify();
             }
-            // Without a pause, too: ranks may then be a replay apart.
+            // Without a pause ranks may be a replay apart.
             for (int replay = 0; replay < REPLAYS; replay++) {
                 graph.launch(stream);
             }
@@ -124,14 +124,14 @@ final class StreamScenario implements Scenario {
         rounds(context, buffer, 0);
     }
 
-    /** Numbers of operations go on, whether these are replayed or not. */
+    /** Operations are numbered in one sequence, whether they are replayed or not. */
     private static void graphTurns(RankContext context, EpBuffer buffer) {
         Setup setup = Setup.of(context);
-        LowLatencyOptions options = LowLatencyOptions.of(context.params());
         rounds(context, buffer, 0);
         try (GpuStream stream = gpu(buffer).createStream();
                 GraphedExchange high = new GraphedExchange.HighThroughput(context, buffer, setup.workload(), false);
-                GraphedExchange low = new GraphedExchange.LowLatency(context, buffer, setup.workload(), options);
+                GraphedExchange low =
+                        new GraphedExchange.LowLatency(context, buffer, setup.workload(), context.params());
                 GpuGraph highGraph = stream.capture(() -> high.queue(stream.handle(), stream.handle()));
                 GpuGraph lowGraph = stream.capture(() -> low.queue(stream.handle(), stream.handle()))) {
             for (int round = 0; round < 3; round++) {
@@ -140,7 +140,7 @@ final class StreamScenario implements Scenario {
                 low.load(setup.workload(95 + round));
                 lowGraph.launch(stream);
                 stream.synchronize(Checks.patience());
-                context.meet();
+                context.barrier();
                 rounds(context, buffer, stream.handle());
             }
         }
@@ -165,7 +165,7 @@ final class StreamScenario implements Scenario {
                     "exact counts",
                     () -> queued.dispatch(exchange.request().build()));
         }
-        context.meet();
+        context.barrier();
         rounds(context, buffer, 0);
     }
 
@@ -175,7 +175,7 @@ final class StreamScenario implements Scenario {
                 .close();
     }
 
-    /** Memory, copies, new streams and operations without the dead. */
+    /** Checks memory, copies, new streams and operations after ranks died. */
     static void deviceWorks(RankContext context, EpBuffer buffer) {
         byte[] bytes = new byte[1 << 20];
         Arrays.fill(bytes, (byte) (context.rank() + 1));

@@ -5,11 +5,11 @@ import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.tck.Capability;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** Uses what a subject does not declare: it must be refused as an argument, or as not available. */
+/** Uses a capability that the subject does not declare, which must be refused as an argument or as unavailable. */
 final class UndeclaredScenario implements Scenario {
     @Override
     public void run(RankContext context) {
@@ -48,14 +48,14 @@ final class UndeclaredScenario implements Scenario {
     }
 
     private static EpBuffer buffer(RankContext context, String params) {
-        return context.buffer(Setup.of(context, params).shape());
+        return Setup.of(context, params).buffer();
     }
 
     private static void high(RankContext context, String params) {
-        LifecycleScenario.highThroughput(context, buffer(context, params), Params.parse(params));
+        HighThroughputExchange.run(context, buffer(context, params), Params.parse(params));
     }
 
     private static void low(RankContext context, String params) {
-        LifecycleScenario.lowLatency(context, buffer(context, params), Params.parse(params));
+        LowLatencyExchange.run(context, buffer(context, params), Params.parse(params));
     }
 }

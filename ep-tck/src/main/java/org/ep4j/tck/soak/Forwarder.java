@@ -12,11 +12,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Forwards the TCP connections of one rank to the rendezvous, and resets them on request. After that it takes no more: a rank that is cut
- * off stays so.
+ * Forwards the TCP connections of one rank to the rendezvous, and resets them on request. After that it accepts no more, so the rank stays
+ * cut off.
  */
 final class Forwarder implements AutoCloseable {
-    /** Where a rank asks for the reset of its own connections: a port of the loopback interface. */
+    /** Environment variable with the loopback port at which a rank requests the reset of its connections. */
     private static final String VARIABLE = "EP_TCK_RESET_PORT";
 
     private final int target;
@@ -26,7 +26,7 @@ final class Forwarder implements AutoCloseable {
     private final Thread forwarding;
     private volatile boolean reset;
 
-    /** Listens on free ports of the loopback interface. */
+    /** Creates a forwarder, which listens on free ports of the loopback interface. */
     Forwarder(int target) {
         this.target = target;
         try {
@@ -39,7 +39,7 @@ final class Forwarder implements AutoCloseable {
         daemon("soak-reset", this::resetOnRequest);
     }
 
-    /** What the rank's process needs to meet the others through this. */
+    /** Returns the variables that make the rank's process join through this. */
     Map<String, String> environment() {
         return Map.of(
                 "MASTER_PORT",
@@ -56,7 +56,7 @@ final class Forwarder implements AutoCloseable {
                     "variable " + VARIABLE + " is not set: this rank is not connected through a forwarder");
         }
         try (Socket request = new Socket(InetAddress.getLoopbackAddress(), Integer.parseInt(port))) {
-            // The end of the connection says that it is done.
+            // The forwarder closes the connection when it is done.
             int end = request.getInputStream().read();
             if (end >= 0) {
                 throw new IllegalStateException("the forwarder sent " + end);
@@ -78,8 +78,8 @@ final class Forwarder implements AutoCloseable {
             try {
                 forward(near);
             } catch (IOException e) {
-                // The rendezvous is not there yet: the rank tries again.
-                end(near);
+                // The rendezvous does not listen yet: the rank tries again.
+                closeQuietly(near);
             }
         }
     }
@@ -92,7 +92,7 @@ final class Forwarder implements AutoCloseable {
         }
         for (Socket socket : List.of(near, far)) {
             socket.setTcpNoDelay(true);
-            // Closing sends RST; where one side ends in good order, only its direction is shut down.
+            // Closing sends RST; an orderly end of one side only shuts down its direction.
             socket.setSoLinger(true, 0);
         }
         daemon("soak-forward-up", () -> copy(near, far));
@@ -111,9 +111,9 @@ final class Forwarder implements AutoCloseable {
                 to.shutdownOutput();
             }
         } catch (IOException e) {
-            // One side is gone: so the other one learns it.
-            end(from);
-            end(to);
+            // One side has closed, so the other is closed, too.
+            closeQuietly(from);
+            closeQuietly(to);
         }
     }
 
@@ -121,25 +121,24 @@ final class Forwarder implements AutoCloseable {
         try (Socket request = requests.accept()) {
             reset = true;
             entrance.close();
-            // The kernel goes on to listen as long as a thread waits there, and that thread may have one more to
-            // forward.
+            // The kernel listens as long as a thread is in accept(), and that thread may forward one more connection.
             forwarding.join();
             synchronized (sockets) {
-                sockets.forEach(Forwarder::end);
+                sockets.forEach(Forwarder::closeQuietly);
             }
             request.shutdownOutput();
         } catch (IOException e) {
-            // Closed before anybody asked, or the rank is gone.
+            // Closed before a request, or the rank has ended.
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
     }
 
-    private static void end(Socket socket) {
+    private static void closeQuietly(Socket socket) {
         try {
             socket.close();
         } catch (IOException e) {
-            // It is closed all the same.
+            // The socket is closed all the same.
         }
     }
 
@@ -150,17 +149,17 @@ final class Forwarder implements AutoCloseable {
         return thread;
     }
 
-    /** Ends all connections. */
+    /** Closes all connections. */
     @Override
     public void close() {
         try {
             entrance.close();
             requests.close();
         } catch (IOException e) {
-            // They are closed all the same.
+            // The sockets are closed all the same.
         }
         synchronized (sockets) {
-            sockets.forEach(Forwarder::end);
+            sockets.forEach(Forwarder::closeQuietly);
         }
     }
 }

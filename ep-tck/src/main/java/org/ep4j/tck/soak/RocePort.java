@@ -11,19 +11,19 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
-import org.ep4j.tck.crew.Shell;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.ranks.Shell;
 
 /** A RoCE port on Linux, which is down while its network device is. Taking it down requires CAP_NET_ADMIN and ip(8). */
 final class RocePort {
-    /** The root of a file system with {@code /sys} and {@code /proc}. */
+    /** Root of the file system with {@code /sys} and {@code /proc}. */
     static final Path ROOT = Path.of("/");
 
     /** Longest time to set a network device up. */
-    static final Duration UP = Patience.here(Duration.ofSeconds(30));
+    static final Duration UP = Patience.scaled(Duration.ofSeconds(30));
 
     private static final String ACTIVE = "4:";
-    private static final long LOOK_MILLIS = 20;
+    private static final long POLL_MILLIS = 20;
 
     private final String name;
     private final Path files;
@@ -36,11 +36,11 @@ final class RocePort {
     }
 
     /**
-     * A port.
+     * Returns a port.
      *
      * @param root with {@code /sys}
-     * @param name as plans have it: mlx5_0:1
-     * @return empty if it has no network device
+     * @param name as in plans: mlx5_0:1
+     * @return empty if the port has no network device
      */
     static Optional<RocePort> of(Path root, String name) {
         int colon = name.lastIndexOf(':');
@@ -52,10 +52,10 @@ final class RocePort {
     }
 
     /**
-     * Why this process cannot take down one of some ports while traffic goes over the others; empty if it can.
+     * Returns why this process cannot take down one of some ports while traffic uses the others; empty if it can.
      *
      * @param root with {@code /sys} and {@code /proc}
-     * @param ports names, as plans have them
+     * @param ports names, as in plans
      */
     static Optional<String> refusal(Path root, List<String> ports) {
         Map<String, RocePort> byDevice = new LinkedHashMap<>();
@@ -77,7 +77,7 @@ final class RocePort {
                     + " network devices, must be >= 2; use a machine with more RoCE ports");
         }
         try {
-            // Requires the same capability as to set them down, and changes nothing.
+            // Requires the same capability as taking them down, and changes nothing.
             byDevice.values().forEach(RocePort::setUp);
             return Optional.empty();
         } catch (IllegalStateException e) {
@@ -91,7 +91,7 @@ final class RocePort {
         return Optional.of("the fault port-down cannot be injected here: " + why);
     }
 
-    /** What else of the machine needs the network device. */
+    /** Returns why the machine needs the network device, if it does. */
     private Optional<String> needed(Path root) {
         try {
             if (hasDefaultRoute(Files.readAllLines(root.resolve("proc/net/route")))) {
@@ -126,7 +126,7 @@ final class RocePort {
         try {
             return Optional.of(Files.readString(file).trim());
         } catch (IOException e) {
-            // No such port, or one that is not RoCE, or its NIC is gone.
+            // No such port, or not a RoCE port, or its NIC was removed.
             return Optional.empty();
         }
     }
@@ -142,10 +142,10 @@ final class RocePort {
     }
 
     /**
-     * Takes it down for a time, and returns once it is up again. One command does both, and outlives this process if that is killed
+     * Takes the port down for a time, and returns once it is up again. One command does both, and outlives this process if that is killed
      * meanwhile.
      *
-     * @param longest limit of all that is not the time
+     * @param longest limit of the rest of the command
      */
     void takeDown(Duration time, Duration longest) {
         try {
@@ -158,7 +158,7 @@ final class RocePort {
                             time.toNanos() / 1e9),
                     time.plus(longest));
         } catch (IllegalStateException e) {
-            // The command may have been ended before it got so far.
+            // The command may have ended before it brought the port up.
             try {
                 setUp();
             } catch (IllegalStateException stays) {
@@ -169,10 +169,10 @@ final class RocePort {
     }
 
     /**
-     * Waits until it is active, or is not.
+     * Waits until the port is active, or is not.
      *
-     * @param over ends the wait before
-     * @throws IllegalStateException naming it if that takes longer than {@code longest}
+     * @param over ends the wait early
+     * @throws IllegalStateException naming the port, if the wait takes longer than {@code longest}
      */
     void await(boolean active, Duration longest, BooleanSupplier over) {
         long end = System.nanoTime() + longest.toNanos();
@@ -183,7 +183,7 @@ final class RocePort {
                         + (active ? "up" : "down"));
             }
             try {
-                Thread.sleep(LOOK_MILLIS);
+                Thread.sleep(POLL_MILLIS);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw new IllegalStateException("interrupted while port " + name + " changes its state", e);

@@ -9,18 +9,18 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.ranks.Params;
 
 /**
- * One round, drawn from its seed.
+ * The plan of one round, drawn from its seed.
  *
  * @param seed of the exchanges
- * @param fault what happens
- * @param victims the ranks that it happens to, in the order of their deaths
- * @param begin number of the exchange at whose beginning a victim starts {@code delay}; at least 1, so that all ranks have begun
+ * @param fault that is injected
+ * @param victims the ranks with the fault, in the order of their deaths
+ * @param begin index of the exchange at whose beginning a victim starts {@code delay}; at least 1, so that all ranks have begun
  * @param delay from then to the fault
  * @param gap from the first to the second death; or how long a victim is stopped, or its port down
- * @param exchanges what all who stay do at least after the last recovery
+ * @param exchanges least number of exchanges of the ranks that remain, after the last recovery
  * @param hidden elements of a row
  * @param topK experts of a token
  * @param firstNumber number of the first operations: the setting {@link org.ep4j.config.EpKeys#FIRST_NUMBER}
@@ -36,7 +36,7 @@ record RoundPlan(
         int hidden,
         int topK,
         long firstNumber) {
-    /** Those of new buffers in half of the rounds; else numbers that pass a power of two, or nearly the largest. */
+    /** First numbers: those of new buffers in half of the rounds, else numbers that pass a power of two, or nearly the largest. */
     private static final List<Long> FIRST_NUMBERS =
             List.of(1L, 1L, 1L, 1L, (1L << 31) - 8, (1L << 32) - 8, 1L << 32, (1L << 47) - (1L << 20));
 
@@ -46,18 +46,15 @@ record RoundPlan(
     private static final int LEAST_DOWN_MILLIS = 500;
     private static final int MOST_DOWN_MILLIS = 2000;
 
-    /**
-     * A generator for something that has a seed. Seeds of neighbours differ by one, which the first numbers of {@link Random} would
-     * show.
-     */
+    /** Returns a generator. Consecutive seeds are spread first, since the first numbers of {@link Random} would be alike. */
     static Random random(long seed) {
         return new Random(seed * 0x9e3779b97f4a7c15L);
     }
 
     /**
-     * The round of a seed.
+     * Returns the round of a seed.
      *
-     * @param pause longest stop that nobody may take for a loss
+     * @param pause longest stop that does not count as a loss
      */
     static RoundPlan draw(SoakRequest request, long seed, Duration pause) {
         Random random = random(seed);
@@ -68,7 +65,7 @@ record RoundPlan(
         boolean withZero = random.nextBoolean();
         int first = ranks.indexOf(0);
         switch (fault) {
-            // Rank 0 has the rendezvous, and no connection to it.
+            // Rank 0 runs the rendezvous, and has no connection to it.
             case RESET -> ranks.remove(first);
             case DOUBLE_KILL -> {
                 if (withZero) {
@@ -119,7 +116,7 @@ record RoundPlan(
 
     static RoundPlan of(Params params) {
         return new RoundPlan(
-                Long.parseLong(params.text("seed", "1")),
+                params.longNumber("seed", 1),
                 params.one(Fault.class, "fault", Fault.NONE),
                 params.numbers("victims"),
                 params.number("begin", 1),
@@ -128,6 +125,6 @@ record RoundPlan(
                 params.number("exchanges", 20),
                 params.number("hidden", 96),
                 params.number("topk", 5),
-                Long.parseLong(params.text("first", "1")));
+                params.longNumber("first", 1));
     }
 }

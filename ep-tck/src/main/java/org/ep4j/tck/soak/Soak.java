@@ -24,12 +24,11 @@ import org.ep4j.EpConfigException;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
-import org.ep4j.tck.crew.Job;
-import org.ep4j.tck.crew.ProcessCrew;
-import org.ep4j.tck.crew.RankReport;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.ranks.Job;
+import org.ep4j.tck.ranks.ProcessRankPool;
+import org.ep4j.tck.ranks.RankReport;
 import org.ep4j.tck.soak.SoakReport.Kind;
 import org.ep4j.tck.soak.SoakReport.Problem;
 import org.ep4j.tck.soak.SoakReport.Times;
@@ -41,20 +40,20 @@ public final class Soak {
 
     private static final String HEAP = "512m";
 
-    /** Timeout of operations. Losses are found before, so it ends only what hangs. */
-    private static final Duration OPERATION = Patience.here(Duration.ofSeconds(30));
+    /** Timeout of operations. Losses are found before, so it only ends operations that hang. */
+    private static final Duration OPERATION = Patience.scaled(Duration.ofSeconds(30));
 
-    /** Longest round, with joining and closing; what is longer is a hang. */
-    private static final Duration ROUND = Patience.here(Duration.ofMinutes(2));
+    /** Longest round, with joining and closing; a longer one is a hang. */
+    private static final Duration ROUND = Patience.scaled(Duration.ofMinutes(2));
 
-    /** Longest stop of a process that nobody may take for a loss, which takes ten seconds of silence. */
+    /** Longest stop of a process that must not count as a loss, which takes ten seconds of silence. */
     private static final Duration PAUSE = Duration.ofSeconds(2);
 
-    /** Silence after which a rank counts as lost where processes are stopped: no less than a busy machine needs. */
-    static final Duration SILENCE = Patience.here(Duration.ofSeconds(5));
+    /** Silence after which a rank counts as lost where processes are stopped, and no shorter than a busy machine needs. */
+    static final Duration SILENCE = Patience.scaled(Duration.ofSeconds(5));
 
-    /** The same where nobody is stopped for long. */
-    private static final Duration USUAL_SILENCE = Patience.here(Duration.ofSeconds(10));
+    /** Silence after which a rank counts as lost in other rounds. */
+    private static final Duration USUAL_SILENCE = Patience.scaled(Duration.ofSeconds(10));
 
     private static final int HEARTBEATS_IN_SILENCE = 5;
 
@@ -62,9 +61,9 @@ public final class Soak {
     private static final int MOST_PROBLEMS = 10;
 
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
-    /** Names of files of ranks, with their process ids. */
+    /** Names of files of ranks, with process ids. */
     private static final Pattern FILES = Pattern.compile("ep4j-([0-9]{1,18})-.*");
-    /** Names of files of endpoints of libfabric's shared-memory provider: process, user, number. A process that is killed leaves them. */
+    /** Names of files of libfabric's shared-memory provider, which killed processes leave: process, user, number. */
     private static final Pattern ENDPOINTS = Pattern.compile("([0-9]{1,18}):[0-9]+:[0-9]+");
 
     private final SoakRequest request;
@@ -82,7 +81,7 @@ public final class Soak {
     private long begun;
     private long rounds;
     private long exchanges;
-    /** Why the ranks of the first round could not join a group, or a fault cannot be injected here: later rounds would fail, too. */
+    /** Failure that ends the run after its first round, since later rounds would fail in the same way. */
     private Optional<EpException> refused = Optional.empty();
 
     private Soak(SoakRequest request, Consumer<SoakReport> progress) {
@@ -97,15 +96,15 @@ public final class Soak {
     /**
      * Runs rounds until the request's limit, or until ten of them had a problem.
      *
-     * @param progress called after each round with the report so far, one call at a time
+     * @param progress called after each round with the report until then, one call at a time
      * @throws org.ep4j.EpConfigException when a setting is unknown or malformed
      * @throws EpUnavailableException when the machine cannot run the backend, or the ranks of the first round cannot join a group or
      *     have its fault
      */
     public static SoakReport run(SoakRequest request, Consumer<SoakReport> progress) {
         Soak soak = new Soak(request, progress);
-        Subjects.checkSettings(soak.subject);
-        List<String> missing = Subjects.unavailable(soak.subject);
+        soak.subject.checkSettings();
+        List<String> missing = soak.subject.unavailable();
         if (!missing.isEmpty()) {
             throw new EpUnavailableException("backend " + request.subject().backend() + " is not available here: "
                     + String.join("; ", missing) + "; ./ep doctor says more");
@@ -157,7 +156,7 @@ public final class Soak {
         return report(files());
     }
 
-    /** The seed of the next round; null when no more begin. */
+    /** Returns the seed of the next round; null when no more begin. */
     private synchronized @Nullable Long next() {
         boolean allBegun =
                 request.rounds().isPresent() && begun >= request.rounds().getAsLong();
@@ -177,27 +176,30 @@ public final class Soak {
         if (refused.isPresent()) {
             return;
         }
-        rounds++;
-        faults.merge(plan.fault(), 1L, Long::sum);
         for (RankReport report : reports) {
             exchanges += Long.parseLong(report.facts().getOrDefault(SoakRound.EXCHANGES, "0"));
         }
-        reports.stream()
-                .flatMap(report -> Stream.of(
-                        report.facts().getOrDefault(SoakRound.RECOVERIES, "").split(",", -1)))
-                .filter(time -> !time.isEmpty())
-                .map(time -> Duration.ofNanos(Long.parseLong(time)))
-                .max(Comparator.naturalOrder())
-                .ifPresent(recoveries::add);
-        reports.stream()
-                .map(report -> report.facts().getOrDefault(SoakRound.LEARNED, ""))
-                .filter(time -> !time.isEmpty())
-                .forEach(time -> learned.add(Duration.ofNanos(Long.parseLong(time))));
-        problem(plan, reports).ifPresent(problems::add);
+        times(reports, SoakRound.RECOVERIES).max(Comparator.naturalOrder()).ifPresent(recoveries::add);
+        times(reports, SoakRound.LEARNED).forEach(learned::add);
+        add(plan, problem(plan, reports));
+    }
+
+    private synchronized void add(RoundPlan plan, Optional<Problem> problem) {
+        rounds++;
+        faults.merge(plan.fault(), 1L, Long::sum);
+        problem.ifPresent(problems::add);
         progress.accept(report(List.of()));
     }
 
-    /** Why the first round ends the run without a report. In a later round the same is a failure, so that the report keeps the rounds before. */
+    private static Stream<Duration> times(List<RankReport> reports, String fact) {
+        return reports.stream()
+                .flatMap(report ->
+                        Stream.of(report.facts().getOrDefault(fact, "").split(",", -1)))
+                .filter(time -> !time.isEmpty())
+                .map(time -> Duration.ofNanos(Long.parseLong(time)));
+    }
+
+    /** Returns why the first round ends the run without a report. In a later round this is a failure, which keeps the earlier rounds. */
     static Optional<EpException> refusal(Map<String, String> facts) {
         return Optional.ofNullable(facts.get(SoakRound.SETTINGS))
                 .<EpException>map(EpConfigException::new)
@@ -206,12 +208,9 @@ public final class Soak {
                         .map(why -> new EpUnavailableException("ranks cannot join a group here: " + why)));
     }
 
-    /** A round whose processes did not start. */
+    /** Adds a round whose processes did not start. */
     private synchronized void add(RoundPlan plan, String failure) {
-        rounds++;
-        faults.merge(plan.fault(), 1L, Long::sum);
-        problems.add(new Problem(plan.seed(), plan.fault(), Kind.FAILURE, failure));
-        progress.accept(report(List.of()));
+        add(plan, Optional.of(new Problem(plan.seed(), plan.fault(), Kind.FAILURE, failure)));
     }
 
     private synchronized SoakReport report(List<String> files) {
@@ -226,7 +225,7 @@ public final class Soak {
                 Duration.ofNanos(System.nanoTime() - start));
     }
 
-    /** What went wrong in a round, if anything did: the worst of it. */
+    /** Returns the worst problem of a round, if it has any. */
     static Optional<Problem> problem(RoundPlan plan, List<RankReport> reports) {
         Set<Integer> killed = plan.fault().kills() ? new HashSet<>(plan.victims()) : Set.of();
         boolean divided = plan.fault() == Fault.PARTITION && isDivided(reports);
@@ -250,19 +249,19 @@ public final class Soak {
                         wrong.stream().map(report -> describe(plan, report)).collect(Collectors.joining("\n"))));
     }
 
-    /** Whether a rank was not refused the buffer that is too large. */
+    /** Returns whether a rank was not refused the buffer that is too large. */
     private static boolean isAccepted(RoundPlan plan, RankReport report) {
         return plan.fault() == Fault.FULL && !report.facts().containsKey(SoakRound.REFUSED);
     }
 
-    /** Whether a rank gave up no port although one was down. */
+    /** Returns whether a rank gave up no port although one was down. */
     private static boolean isUntouched(RoundPlan plan, RankReport report) {
         return plan.fault() == Fault.PORT_DOWN
                 && plan.victims().contains(report.rank())
                 && report.facts().getOrDefault(SoakRound.FAILOVERS, "0").equals("0");
     }
 
-    /** Whether the ranks that went on are not the members of one group, or a rank does not say why it did not go on. */
+    /** Returns whether the ranks that continued are not the members of one group, or a rank does not report why it did not continue. */
     private static boolean isDivided(List<RankReport> reports) {
         List<Integer> on = reports.stream()
                 .filter(report -> report.facts().containsKey(SoakRound.MEMBERS))
@@ -285,7 +284,7 @@ public final class Soak {
         return report.facts().containsKey(SoakRound.LEAK) ? Kind.LEAK : Kind.FAILURE;
     }
 
-    /** What a rank has not had that its fault does to it. */
+    /** Returns the effect of the fault that a rank has not had. */
     private static String unharmed(RoundPlan plan) {
         return switch (plan.fault()) {
             case FULL -> "the rank created a buffer larger than memory, but such a buffer must be refused";
@@ -317,7 +316,7 @@ public final class Soak {
         return "rank " + report.rank() + " " + report.end() + ": " + detail;
     }
 
-    /** Files of ranks, none of which runs any more. */
+    /** Returns the names of files that the ranks, which have ended, left in shared memory. */
     private synchronized List<String> files() {
         return Stream.of(FILES, ENDPOINTS)
                 .flatMap(names -> files(names, pids).stream())
@@ -326,7 +325,7 @@ public final class Soak {
                 .toList();
     }
 
-    /** Files in shared memory whose names have one of some process ids. */
+    /** Returns the files in shared memory whose names contain one of the process ids. */
     private static List<Path> files(Pattern names, Collection<Long> pids) {
         try (Stream<Path> all = Files.list(SHARED_MEMORY)) {
             return all.filter(path -> {
@@ -348,7 +347,7 @@ public final class Soak {
         }
     }
 
-    /** Runs one round after another, and keeps the ranks where a round leaves all of them in their group. */
+    /** Runs one round after another, and keeps the ranks after a round that leaves all of them in their group. */
     private final class Worker implements AutoCloseable {
         private @Nullable Ranks ranks;
         private int jobs;
@@ -359,8 +358,8 @@ public final class Soak {
                 List<RankReport> reports;
                 try {
                     Ranks used = ranks(plan);
-                    reports = used.crew.run(job(plan));
-                    if (plan.fault().leavesRanksUnusable() || !used.crew.usable()) {
+                    reports = used.pool.run(job(plan));
+                    if (plan.fault().leavesRanksUnusable() || !used.pool.usable()) {
                         close();
                     }
                 } catch (RuntimeException e) {
@@ -391,7 +390,7 @@ public final class Soak {
                     SoakRound.class.getName(),
                     plan.params(),
                     request.ranks(),
-                    Subjects.settings(subject),
+                    subject.groupSettings(),
                     subject.factory().getName(),
                     ROUND);
         }
@@ -405,18 +404,18 @@ public final class Soak {
         }
     }
 
-    /** Processes for one or more rounds. */
+    /** Rank processes for one or more rounds. */
     private final class Ranks implements AutoCloseable {
         private final boolean brief;
         private final boolean forwarded;
         private final List<Forwarder> forwarders = new ArrayList<>();
-        private final ProcessCrew crew;
+        private final ProcessRankPool pool;
 
         /**
-         * Starts them.
+         * Starts the processes.
          *
-         * @param brief whether a rank that is silent for {@link #SILENCE} is lost
-         * @param forwarded whether all but rank 0 meet through forwarders
+         * @param brief whether a rank that is silent for {@link #SILENCE} counts as lost
+         * @param forwarded whether all but rank 0 join through forwarders
          */
         Ranks(boolean brief, boolean forwarded) {
             this.brief = brief;
@@ -428,13 +427,13 @@ public final class Soak {
                     EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.environmentName(),
                     silence.toMillis() + "ms");
             try {
-                this.crew = new ProcessCrew(request.ranks(), HEAP, more, this::own);
+                this.pool = new ProcessRankPool(request.ranks(), HEAP, more, this::own);
             } catch (RuntimeException e) {
                 forwarders.forEach(Forwarder::close);
                 throw e;
             }
             synchronized (Soak.this) {
-                pids.addAll(crew.pids());
+                pids.addAll(pool.pids());
             }
         }
 
@@ -448,16 +447,16 @@ public final class Soak {
         }
 
         /**
-         * Ends the processes. Where that means to kill them, removes the files of their endpoints, 16 MB each: a night of such rounds would
-         * fill shared memory.
+         * Shuts the processes down. If they are killed, removes the files of their endpoints, 16 MB each, which would fill shared memory in
+         * a night.
          */
         @Override
         public void close() {
-            boolean killed = !crew.usable();
-            crew.close();
+            boolean killed = !pool.usable();
+            pool.close();
             forwarders.forEach(Forwarder::close);
             if (killed) {
-                files(ENDPOINTS, crew.pids()).forEach(Soak::delete);
+                files(ENDPOINTS, pool.pids()).forEach(Soak::delete);
             }
         }
     }

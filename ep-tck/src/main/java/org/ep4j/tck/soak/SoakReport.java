@@ -10,16 +10,16 @@ import java.util.TreeMap;
 import org.ep4j.tck.Json;
 
 /**
- * What a soak found.
+ * The results of a soak.
  *
  * @param rounds rounds that ended
- * @param exchanges dispatches with their combine, on all ranks together, all of whose elements were compared
+ * @param exchanges dispatches with their combines, on all ranks together, all of whose elements were compared
  * @param faults rounds by fault
  * @param recoveries longest recovery of any rank in each round that had one
- * @param learned how long each rank whose process was stopped took, from when it continued, to learn that it was left out
- * @param problems what went wrong, in the order in which it was seen
+ * @param learned times from when a stopped process continued until its rank found that the others had left it out
+ * @param problems in the order in which they were found
  * @param files files of ep4j that were left in shared memory
- * @param elapsed time of the whole
+ * @param elapsed time of the whole run
  */
 public record SoakReport(
         long rounds,
@@ -30,7 +30,7 @@ public record SoakReport(
         List<Problem> problems,
         List<String> files,
         Duration elapsed) {
-    /** What can go wrong in a round, the worst first. */
+    /** The kinds of problems of a round, the worst first. */
     public enum Kind {
         /** An element differed from the oracle's. */
         WRONG_ROW,
@@ -43,19 +43,19 @@ public record SoakReport(
     }
 
     /**
-     * Something that went wrong.
+     * A problem of one round.
      *
-     * @param seed of its round
-     * @param fault of its round
-     * @param kind what it is
+     * @param seed of the round
+     * @param fault of the round
+     * @param kind of the problem
      * @param detail of the rank that failed first, and of the others; with stack traces
      */
     public record Problem(long seed, Fault fault, Kind kind, String detail) {}
 
     /**
-     * Some times.
+     * Durations of one kind.
      *
-     * @param ascending all of them
+     * @param ascending the durations, sorted
      */
     public record Times(List<Duration> ascending) {
         /** Copies and sorts. */
@@ -64,7 +64,7 @@ public record SoakReport(
         }
 
         /**
-         * The time that a share of all is not longer than; empty without any.
+         * Returns a quantile; empty without any duration.
          *
          * @param share from 0 to 1: 0.5 for the median, 1 for the longest
          */
@@ -87,27 +87,27 @@ public record SoakReport(
         }
     }
 
-    /** Copies what the run still changes. */
+    /** Copies the collections, which the run still changes. */
     public SoakReport {
         faults = Map.copyOf(faults);
         problems = List.copyOf(problems);
         files = List.copyOf(files);
     }
 
-    /** True when rounds have run and nothing went wrong. */
+    /** Returns whether rounds have run without a problem. */
     public boolean passed() {
         return rounds > 0 && problems.isEmpty() && files.isEmpty();
     }
 
-    /** Rounds with a problem of a kind. */
+    /** Returns the number of rounds with a problem of a kind. */
     public long count(Kind kind) {
         return problems.stream().filter(problem -> problem.kind() == kind).count();
     }
 
     /**
-     * The report as JSON.
+     * Returns the report as JSON.
      *
-     * @param request what was run
+     * @param request of the run
      */
     public String toJson(SoakRequest request) {
         Map<String, Object> root = Json.fields(

@@ -11,13 +11,13 @@ import org.ep4j.tck.Capability;
 import org.ep4j.tck.TckSubject;
 
 /**
- * What a soak does.
+ * The request for a soak.
  *
  * @param subject backend, device and settings
  * @param ranks processes of a group
- * @param faults what is injected, one of them in each round; drawn evenly
- * @param rounds how many rounds; none for as many as {@code duration} has room for
- * @param duration no round begins later; none for no limit, which {@code rounds} must give then
+ * @param faults that are injected, one in each round; drawn evenly
+ * @param rounds number of rounds; empty for as many as begin within {@code duration}
+ * @param duration after which no round begins; empty for no limit, where {@code rounds} is given
  * @param seed of the first round; round i has seed + i, and is drawn from that, {@code ranks} and {@code faults} alone
  * @param jobs rounds that run at the same time, each with processes of its own
  */
@@ -107,7 +107,7 @@ public record SoakRequest(
         }
     }
 
-    /** As the ranks will see it. */
+    /** Returns the value of the setting on the ranks, which also read the environment. */
     private static boolean recoversAlone(TckSubject subject) {
         EpConfig.Builder config = EpConfig.builder();
         String key = EpKeys.RECOVER_ALONE.name();

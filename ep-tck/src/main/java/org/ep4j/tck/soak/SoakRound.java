@@ -29,74 +29,74 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.Recovery;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.GroupPlan;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
-import org.ep4j.tck.crew.Shell;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
+import org.ep4j.tck.ranks.Shell;
 import org.ep4j.tck.rules.RandomExchanges;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One round on one rank: exchanges on a group and a buffer of its own, each compared with the oracle, while the fault happens. A rank whose
- * exchange fails recovers; those that remain exchange until they have done so often enough after their last recovery. A rank that the
- * others left out must learn it, and gets no further.
+ * One round on one rank: exchanges on a group and a buffer of its own, each compared with the oracle, while the fault is injected. A rank
+ * whose exchange fails recovers; the ranks that remain run a minimum of exchanges after their last recovery. A rank that the others left out
+ * must get an exception that names it, and ends.
  */
 final class SoakRound implements Scenario {
-    /** Fact: exchanges that were compared. */
+    /** Fact: number of exchanges that were compared. */
     static final String EXCHANGES = "exchanges";
 
     /** Fact: nanoseconds of each recovery. */
     static final String RECOVERIES = "recoveries";
 
-    /** Fact: nanoseconds from when a stopped process continued until its rank knew that it was left out. */
+    /** Fact: nanoseconds from when a stopped process continued until its rank found that it was left out. */
     static final String LEARNED = "learned";
 
-    /** Fact: which element differs from the oracle's. */
+    /** Fact: the element that differs from the oracle's. */
     static final String WRONG = "wrong";
 
-    /** Fact: what did not end in time. */
+    /** Fact: the operation that did not end in time. */
     static final String HANG = "hang";
 
-    /** Fact: what this process holds beyond what it held before the round. */
+    /** Fact: resources of this process that it did not hold before the round. */
     static final String LEAK = "leak";
 
-    /** Fact: pairs of ports that this rank has given up. */
+    /** Fact: number of pairs of ports that this rank has given up. */
     static final String FAILOVERS = "failovers";
 
-    /** Fact: after a partition, the members with which this rank went on. */
+    /** Fact: after a partition, the members with which this rank continued. */
     static final String MEMBERS = "members";
 
-    /** Fact: after a partition, why this rank did not go on. */
+    /** Fact: after a partition, why this rank did not continue. */
     static final String ENDED = "ended";
 
     /** Fact: why a buffer was refused that is too large. */
     static final String REFUSED = "refused";
 
-    /** Fact: which setting keeps the ranks from joining a group at all. */
+    /** Fact: the setting that keeps the ranks from joining a group at all. */
     static final String SETTINGS = "settings";
 
     /** Fact: why the plan's fault cannot be injected on this machine. */
     static final String UNINJECTABLE = "uninjectable";
 
-    /** Fact: what is missing here, so that the ranks cannot join a group at all. */
+    /** Fact: what the machine lacks, so that the ranks cannot join a group at all. */
     static final String UNAVAILABLE = "unavailable";
 
-    /** Longest time from the first exchange until the victims are left out and all is done. */
-    private static final Duration LONGEST = Patience.here(Duration.ofSeconds(60));
+    /** Longest time from the first exchange until the victims are left out and all exchanges are done. */
+    private static final Duration LONGEST = Patience.scaled(Duration.ofSeconds(60));
 
-    private static final Duration QUIET = Patience.here(Duration.ofSeconds(10));
+    private static final Duration QUIET = Patience.scaled(Duration.ofSeconds(10));
 
-    /** How long one of two ranks waits for an agreement after the other was stopped, and again after it has continued. */
-    private static final Duration AGREEMENT = Patience.here(Duration.ofSeconds(1));
+    /** Longest time for which one of two ranks waits for an agreement after the other was stopped, and again after it has continued. */
+    private static final Duration AGREEMENT = Patience.scaled(Duration.ofSeconds(1));
 
-    /** Until the thread that stops this process has seen that it continued. */
-    private static final Duration SEEN = Patience.here(Duration.ofSeconds(10));
+    /** Longest time until the thread that stops this process finds that the process has continued. */
+    private static final Duration CONTINUED = Patience.scaled(Duration.ofSeconds(10));
 
-    /** No thread that runs is without a processor for so long; a stop lasts longer. */
+    /** A gap in time that only a stop causes: no running thread is without a CPU core for so long. */
     private static final Duration SHORTEST_STOP = Soak.SILENCE.dividedBy(2);
 
     /** Longest change of a port's state. */
-    private static final Duration PORT_TIMEOUT = Patience.here(Duration.ofSeconds(15));
+    private static final Duration PORT_TIMEOUT = Patience.scaled(Duration.ofSeconds(15));
 
     private static final int MOST_SKEW_MILLIS = 300;
     private static final int MOST_SLEEP_MILLIS = 20;
@@ -106,7 +106,7 @@ final class SoakRound implements Scenario {
     private boolean injected;
     /** Done when this rank's port, which was taken down, is up again. */
     private @Nullable FutureTask<@Nullable Void> portRestored;
-    /** When this process continued after a stop; 0 before. */
+    /** Time when this process continued after a stop; 0 before. */
     private volatile long continued;
 
     @Override
@@ -120,15 +120,16 @@ final class SoakRound implements Scenario {
     }
 
     private void round(RankContext context, RoundPlan plan) {
-        // Things that are made once, such as threads and libraries, are there when it is counted what is held.
+        // Allocates all that a process allocates only once, such as threads and libraries, before resources are
+        // counted.
         try (EpBuffer first = kept(context).createBuffer(RandomExchanges.shape(context))) {
             compared(context, () -> RandomExchanges.warmUp(context, first));
         }
         if (plan.fault() == Fault.PORT_DOWN) {
             requirePorts(context);
         }
-        context.meet();
-        Held before = Held.settled(QUIET);
+        context.barrier();
+        ProcessResources before = ProcessResources.settled(QUIET);
         EpGroup group = context.newGroup(Map.of(EpKeys.FIRST_NUMBER.name(), Long.toString(plan.firstNumber())));
         EpBuffer buffer = group.createBuffer(RandomExchanges.shape(context));
         exchangeAndClose(context, plan, buffer, group);
@@ -138,18 +139,18 @@ final class SoakRound implements Scenario {
         }
     }
 
-    /** What has to be done at the end of a round, also of one that has failed, whose failure it must not replace. */
+    /** A step at the end of a round, also of a failed one, whose failure it must not replace. */
     private interface Cleanup extends AutoCloseable {
         @Override
         void close();
     }
 
-    @SuppressWarnings("try") // closed in the reverse order, and not used before
+    @SuppressWarnings("try") // closed in reverse order, and not used before
     private void exchangeAndClose(RankContext context, RoundPlan plan, EpBuffer buffer, EpGroup group) {
         try (Cleanup last = () -> close(context, plan, buffer, group);
                 Cleanup second = () -> restorePorts(context, plan, group);
                 Cleanup first = () -> resumeStopped(context, plan, buffer)) {
-            context.meet();
+            context.barrier();
             if (plan.fault() == Fault.PARTITION) {
                 partition(context, plan, buffer);
             } else {
@@ -158,7 +159,7 @@ final class SoakRound implements Scenario {
         }
     }
 
-    /** A process that stays stopped would be taken for one that hangs. */
+    /** Resumes the victims, since a process that stays stopped would count as hung. */
     private static void resumeStopped(RankContext context, RoundPlan plan, EpBuffer buffer) {
         if (plan.fault().stopsForLong() && !plan.victims().contains(context.rank())) {
             resumeVictims(plan, buffer);
@@ -172,7 +173,7 @@ final class SoakRound implements Scenario {
         }
     }
 
-    /** The group that ranks keep between rounds. */
+    /** Returns the group that ranks keep between rounds. */
     private static EpGroup kept(RankContext context) {
         try {
             return context.group();
@@ -208,12 +209,12 @@ final class SoakRound implements Scenario {
         steps.forEach(Runnable::run);
     }
 
-    /** Draws when a rank closes what. */
+    /** Returns a generator for the order and times in which a rank closes its buffer and group. */
     static Random closing(RoundPlan plan, int rank) {
         return RoundPlan.random(31 * plan.seed() + rank);
     }
 
-    /** Exchanges until the round is done, or the others have left this rank out. */
+    /** Runs exchanges until the round is done, or the others have left this rank out. */
     private void exchange(RankContext context, RoundPlan plan, EpBuffer buffer) {
         Set<Integer> expected = plan.fault().lost() > 0 ? new TreeSet<>(plan.victims()) : Set.of();
         boolean outlives = outlives(context, plan);
@@ -245,7 +246,7 @@ final class SoakRound implements Scenario {
             }
             EpException failure = failed.get();
             if (isAboutThis(context, failure)) {
-                learned(context, plan, outlives, failure);
+                foundLeftOut(context, plan, outlives, failure);
                 return;
             }
             mustBe(!expected.isEmpty(), "no rank was lost, but an exchange failed: " + failure.getMessage(), failure);
@@ -254,7 +255,7 @@ final class SoakRound implements Scenario {
                 recovery = recover(context, buffer);
             } catch (EpPeerLostException left) {
                 mustBe(isAboutThis(context, left), "recovery failed: " + left.getMessage(), left);
-                learned(context, plan, outlives, left);
+                foundLeftOut(context, plan, outlives, left);
                 return;
             }
             mustBe(
@@ -271,22 +272,22 @@ final class SoakRound implements Scenario {
         mustBe(!outlives, "the others must leave this rank out, but it took part until the end", null);
     }
 
-    /** Whether this rank is left out and lives. One that is killed may recover from the loss of another one before. */
+    /** Returns whether this rank is left out and stays alive. One that is killed may recover from another loss before. */
     private static boolean outlives(RankContext context, RoundPlan plan) {
         return plan.fault().needsRecovery()
                 && !plan.fault().kills()
                 && plan.victims().contains(context.rank());
     }
 
-    /** Seed of the exchanges after a recovery: the same on all members, and another one than before. */
+    /** Returns the seed of the exchanges after a recovery: the same on all members, and another one than before. */
     private static long seedAfter(RoundPlan plan, Recovery recovery) {
         return 31 * plan.seed() + recovery.masked().hashCode() + 1;
     }
 
     /**
-     * Exchanges once, and injects the fault before if this is the exchange to do so.
+     * Runs one exchange, and injects the fault before the exchange that the plan names.
      *
-     * @return how the exchange failed
+     * @return the failure of the exchange
      */
     private Optional<EpException> attempt(RankContext context, RoundPlan plan, EpBuffer buffer, long seed, int index) {
         if (index == plan.begin() && !injected) {
@@ -307,8 +308,8 @@ final class SoakRound implements Scenario {
     }
 
     /**
-     * Exchanges until one of two ranks is stopped. The other may not go on while it is. Afterwards each rank goes on with those that a
-     * membership has then, if there is one: a rank that the rendezvous has called lost stays lost, so usually there is none.
+     * Runs exchanges until one of two ranks is stopped. The other may not continue meanwhile. Afterwards each rank continues with the members
+     * of the next agreement, if there is one: a rank that the rendezvous has declared lost stays lost, so usually there is none.
      */
     private void partition(RankContext context, RoundPlan plan, EpBuffer buffer) {
         EpException failure = failing(context, plan, buffer);
@@ -348,13 +349,13 @@ final class SoakRound implements Scenario {
                         .toString());
     }
 
-    /** The failure of the first exchange that fails. */
+    /** Returns the failure of the first exchange that fails. */
     private EpException failing(RankContext context, RoundPlan plan, EpBuffer buffer) {
         long end = System.nanoTime() + LONGEST.toNanos();
         for (int index = 0; System.nanoTime() - end < 0; index++) {
             Optional<EpException> failure = attempt(context, plan, buffer, plan.seed(), index);
             if (failure.isPresent()) {
-                // A rank may still be at the end of the exchange before.
+                // A rank may still be at the end of the previous exchange.
                 mustBe(
                         index >= plan.begin() - 1,
                         "no rank was stopped yet, but an exchange failed: "
@@ -368,7 +369,7 @@ final class SoakRound implements Scenario {
                 + " s after the first exchange, no exchange has failed, although the process of a rank is stopped");
     }
 
-    private void learned(RankContext context, RoundPlan plan, boolean victim, EpException failure) {
+    private void foundLeftOut(RankContext context, RoundPlan plan, boolean victim, EpException failure) {
         mustBe(
                 victim,
                 "this rank was left out, although the others need not recover without it: " + failure.getMessage(),
@@ -381,9 +382,9 @@ final class SoakRound implements Scenario {
         context.fact(LEARNED, Long.toString(Math.max(0, now - continued)));
     }
 
-    /** The thread that stops this process may see a moment later than others that it has continued. */
+    /** Checks that this process was stopped, which the thread that stops it may notice a moment later than others. */
     private void requireStopped(RankContext context, EpException failure) {
-        long end = System.nanoTime() + SEEN.toNanos();
+        long end = System.nanoTime() + CONTINUED.toNanos();
         while (continued == 0 && System.nanoTime() - end < 0) {
             context.sleep(Duration.ofMillis(1));
         }
@@ -393,7 +394,7 @@ final class SoakRound implements Scenario {
                 failure);
     }
 
-    /** Losses are found long before the timeout of an operation, which ends only what hangs; but not by a rank that is left out and lives. */
+    /** Rethrows a timeout, which only operations that hang reach: losses are found before, except by a rank that is left out and alive. */
     private static void requireInTime(RankContext context, RoundPlan plan, EpException failure, long nanos) {
         Duration longest = EpKeys.TIMEOUT.get(context.config(Map.of()));
         if (failure instanceof EpTimeoutException late && !outlives(context, plan) && nanos >= longest.toNanos() / 2) {
@@ -437,7 +438,7 @@ final class SoakRound implements Scenario {
         }
     }
 
-    /** Victims do to themselves what is done to them, so that it happens while they exchange. */
+    /** Injects the fault on this rank, if it is a victim: victims do so themselves, to be in an exchange when it happens. */
     private void inject(RankContext context, RoundPlan plan, EpBuffer buffer) {
         int place = plan.victims().indexOf(context.rank());
         if (place < 0) {
@@ -445,22 +446,22 @@ final class SoakRound implements Scenario {
         }
         switch (plan.fault()) {
             case KILL, DOUBLE_KILL ->
-                context.dieAfter(place == 0 ? plan.delay() : plan.delay().plus(plan.gap()));
-            case STOP, PARTITION -> context.later(plan.delay(), this::stop);
-            case PAUSE -> context.later(plan.delay(), () -> Shell.pauseThisProcess(plan.gap()));
+                context.schedule(place == 0 ? plan.delay() : plan.delay().plus(plan.gap()), context::die);
+            case STOP, PARTITION -> context.schedule(plan.delay(), this::stop);
+            case PAUSE -> context.schedule(plan.delay(), () -> Shell.pauseThisProcess(plan.gap()));
             case PORT_DOWN -> portDown(context, plan, ports(buffer.group()));
-            case RESET -> context.later(plan.delay(), () -> Forwarder.requestReset(System.getenv()));
+            case RESET -> context.schedule(plan.delay(), () -> Forwarder.requestReset(System.getenv()));
             case NONE, SLOW, CLOSE, FULL -> {}
         }
     }
 
-    /** Takes down one of the ports that this rank's plan uses. Its traffic has to go over the others, from when this method returns. */
+    /** Takes down one of the ports that this rank's plan uses. Once this method returns, traffic has to use the others. */
     private void portDown(RankContext context, RoundPlan plan, List<String> ports) {
         RocePort port = RocePort.of(RocePort.ROOT, ports.get(Math.floorMod(plan.seed(), ports.size())))
                 .orElseThrow();
         FutureTask<@Nullable Void> down = new FutureTask<>(() -> port.takeDown(plan.gap(), PORT_TIMEOUT), null);
         portRestored = down;
-        context.later(Duration.ZERO, down);
+        context.schedule(Duration.ZERO, down);
         port.await(false, PORT_TIMEOUT, down::isDone);
         if (down.isDone()) {
             awaitRestored(down, Duration.ZERO, ports);
@@ -496,7 +497,7 @@ final class SoakRound implements Scenario {
         }
     }
 
-    /** Asks for a buffer that is larger than an address space, which every rank must be refused. */
+    /** Requests a buffer that is larger than an address space, which every rank must be refused. */
     private static void refuseTooLarge(RankContext context, EpBuffer buffer) {
         EpShape large = EpShape.builder(EpShape.MAX_HIDDEN, context.size(), 1)
                 .maxTokens(EpShape.MAX_TOKENS)
@@ -504,14 +505,14 @@ final class SoakRound implements Scenario {
         try (EpBuffer made = buffer.group().createBuffer(large)) {
             throw new AssertionError("a buffer of " + made.size() + " was created, but must be refused");
         } catch (EpResourceException | EpUnavailableException refused) {
-            // The second is what a rank gets if another one was refused first.
+            // A rank gets the second if another one was refused first.
             context.fact(REFUSED, String.valueOf(refused.getMessage()));
         }
     }
 
     /**
-     * Stops this process, and notes when it continues. Threads may run on for a moment after they were stopped, so a gap in time is looked
-     * for.
+     * Stops this process, and records when it continues. Threads may run on for a moment after the signal, so this waits for a gap in
+     * time.
      */
     private void stop() {
         long last = System.nanoTime();

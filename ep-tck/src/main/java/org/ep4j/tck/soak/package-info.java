@@ -1,4 +1,7 @@
-/** Long runs with injected faults: what an operator runs before trusting a machine. */
+/**
+ * For operators who test a machine, and for the command line: long runs of exchanges with injected faults. Rules of the conformance kit
+ * do not belong here.
+ */
 @NullMarked
 package org.ep4j.tck.soak;
 

@@ -10,10 +10,10 @@ import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.OpenContext;
-import org.ep4j.tck.crew.KeptPort;
+import org.ep4j.tck.ranks.ReservedPort;
 
 /**
- * Two ranks, each in a process of its own. A class of the backend's tests is the main class of the other one, and calls {@link
+ * Runs two ranks in a process each. A class of the backend's tests is the main class of the second process, and calls {@link
  * #second} and then {@link System#exit}.
  */
 public final class TwoProcesses {
@@ -22,24 +22,24 @@ public final class TwoProcesses {
     private static final int SLOT = 1 << 16;
     private static final int LARGEST = 20_000;
 
-    /** Exit status of a rank that was to die. */
+    /** Exit status of a rank that dies on purpose. */
     private static final int DEAD = 9;
 
     private TwoProcesses() {}
 
-    /** What one rank does. */
+    /** The code of one rank. */
     public interface Part {
-        /** Does it; whatever it throws is a failure. */
+        /** Runs on one rank; every exception is a failure. */
         void run(OpenContext context, WriteExchange exchange);
     }
 
     /**
-     * Is rank 0: starts the other one, exchanges rounds with it, and waits for its end.
+     * Runs rank 0: starts rank 1, exchanges rounds with it, and waits for its end.
      *
-     * @param main its main class, on this class path
-     * @param arguments its first arguments; two more follow, for {@link #second(TwoRanks, String, String)}
-     * @param dies whether it dies in the middle, of which this one must be told
-     * @throws AssertionError when something was not as it should be
+     * @param main main class of rank 1, on this class path
+     * @param arguments first arguments of rank 1; two more follow, for {@link #second(TwoRanks, String, String)}
+     * @param dies whether rank 1 dies in the middle, which rank 0 must find
+     * @throws AssertionError when a check fails
      */
     public static void first(TwoRanks ranks, Class<?> main, List<String> arguments, boolean dies)
             throws IOException, InterruptedException {
@@ -56,19 +56,18 @@ public final class TwoProcesses {
     }
 
     /**
-     * Is rank 0, which does something else.
+     * Runs rank 0 with other code.
      *
-     * @param arguments its first arguments; one more follows, the port for {@link #second(TwoRanks, String, Part)}
-     * @param status with which the other one ends
+     * @param arguments first arguments of rank 1; one more follows, the port for {@link #second(TwoRanks, String, Part)}
+     * @param status expected exit status of rank 1
      */
     public static void first(TwoRanks ranks, Class<?> main, List<String> arguments, int status, Part part)
             throws IOException, InterruptedException {
-        TwoRanks known = authenticated(ranks);
         Process other;
-        try (KeptPort port = KeptPort.take()) {
+        try (ReservedPort port = ReservedPort.reserve()) {
             other = start(main, arguments, port.number());
             try {
-                run(known, 0, port.number(), part);
+                run(ranks, 0, port.number(), part);
             } finally {
                 if (!other.waitFor(ranks.patience().toMillis(), TimeUnit.MILLISECONDS)) {
                     other.destroyForcibly();
@@ -81,11 +80,11 @@ public final class TwoProcesses {
     }
 
     /**
-     * Is rank 1.
+     * Runs rank 1.
      *
-     * @param ranks as those of the other process
+     * @param ranks the same as in the process of rank 0
      * @param dies the last argument but one of this process
-     * @param port its last
+     * @param port the last argument of this process
      */
     public static void second(TwoRanks ranks, String dies, String port) {
         second(ranks, port, (context, exchange) -> {
@@ -98,31 +97,27 @@ public final class TwoProcesses {
     }
 
     /**
-     * Is rank 1, which does something else.
+     * Runs rank 1 with other code.
      *
      * @param port the last argument of this process
      */
     public static void second(TwoRanks ranks, String port, Part part) {
-        run(authenticated(ranks), 1, Integer.parseInt(port), part);
+        run(ranks, 1, Integer.parseInt(port), part);
     }
 
-    private static void run(TwoRanks ranks, int rank, int port, Part part) {
-        try (Bootstrap bootstrap =
-                Bootstrap.tcp(rank, 2, InetSocketAddress.createUnresolved(HOST, port), ranks.config())) {
+    private static void run(TwoRanks given, int rank, int port, Part part) {
+        EpConfig config = given.config().toBuilder()
+                .set(EpKeys.BOOTSTRAP_SECRET.name(), "two processes")
+                // On an emulated CPU a process takes long to start.
+                .set(EpKeys.SETUP_TIMEOUT.name(), given.patience())
+                .build();
+        TwoRanks ranks = new TwoRanks(given.provider(), given.plan(), config, given.patience());
+        try (Bootstrap bootstrap = Bootstrap.tcp(rank, 2, InetSocketAddress.createUnresolved(HOST, port), config)) {
             OpenContext context = ranks.context(bootstrap);
             try (WriteExchange exchange = ranks.exchange(context, SLOT, LARGEST)) {
                 part.run(context, exchange);
             }
         }
-    }
-
-    private static TwoRanks authenticated(TwoRanks ranks) {
-        EpConfig config = ranks.config().toBuilder()
-                .set(EpKeys.BOOTSTRAP_SECRET.name(), "two processes")
-                // An emulated processor takes long to start a process.
-                .set(EpKeys.SETUP_TIMEOUT.name(), ranks.patience())
-                .build();
-        return new TwoRanks(ranks.provider(), ranks.plan(), config, ranks.patience());
     }
 
     private static Process start(Class<?> main, List<String> arguments, int port) throws IOException {

@@ -26,28 +26,28 @@ import org.ep4j.spi.RankProfile;
 import org.ep4j.transport.memory.HostDevice;
 
 /**
- * Two ranks on one host with host memory, which a backend connects. Their machines are named {@code host-0} and {@code host-1}.
+ * Two ranks on one host with host memory, which a backend connects. Their host names are {@code host-0} and {@code host-1}.
  *
  * @param provider the backend
- * @param plan as {@link #plan}
- * @param config as {@link #config}
- * @param patience longest time that anything may take that should be quick, a guard against hanging: a minute or more
+ * @param plan from {@link #plan}
+ * @param config from {@link #config}
+ * @param patience longest time of any step, a guard against hanging: a minute or more
  */
 public record TwoRanks(EpBackendProvider provider, GroupPlan plan, EpConfig config, Duration patience) {
-    /** Everything that two ranks do in {@link #run} may take so many times their patience. */
+    /** Longest time of {@link #run}, in multiples of the patience. */
     private static final int WHOLE = 6;
 
-    /** What one rank does. */
+    /** The code of one rank. */
     public interface Part {
-        /** Does it; whatever it throws is a failure. */
+        /** Runs on one rank; every exception is a failure. */
         void run(OpenContext context);
     }
 
     /**
-     * A plan of the two, over given ports of theirs.
+     * Returns a plan of the two ranks over given ports.
      *
-     * @param backend its id
-     * @param facts what its probe reported
+     * @param backend id of the backend
+     * @param facts of its probe
      * @param first ports of rank 0, as {@code name:port}
      * @param second ports of rank 1
      */
@@ -78,9 +78,9 @@ public record TwoRanks(EpBackendProvider provider, GroupPlan plan, EpConfig conf
     }
 
     /**
-     * Settings by name, without those of the process.
+     * Returns settings by name, without those of the process.
      *
-     * @throws org.ep4j.EpConfigException when neither ep4j nor the backend has one of them
+     * @throws org.ep4j.EpConfigException when neither ep4j nor the backend declares one of them
      */
     public static EpConfig config(EpBackendProvider provider, Map<String, String> settings) {
         EpConfig.Builder builder = EpConfig.builder(Map.of(), Map.of());
@@ -92,7 +92,7 @@ public record TwoRanks(EpBackendProvider provider, GroupPlan plan, EpConfig conf
         return config;
     }
 
-    /** What the backend is opened with on one of them. */
+    /** Returns the context in which the backend is opened on one rank. */
     public OpenContext context(Bootstrap bootstrap) {
         return OpenContext.builder(plan, plan.profiles(), bootstrap, new HostDevice())
                 .config(config)
@@ -110,9 +110,9 @@ public record TwoRanks(EpBackendProvider provider, GroupPlan plan, EpConfig conf
     }
 
     /**
-     * Lets two threads be the ranks.
+     * Runs the ranks as two threads.
      *
-     * @throws AssertionError with what the first that failed threw; what the other threw is suppressed in it
+     * @throws AssertionError with the first failure as cause; that of the other rank is suppressed
      */
     public void run(Part part) {
         List<Bootstrap> members = Bootstrap.inProcess(2);

@@ -17,16 +17,16 @@ import org.ep4j.transport.memory.HostMemory;
 
 /**
  * One of two ranks that send each other rounds of random writes and check every byte. A round goes to one of a few slots, and a
- * slot is written again as soon as the peer says that it has looked at it: a write that is lost, late or repeated is found. For
- * one thread, but for the numbers of rounds.
+ * slot is written again as soon as the peer signals that it has checked it, so lost, late and repeated writes are found. For
+ * one thread, except for the numbers of rounds, {@link #posted} and words.
  */
 public final class WriteExchange implements AutoCloseable {
     private static final int SLOTS = 3;
 
-    /** Counter of the rounds that were sent. */
+    /** Counter of sent rounds. */
     private static final int SENT = 5;
 
-    /** Counter of the rounds that were checked. */
+    /** Counter of checked rounds. */
     private static final int CHECKED = 63;
 
     private final int rank;
@@ -58,41 +58,41 @@ public final class WriteExchange implements AutoCloseable {
         this.memory = HostMemory.of(buffer.local());
     }
 
-    /** The buffer, for writes besides: counters but 5 and 63 are free, and slots between rounds. */
+    /** Returns the buffer for other writes: all counters but 5 and 63 are free, and slots between rounds. */
     public HostPosted posted() {
         return posted;
     }
 
-    /** The backend, open on this rank. */
+    /** Returns the backend, open on this rank. */
     public EpBackend backend() {
         return backend;
     }
 
-    /** Rounds of the peer that this rank has checked. */
+    /** Returns the number of the peer's rounds that this rank has checked. */
     public long checkedRounds() {
         return checked;
     }
 
-    /** Rounds that this rank has sent. */
+    /** Returns the number of rounds that this rank has sent. */
     public long sentRounds() {
         return sent;
     }
 
-    /** What the backend says that it sent; nothing where it does not say it. */
+    /** Returns the traffic that the backend reports; empty if it reports none. */
     public List<EpTraffic> traffic() {
         return backend.traffic();
     }
 
     /**
-     * Sends and checks until both sides have done so many rounds.
+     * Sends and checks until both sides have done the given number of rounds.
      *
-     * @throws AssertionError when a byte is wrong, or nothing happens for longer than the ranks have patience
+     * @throws AssertionError when a byte is wrong, or there is no progress for longer than {@link TwoRanks#patience}
      */
     public void rounds(long until) {
         rounds(() -> until);
     }
 
-    /** As above, with an end that is found on the way; the same for both, and not behind what was sent. */
+    /** Sends and checks rounds until a number that may change meanwhile: the same for both ranks, and no less than the sent rounds. */
     public void rounds(LongSupplier until) {
         long end = System.nanoTime() + patience.toNanos();
         long credit = posted.counter(CHECKED, peer);
@@ -126,14 +126,14 @@ public final class WriteExchange implements AutoCloseable {
         flush();
     }
 
-    /** Writes a word that tells its number to the place of that number. Not beside rounds, whose slots these places are. */
+    /** Writes a word that contains its number to the offset of that number. Not during rounds, which use the same memory. */
     void writeWord(int number) {
         long source = (long) SLOTS * slotBytes + (long) Long.BYTES * number;
         memory.putLong(source, word(number));
         posted.put(peer, (long) Long.BYTES * number, source, Long.BYTES);
     }
 
-    /** Looks whether such a word of the peer is at its place. */
+    /** Checks a word that the peer wrote with {@link #writeWord}. */
     void checkWord(int number) {
         long found = memory.getLong((long) Long.BYTES * number);
         if (found != word(number)) {
@@ -177,9 +177,11 @@ public final class WriteExchange implements AutoCloseable {
             done += bytes;
         }
         posted.signal(peer, SENT, round);
+        // A backend leaves out a value that is not above the last one.
+        posted.signal(peer, SENT, round - 1);
     }
 
-    /** Most rounds are small, some fill the slot. */
+    /** Draws the bytes of a round: most are small, some fill the slot. */
     private int total(SplittableRandom random) {
         return random.nextInt(4) == 0 ? 8 * random.nextInt(slotBytes / 8) : 8 * random.nextInt(65);
     }
@@ -205,7 +207,7 @@ public final class WriteExchange implements AutoCloseable {
         }
     }
 
-    /** Closes buffer and backend. */
+    /** Closes the buffer and the backend. */
     @Override
     public void close() {
         buffer.close();

@@ -1,6 +1,6 @@
 /**
- * Counted writes between two ranks of one backend, without an engine above it: the first thing that a backend with
- * {@link org.ep4j.spi.HostPosted} can be tried with.
+ * For authors of backends with {@link org.ep4j.spi.HostPosted}: counted writes between two ranks, as a first test without an engine.
+ * Operations of the engine do not belong here.
  */
 @NullMarked
 package org.ep4j.tck.writes;

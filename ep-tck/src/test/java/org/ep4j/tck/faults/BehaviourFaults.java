@@ -20,7 +20,7 @@ import org.ep4j.Tensor;
 final class BehaviourFaults {
     private BehaviourFaults() {}
 
-    /** No fault: the decorator itself must not be noticed. */
+    /** No fault: the interception alone must not break any rule. */
     static final class None extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
@@ -88,7 +88,7 @@ final class BehaviourFaults {
         }
     }
 
-    /** Buffers are never given back. */
+    /** Buffers are never closed. */
     static final class NeverCloses extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
@@ -114,7 +114,7 @@ final class BehaviourFaults {
         }
     }
 
-    /** Wrong ids are taken as nothing. */
+    /** Wrong ids are accepted. */
     static final class AcceptsWrongIds extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
@@ -129,7 +129,7 @@ final class BehaviourFaults {
         }
     }
 
-    /** Refusals are of a type that nobody expects. */
+    /** Refusals have an undocumented type. */
     static final class WrongException extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
@@ -153,7 +153,7 @@ final class BehaviourFaults {
         }
     }
 
-    /** The mask is taken note of, and not more. */
+    /** Masked ranks are not reported. */
     static final class ForgetsMask extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
@@ -164,7 +164,7 @@ final class BehaviourFaults {
         }
     }
 
-    /** A timeout that names nobody. */
+    /** A timeout that names no peer. */
     static final class AnonymousTimeout extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
@@ -178,7 +178,7 @@ final class BehaviourFaults {
         }
     }
 
-    /** Events before an operation are not waited for. */
+    /** Operations do not wait for the events of their inputs. */
     static final class IgnoresEvents extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
@@ -217,7 +217,7 @@ final class BehaviourFaults {
         }
     }
 
-    /** The same request without statistics and hook. */
+    /** Returns a copy of the request without statistics and hook. */
     private static LowLatencyDispatchRequest.Builder copy(LowLatencyDispatchRequest request) {
         LowLatencyDispatchRequest.Builder copy = LowLatencyDispatchRequest.builder(request.x(), request.topkIds())
                 .format(request.format());

@@ -12,7 +12,7 @@ import org.ep4j.tck.RuleBook;
 import org.ep4j.tck.RuleResult;
 import org.ep4j.tck.RuleRunner;
 import org.ep4j.tck.TckSubject;
-import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.ranks.GroupFactory;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -20,31 +20,31 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every fault is caught by the rules that are about it, by no other, and with a message that names it. */
+/** Every fault breaks the rules that concern it, and no others, with a message that names it. */
 @Tag("verify")
 class FaultTest {
     private static final int RANKS = 3;
 
-    /** Rules that stand for the others: at least one for everything that a fault below touches. */
+    /** Sample rules: at least one for everything that a fault below affects. */
     private static final List<String> SENTINELS = List.of(
             "1.5", "2.5", "2.12", "2.13", "3.1", "3.11", "3.15", "3.18", "3.20", "3.23", "3.25", "3.29", "3.41", "3.42",
             "3.46", "3.52", "3.70", "3.75", "4.1", "4.20", "4.33", "4.37", "4.42", "4.44", "4.55", "4.56", "4.60",
             "5.20", "5.43", "6.9");
 
-    /** Sentinels that run against every fault; the tier "verify" runs those besides which the fault must break. */
+    /** Sentinels that run against every fault; the tier "verify" runs these, and the sentinels that the fault must break. */
     private static final List<String> BYSTANDERS = List.of("1.5", "3.1", "4.1");
 
-    /** Sentinels that look at the rows of the by-rank layout. */
+    /** Sentinels that compare rows of the by-rank layout. */
     private static final String BY_RANK = "2.12 3.1 3.11 3.15 3.18 3.20 3.23 3.25 3.29 3.75 5.20 5.43 6.9";
 
-    /** Sentinels that look at the rows of the by-expert layout. */
+    /** Sentinels that compare rows of the by-expert layout. */
     private static final String BY_EXPERT = "3.41 3.42 3.46 3.52 6.9";
 
-    /** Sentinels that look at any rows of high throughput. */
+    /** Sentinels that compare rows of high throughput. */
     private static final String HIGH =
             "2.12 3.1 3.11 3.15 3.18 3.20 3.23 3.25 3.29 3.41 3.42 3.46 3.52 3.75 5.20 5.43 6.9";
 
-    /** Sentinels that look at the rows of low latency. */
+    /** Sentinels that compare rows of low latency. */
     private static final String LOW = "4.1 4.20 4.33 4.37 4.55 4.56 4.60 5.20 5.43 6.9";
 
     private static TckSubject faulty(Class<? extends GroupFactory> factory) {
@@ -105,7 +105,7 @@ class FaultTest {
 
     @ParameterizedTest(name = "{0} breaks {2}")
     @MethodSource("faults")
-    void isCaughtByExactlyTheRulesAboutIt(
+    void breaksExactlyTheRulesThatConcernIt(
             String name, Class<? extends GroupFactory> fault, String rules, String message) {
         List<RuleResult> failed = new ArrayList<>();
         try (RuleRunner runner = new RuleRunner(faulty(fault))) {
@@ -131,7 +131,7 @@ class FaultTest {
     }
 
     @Test
-    void aTimeoutThatNamesNobodyIsCaught() {
+    void aTimeoutThatNamesNoPeerIsFound() {
         try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.AnonymousTimeout.class))) {
             RuleResult result = runner.run(RuleBook.rule("6.2"), RankMode.THREADS, RANKS);
             assertThat(result.outcome()).isEqualTo(Outcome.FAIL);
@@ -140,9 +140,9 @@ class FaultTest {
     }
 
     private static RuleResult hung(RuleRunner runner, RankMode mode) {
-        return Hung.run(
+        return HangingRules.run(
                 limit -> {
-                    // Ranks have started and joined, so that the limit is one of the rule alone.
+                    // Starts the ranks and lets them join, so that the limit is the rule's alone.
                     RuleResult first = runner.run(RuleBook.rule("1.5"), mode, 2);
                     assertThat(first.outcome()).as(first.reason()).isEqualTo(Outcome.PASS);
                     return runner.run(RuleBook.rule("3.1").within(limit), mode, 2);

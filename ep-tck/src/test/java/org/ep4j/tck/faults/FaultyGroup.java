@@ -14,9 +14,9 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Tensor;
-import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.ranks.GroupFactory;
 
-/** Joins real groups and stands between them and the caller: a fault changes what goes in or comes out. */
+/** Joins real groups and intercepts their calls: a fault changes arguments or results. */
 abstract class FaultyGroup implements GroupFactory {
     private static final List<Class<?>> WRAPPED = List.of(
             EpGroup.class, EpBuffer.class, DispatchResult.class, CombineResult.class, LowLatencyDispatchResult.class);
@@ -28,7 +28,7 @@ abstract class FaultyGroup implements GroupFactory {
         Object with(Object... arguments) throws Throwable;
     }
 
-    /** One call of the API, {@code Type.method}; gives what the caller gets. */
+    /** Intercepts a call of the API, {@code Type.method}, and returns the caller's result. */
     abstract Object call(String method, Object[] arguments, Proceed proceed) throws Throwable;
 
     @Override

@@ -14,11 +14,11 @@ import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
 
-/** Backends that move or add up wrongly. */
+/** Backends with wrong rows or sums. */
 final class RowFaults {
     private RowFaults() {}
 
-    /** Changes what a high-throughput dispatch delivered. */
+    /** Changes the result of a high-throughput dispatch. */
     abstract static class AfterDispatch extends FaultyGroup {
         abstract void spoil(DispatchRequest request, DispatchResult result);
 
@@ -44,7 +44,7 @@ final class RowFaults {
         }
     }
 
-    /** A row that was lost: its place holds zeros. */
+    /** A row that was lost: it holds zeros. */
     static final class LosesRow extends AfterDispatch {
         @Override
         void spoil(DispatchRequest request, DispatchResult result) {
@@ -56,7 +56,7 @@ final class RowFaults {
         }
     }
 
-    /** A token that came twice: the second row is the first one again. */
+    /** A token that arrived twice: the second row repeats the first. */
     static final class RepeatsRow extends AfterDispatch {
         @Override
         void spoil(DispatchRequest request, DispatchResult result) {
@@ -182,7 +182,7 @@ final class RowFaults {
         }
     }
 
-    /** Partial sums where exact ones were asked for. */
+    /** Partial sums instead of exact ones. */
     static final class SumsOnTheWrongRank extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
@@ -198,7 +198,7 @@ final class RowFaults {
         }
     }
 
-    /** A weight that comes back is off by its last bit. */
+    /** A returned weight is off by its last bit. */
     static final class WrongReturnedWeight extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
@@ -277,7 +277,7 @@ final class RowFaults {
         }
     }
 
-    /** Low latency: LogFMT was not asked for, but rows are rounded to it. */
+    /** Low latency: rows are rounded to LogFMT without a request. */
     static final class RoundsAlways extends FaultyGroup {
         @Override
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {

@@ -10,7 +10,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.tck.TckSubject;
-import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.ranks.GroupFactory;
 import org.ep4j.tck.soak.Fault;
 import org.ep4j.tck.soak.Soak;
 import org.ep4j.tck.soak.SoakReport;
@@ -19,7 +19,7 @@ import org.ep4j.tck.soak.SoakRequest;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What a soak reports of groups that work, and of groups that do not. */
+/** Reports of soaks on groups that work, and on faulty groups. */
 @Tag("verify")
 final class SoakFaultTest {
     private static SoakReport soak(
@@ -46,7 +46,7 @@ final class SoakFaultTest {
     }
 
     @Test
-    void ranksThatAreKilledAreLeftOutAndTheOthersGoOn() {
+    void ranksThatAreKilledAreLeftOutAndTheOthersContinue() {
         SoakReport report = soak(GroupFactory.Plain.class, Map.of(), 1, 1, Fault.KILL);
         assertThat(report.problems()).isEmpty();
         assertThat(report.files()).isEmpty();
@@ -67,7 +67,7 @@ final class SoakFaultTest {
 
     @Tag("all")
     @Test
-    void ranksThatAreRefusedALargeBufferGoOn() {
+    void ranksThatAreRefusedALargeBufferContinue() {
         SoakReport report = soak(GroupFactory.Plain.class, Map.of(), 2, 3, Fault.FULL);
         assertThat(report.problems()).isEmpty();
         assertThat(report.files()).isEmpty();

@@ -3,9 +3,9 @@ package org.ep4j.tck.posted;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
-import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.ranks.GroupFactory;
 
-/** The link from rank 0 to rank 1 breaks after a while. */
+/** Breaks the link from rank 0 to rank 1 after some writes. */
 public final class CutFromRankZero implements GroupFactory {
     @Override
     public EpGroup join(Bootstrap bootstrap, EpConfig config) {

@@ -16,8 +16,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The rules of {@link PostedGpuTckTest} where NICs read and write memory of emulated GPUs, which see nothing of it before it is
- * flushed (EMULATED_CUDA_WRITES_ORDERING, set by the build).
+ * The rules of {@link PostedGpuTckTest} with NICs that read and write memory of emulated GPUs, which do not see writes before a
+ * flush (EMULATED_CUDA_WRITES_ORDERING, set by the build).
  */
 @Tag("verify")
 class DeviceWindowTckTest extends EpBackendTck {
@@ -28,7 +28,7 @@ class DeviceWindowTckTest extends EpBackendTck {
                 .with(Map.of(EpKeys.GPU_WINDOW.name(), "device", PostedThreadsProvider.REGISTERS.name(), "dma-buf"));
     }
 
-    /** Kind of the GPUs. */
+    /** Returns the type of the GPUs. */
     String device() {
         return "cuda";
     }
@@ -48,9 +48,9 @@ class DeviceWindowTckTest extends EpBackendTck {
         return PostedGpuTckTest.rules();
     }
 
-    /** Otherwise a flush that is missing would not be found. The build's run on HIP, where named tests run again, holds nothing back. */
+    /** Ensures that the kit finds a missing flush. The build's run on HIP, which repeats these tests, needs no flush. */
     @Test
-    void whatIsWrittenIsHeldBackUntilItIsFlushed() {
+    void writesBecomeVisibleOnlyByAFlush() {
         boolean hip = System.getenv("EP_HIP_RUNTIME") != null;
         CudaNicMemory.facts(Device.parse("cuda:0"))
                 .ifPresent(facts -> assertThat(facts.flushed()).isEqualTo(!hip));

@@ -10,7 +10,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.transport.memory.HostMemory;
 
-/** The memory of one rank for one buffer, as the others reach it until it is closed. */
+/** The memory of one rank for one buffer, which the others reach until it is closed. */
 final class Endpoint {
     private static final Map<Long, Endpoint> OPEN = new ConcurrentHashMap<>();
     private static final AtomicLong KEYS = new AtomicLong();
@@ -26,10 +26,10 @@ final class Endpoint {
     private boolean closed;
 
     /**
-     * Opens it.
+     * Opens an endpoint.
      *
-     * @param users ranks that open it
-     * @param free run when all users have closed
+     * @param users number of ranks that open it
+     * @param free run when all users have closed it
      */
     Endpoint(int rank, int ranks, int users, DeviceMemory memory, Runnable free) {
         this.free = free;
@@ -66,7 +66,7 @@ final class Endpoint {
         return closed;
     }
 
-    /** What arrives after the end goes nowhere. */
+    /** Receives a write, which is dropped after the endpoint was closed. */
     synchronized void receive(long target, Endpoint source, long from, long bytes) {
         if (!closed) {
             nic.ifPresentOrElse(
@@ -87,7 +87,7 @@ final class Endpoint {
         return counters.get(source * HostPosted.COUNTERS + counter);
     }
 
-    /** One rank that maps it does so no more. */
+    /** Releases the mapping of one rank. */
     void release() {
         synchronized (this) {
             users--;

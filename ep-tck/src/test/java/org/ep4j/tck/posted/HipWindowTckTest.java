@@ -5,19 +5,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import java.util.Set;
 import org.ep4j.tck.Rule;
-import org.ep4j.tck.Subjects;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The rules of {@link DeviceWindowTckTest} on the hip device, with memory that HIP gives out as dma-buf. Run by itself by the
- * build, with HIP that is forwarded to emulated GPUs. These see in order what NICs write: HIP's flush is a store, which an
- * emulator cannot take notice of.
+ * The rules of {@link DeviceWindowTckTest} on the hip device, with memory that HIP exports as dma-buf. The build runs this test apart,
+ * with HIP that is forwarded to emulated GPUs. These see writes of NICs in order, since an emulator cannot detect HIP's flush, which is a
+ * store.
  */
 @Tag("verify")
 class HipWindowTckTest extends DeviceWindowTckTest {
-    /** In the tier "verify". */
+    /** Rules of the tier "verify". */
     private static final Set<String> SOME = Set.of("3.20", "4.40");
 
     @Override
@@ -32,11 +31,11 @@ class HipWindowTckTest extends DeviceWindowTckTest {
                 .toList();
     }
 
-    /** Otherwise every rule would be skipped, and nobody would see it. */
+    /** Ensures that the rules are not all skipped. */
     @Test
     void emulatedGpusAreThereWhereTheyAreRequired() {
         if ("1".equals(System.getenv("EP_REQUIRE_EMULATOR")) && System.getenv("EP_HIP_RUNTIME") != null) {
-            assertThat(Subjects.unavailable(subject())).isEmpty();
+            assertThat(subject().unavailable()).isEmpty();
         }
     }
 }

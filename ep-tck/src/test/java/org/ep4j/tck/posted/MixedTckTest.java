@@ -13,7 +13,7 @@ import org.ep4j.tck.TckSubject;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
 
-/** The whole kit between ranks that map each other's memory in twos and post to the rest. */
+/** The whole kit between ranks that map each other's memory in pairs and post to the rest. */
 @Tag("verify")
 class MixedTckTest extends EpBackendTck {
     private static final Set<String> ROUNDS = Set.of("7.4", "7.5");
@@ -23,7 +23,7 @@ class MixedTckTest extends EpBackendTck {
         return TckSubject.of(PostedThreadsProvider.ID, "host")
                 .without(Capability.PROCESSES)
                 .with(Map.of(PostedThreadsProvider.INSIDE.name(), "mapped", PostedThreadsProvider.SEED.name(), "2"))
-                .with(MadeUpHosts.class);
+                .with(SimulatedHosts.class);
     }
 
     @Override
@@ -37,8 +37,8 @@ class MixedTckTest extends EpBackendTck {
     }
 
     /**
-     * In the tier "verify" a third of the exchanges and refusals and half of the failures, others than {@link PostedTckTest} runs, and not the hundreds
-     * of rounds that host-shm runs.
+     * Selects in the tier "verify" a third of the exchanges and refusals and half of the failures, others than {@link PostedTckTest} runs,
+     * and not the hundreds of rounds that host-shm runs.
      */
     @Override
     protected List<Rule> selected() {

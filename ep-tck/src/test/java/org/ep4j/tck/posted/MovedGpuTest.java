@@ -5,23 +5,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Map;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.threads.ThreadsBackendProvider;
-import org.ep4j.tck.crew.GroupFactory;
-import org.ep4j.tck.crew.Job;
-import org.ep4j.tck.crew.RankReport;
-import org.ep4j.tck.crew.ThreadCrew;
+import org.ep4j.tck.ranks.GroupFactory;
+import org.ep4j.tck.ranks.Job;
+import org.ep4j.tck.ranks.RankReport;
+import org.ep4j.tck.ranks.ThreadRankPool;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Buffers of emulated GPUs that move into fresh memory: what they map, and what host threads post from. */
+/** Buffers of emulated GPUs that move to new memory: mapped memory, and memory that host threads post from. */
 @Tag("verify")
 final class MovedGpuTest extends OnEmulatedGpus {
-    /** Which paths the GPUs have. */
+    /** The paths between the GPUs. */
     enum Paths {
         MAPPED(3, ThreadsBackendProvider.ID, 0),
         POSTED(3, PostedThreadsProvider.ID, 0),
-        /** Two made-up hosts of two ranks: mapped inside, posted between them. */
+        /** Two simulated hosts of two ranks: mapped inside, posted between them. */
         HYBRID(4, ThreadsBackendProvider.ID + "," + PostedThreadsProvider.ID, 2);
 
         private final int ranks;
@@ -35,7 +35,7 @@ final class MovedGpuTest extends OnEmulatedGpus {
         }
     }
 
-    /** Operations that end at a deadline are asynchronous: the call itself gives up before kernels of an emulated GPU do. */
+    /** Operations that time out are asynchronous: a call itself gives up before kernels of an emulated GPU do. */
     @ParameterizedTest
     @CsvSource({
         "MAPPED, MovedByMaskScenario, true",
@@ -49,7 +49,7 @@ final class MovedGpuTest extends OnEmulatedGpus {
     @Tag("all")
     @ParameterizedTest
     @CsvSource({"MAPPED, LeftOutScenario, false", "POSTED, MovedByMaskScenario, true"})
-    void othersContinueOnTheOtherPathsToo(Paths paths, String scenario, boolean async) {
+    void othersContinueOnTheOtherPathsWithoutARankThatIsMasked(Paths paths, String scenario, boolean async) {
         assertThatOthersContinue(paths, scenario, async);
     }
 
@@ -71,8 +71,8 @@ final class MovedGpuTest extends OnEmulatedGpus {
                 settings,
                 GroupFactory.Plain.class.getName(),
                 Guard.minutes(4));
-        try (ThreadCrew crew = new ThreadCrew(paths.ranks)) {
-            assertThat(crew.run(job))
+        try (ThreadRankPool pool = new ThreadRankPool(paths.ranks)) {
+            assertThat(pool.run(job))
                     .allSatisfy(report ->
                             assertThat(report.end()).as(report.detail()).isEqualTo(RankReport.End.DONE));
         }

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.posted.Runs.Paths;
+import org.ep4j.tck.posted.ScenarioRuns.Paths;
 import org.ep4j.testing.Draw;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
@@ -14,7 +14,7 @@ import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Whatever the paths, the results are equal to the last bit. */
+/** The results of exchanges have the same bits on all kinds of paths. */
 @Tag("verify")
 class PathsTest {
     private static final List<String> ROUTING = List.of(
@@ -55,56 +55,57 @@ class PathsTest {
             @ForAll @IntRange(min = 2, max = 5) int ranks,
             @ForAll @IntRange(min = 1, max = 1_000_000) int seed) {
         String params = exchange + " seed=" + seed;
-        List<Map<String, String>> expected = Runs.run(Paths.MAPPED, ranks, "BitsScenario", params, seed);
+        List<Map<String, String>> expected = ScenarioRuns.run(Paths.MAPPED, ranks, "BitsScenario", params, seed);
         for (Paths paths : List.of(Paths.POSTED, Paths.MIXED, Paths.HYBRID)) {
-            assertThat(Runs.run(paths, ranks, "BitsScenario", params, seed))
+            assertThat(ScenarioRuns.run(paths, ranks, "BitsScenario", params, seed))
                     .as("%s of %d ranks: %s", paths, ranks, params)
                     .isEqualTo(expected);
         }
     }
 
-    /** More than is staged for a peer at once, in rows that take several pieces. */
+    /** Rows of a peer exceed the staging buffer, and each takes several pieces. */
     @Test
-    void moreThanIsStagedAtOnce() {
+    void rowsThatExceedTheStagingBufferHaveTheSameBits() {
         String params = "hidden=4096 tokens=700,0 topk=2 experts=4 routing=to-rank:1 rounds=1";
-        assertThat(Runs.run(Paths.POSTED, 2, "BitsScenario", params, 3))
-                .isEqualTo(Runs.run(Paths.MAPPED, 2, "BitsScenario", params, 3));
+        assertThat(ScenarioRuns.run(Paths.POSTED, 2, "BitsScenario", params, 3))
+                .isEqualTo(ScenarioRuns.run(Paths.MAPPED, 2, "BitsScenario", params, 3));
     }
 
-    /** So also where expert outputs are sent one selection at a time. */
+    /** Expert outputs are sent one selection at a time. */
     @Test
-    void moreSelectionsThanAreStagedAtOnce() {
+    void selectionsThatExceedTheStagingBufferHaveTheSameBits() {
         String params = "hidden=4096 tokens=0,400 topk=3 experts=6 layout=BY_EXPERT routing=to-rank:0 rounds=1";
-        assertThat(Runs.run(Paths.POSTED, 2, "BitsScenario", params, 4))
-                .isEqualTo(Runs.run(Paths.MAPPED, 2, "BitsScenario", params, 4));
+        assertThat(ScenarioRuns.run(Paths.POSTED, 2, "BitsScenario", params, 4))
+                .isEqualTo(ScenarioRuns.run(Paths.MAPPED, 2, "BitsScenario", params, 4));
     }
 
-    /** Every token is for both ranks of the other host: its row goes there once, and comes back from both. */
+    /** Every token has experts on both ranks of the other host: its row is sent there once, and returned by both. */
     @Test
     void rowsGoToEachHostOnce() {
         int tokens = 20;
         int hidden = 4096;
         String params = "hidden=" + hidden + " tokens=" + tokens + ",0,0,0 topk=8 experts=8 rounds=1";
-        long before = Link.written();
-        Runs.run(Paths.MIXED, 4, "BitsScenario", params, 5);
-        double rows = (Link.written() - before) / (2.0 * hidden * tokens);
+        long before = PostedThreadsLink.written();
+        ScenarioRuns.run(Paths.MIXED, 4, "BitsScenario", params, 5);
+        double rows = (PostedThreadsLink.written() - before) / (2.0 * hidden * tokens);
         assertThat(rows).as("rows posted for each token").isBetween(3.0, 3.2);
-        before = Link.written();
-        Map<String, String> straight = Map.of(EpKeys.RAILS.name(), "false");
-        Runs.run(Paths.MIXED, MadeUpHosts.class.getName(), 4, "BitsScenario", params, 5, straight);
-        rows = (Link.written() - before) / (2.0 * hidden * tokens);
-        assertThat(rows).as("rows posted for each token, straight").isBetween(4.0, 4.2);
+        before = PostedThreadsLink.written();
+        Map<String, String> direct = Map.of(EpKeys.RAILS.name(), "false");
+        ScenarioRuns.run(Paths.MIXED, SimulatedHosts.class.getName(), 4, "BitsScenario", params, 5, direct);
+        rows = (PostedThreadsLink.written() - before) / (2.0 * hidden * tokens);
+        assertThat(rows).as("rows posted for each token, without relays").isBetween(4.0, 4.2);
     }
 
-    /** Rows of rank 2 come to rank 1 through rank 0, which hears later than rank 1 that they were sent. */
+    /** Rows of rank 2 reach rank 1 through rank 0, which sees the counters of rank 2 later than rank 1. */
     @Test
     void recordsAreReadWhenTheRelayHasStoredThem() {
         Map<String, String> late = Map.of(PostedThreadsProvider.LATE.name(), "0");
         for (String more : List.of("", " cached", " layout=BY_EXPERT")) {
             String params = "hidden=64 tokens=20 topk=4 experts=16 rounds=2 seed=6" + more;
-            assertThat(Runs.run(Paths.MIXED, MadeUpHosts.class.getName(), 4, "BitsScenario", params, 6, late))
+            assertThat(ScenarioRuns.run(
+                            Paths.MIXED, SimulatedHosts.class.getName(), 4, "BitsScenario", params, 6, late))
                     .as(params)
-                    .isEqualTo(Runs.run(Paths.MAPPED, 4, "BitsScenario", params, 6));
+                    .isEqualTo(ScenarioRuns.run(Paths.MAPPED, 4, "BitsScenario", params, 6));
         }
     }
 
@@ -113,7 +114,7 @@ class PathsTest {
         String low = Draw.oneOf(random, LOW);
         String high = Draw.oneOf(random, HIGH);
         while (low.contains("hook") && high.contains("async")) {
-            // The hook returns early already.
+            // An operation with the hook returns early already.
             high = Draw.oneOf(random, HIGH);
         }
         return String.join(

@@ -13,21 +13,21 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.tck.posted.Runs.Paths;
+import org.ep4j.tck.posted.ScenarioRuns.Paths;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What only posted paths can do wrong. */
+/** Failures that only posted paths can have. */
 @Tag("verify")
 class PostedFailuresTest {
     @Test
-    void othersGoOnWithoutALivingRankThatCannotBeReached() {
-        Runs.run(Paths.POSTED, CutFromRankZero.class.getName(), 3, "CutLinkScenario", "", 5);
+    void othersContinueWithoutALivingRankThatCannotBeReached() {
+        ScenarioRuns.run(Paths.POSTED, CutFromRankZero.class.getName(), 3, "CutLinkScenario", "", 5);
     }
 
     @Test
-    void othersGoOnWithoutARankThatTheyMaskByHand() {
-        Runs.run(Paths.POSTED, CutFromRankZero.class.getName(), 3, "MaskedByHandScenario", "", 5);
+    void othersContinueWithoutALivingRankThatTheyMask() {
+        ScenarioRuns.run(Paths.POSTED, CutFromRankZero.class.getName(), 3, "MaskedByHandScenario", "", 5);
     }
 
     @Test

@@ -6,14 +6,14 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.posted.Runs.Paths;
+import org.ep4j.tck.posted.ScenarioRuns.Paths;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Emulated GPUs whose rings fill up, because a peer takes what is posted slowly, or not at all. */
+/** Emulated GPUs whose rings fill up, because a peer accepts data slowly, or not at all. */
 @Tag("verify")
 class PostedGpuFailuresTest extends OnEmulatedGpus {
-    /** More messages to the other rank than queue and ring hold. */
+    /** Exchange with more messages to the other rank than queue and ring hold. */
     private static final String MANY = "hidden=64 tokens=100 topk=2 experts=6 routing=to-rank:1";
 
     private static Map<String, String> gpu(Map<String, String> more) {
@@ -24,7 +24,7 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
     }
 
     private static void stuck(int ranks, String params, Duration patience) {
-        Runs.run(
+        ScenarioRuns.run(
                 Paths.POSTED,
                 StuckFromRankZero.class.getName(),
                 ranks,
@@ -34,41 +34,42 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
                 gpu(Map.of(PostedThreadsProvider.PATIENCE.name(), patience.toSeconds() + "s")));
     }
 
-    /** The backend gives the peer up first, and the kernel is told. */
+    /** The backend times out first, and stops the kernel. */
     @Test
-    void aPeerThatTakesNothingIsGivenUp() {
+    void aPeerThatAcceptsNoDataIsLost() {
         stuck(2, "", Duration.ofSeconds(1));
     }
 
-    /** The kernel's deadline comes first, and the one for the proxy thread, which the backend holds, after it. */
+    /** The kernel times out first, and the proxy thread, which the backend blocks, after it. */
     @Tag("all")
     @Test
-    void aKernelDoesNotWaitForAProxyThreadThatIsHeld() {
+    void aKernelDoesNotWaitForAProxyThreadThatIsBlocked() {
         stuck(3, " held", Duration.ofSeconds(40));
     }
 
     @Test
     void aPeerIsPostedToAgainAfterARecoveryThatKeepsIt() {
-        Runs.run(Paths.POSTED, RefusedFromRankZero.class.getName(), 2, "RefusedWriteScenario", "", 5, gpu(Map.of()));
+        ScenarioRuns.run(
+                Paths.POSTED, RefusedFromRankZero.class.getName(), 2, "RefusedWriteScenario", "", 5, gpu(Map.of()));
     }
 
     @Test
     void othersContinueWithoutALivingRankThatCannotBeReached() {
-        Runs.run(Paths.POSTED, CutFromRankZero.class.getName(), 3, "CutLinkScenario", "", 5, gpu(Map.of()));
+        ScenarioRuns.run(Paths.POSTED, CutFromRankZero.class.getName(), 3, "CutLinkScenario", "", 5, gpu(Map.of()));
     }
 
-    /** A queue of two writes, behind which rings are full most of the time. */
+    /** The queue holds two writes, so rings are full most of the time. */
     @Test
     void aSlowPeerGetsEverything() {
         String params = MANY + " low rounds=2 seed=11";
-        assertThat(Runs.run(
+        assertThat(ScenarioRuns.run(
                         Paths.POSTED,
-                        org.ep4j.tck.crew.GroupFactory.Plain.class.getName(),
+                        org.ep4j.tck.ranks.GroupFactory.Plain.class.getName(),
                         2,
                         "BitsScenario",
                         params,
                         8,
                         gpu(Map.of(PostedThreadsProvider.QUEUE.name(), "2"))))
-                .isEqualTo(Runs.run(Paths.MAPPED, 2, "BitsScenario", params, 8));
+                .isEqualTo(ScenarioRuns.run(Paths.MAPPED, 2, "BitsScenario", params, 8));
     }
 }

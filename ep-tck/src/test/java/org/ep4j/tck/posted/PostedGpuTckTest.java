@@ -9,16 +9,15 @@ import org.ep4j.tck.EpBackendTck;
 import org.ep4j.tck.RankMode;
 import org.ep4j.tck.Rule;
 import org.ep4j.tck.RuleBook;
-import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Some of the kit between emulated GPUs that host threads post for; the emulator takes too long for all of it. */
+/** Rules of the kit between emulated GPUs for which host threads post; the emulator takes too long for all rules. */
 @Tag("verify")
 class PostedGpuTckTest extends EpBackendTck {
-    /** In the tier "verify": FP8 rows, known routing, scales of low latency, the hook, its handles, streams. Each compiles a kernel for some seconds. */
+    /** Rules of the tier "verify": FP8 rows, cached routing, scales of low latency, the hook, its handles, streams. Each compiles a kernel. */
     private static final Set<String> SOME = Set.of("3.20", "3.50", "4.20", "4.40", "4.45", "10.1");
 
     private static final Set<String> MORE = Set.of("7.1", "8.1", "10.1");
@@ -55,11 +54,11 @@ class PostedGpuTckTest extends EpBackendTck {
                 .toList();
     }
 
-    /** Otherwise every rule would be skipped, and nobody would see it. */
+    /** Ensures that the rules are not all skipped. */
     @Test
     void emulatedGpusAreThereWhereTheyAreRequired() {
         if ("1".equals(System.getenv("EP_REQUIRE_EMULATOR"))) {
-            assertThat(Subjects.unavailable(subject())).isEmpty();
+            assertThat(subject().unavailable()).isEmpty();
         }
     }
 }

@@ -10,7 +10,7 @@ import org.ep4j.tck.RuleBook;
 import org.ep4j.tck.TckSubject;
 import org.junit.jupiter.api.Tag;
 
-/** Ranks of one process that have one GPU and reach each other by host threads alone: nothing of one waits behind the other's kernels. */
+/** Ranks of one process that share a GPU and reach each other by host threads alone: no rank waits behind the kernels of another. */
 @Tag("all")
 class PostedOneGpuTckTest extends EpBackendTck {
     private static final Set<String> RULES = Set.of("3.1", "3.20", "4.1", "4.10");

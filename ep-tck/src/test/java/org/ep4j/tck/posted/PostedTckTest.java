@@ -10,7 +10,6 @@ import org.ep4j.tck.RankMode;
 import org.ep4j.tck.Rule;
 import org.ep4j.tck.RuleBook;
 import org.ep4j.tck.RuleSamples;
-import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
@@ -37,8 +36,8 @@ class PostedTckTest extends EpBackendTck {
     }
 
     /**
-     * In the tier "verify" a third of the exchanges and refusals and half of the failures, others than {@link MixedTckTest} runs, and not the hundreds
-     * of rounds that host-shm runs.
+     * Selects in the tier "verify" a third of the exchanges and refusals and half of the failures, others than {@link MixedTckTest} runs,
+     * and not the hundreds of rounds that host-shm runs.
      */
     @Override
     protected List<Rule> selected() {
@@ -51,9 +50,9 @@ class PostedTckTest extends EpBackendTck {
         return RuleSamples.isThird(rule, 0) && RuleSamples.isHalfOfFailures(rule, 0) && !ROUNDS.contains(rule.id());
     }
 
-    /** Otherwise every rule would be skipped, and nobody would see it. */
+    /** Ensures that the rules are not all skipped. */
     @Test
     void theBackendIsAvailableEverywhere() {
-        assertThat(Subjects.unavailable(subject())).isEmpty();
+        assertThat(subject().unavailable()).isEmpty();
     }
 }

@@ -28,9 +28,9 @@ import org.ep4j.transport.memory.DeviceAllocation;
 import org.ep4j.transport.memory.EngineDevice;
 
 /**
- * Registers memory that somebody else allocated; what peers map must outlive this rank's use of it and is its own.
+ * Registers memory that the caller allocated; memory that peers map must outlive this rank's use of it, and is allocated here.
  *
- * @param cut ranks that this one cannot reach any more
+ * @param cut ranks that this one can no longer reach
  * @param refused whether the write that is to fail has failed
  * @param open buffers
  * @param members connects the ranks that use it now
@@ -62,7 +62,7 @@ record PostedThreadsBackend(
         return Set.of(Purpose.MAPPED);
     }
 
-    /** It allocates memory or registers it, as its settings say. */
+    /** Returns the capability to allocate memory or to register it, by the settings. */
     @Override
     public <C> Optional<C> as(Class<C> capability) {
         return capability.equals(allocates() ? RegistersMemory.class : AllocatesMemory.class)
@@ -93,7 +93,7 @@ record PostedThreadsBackend(
         for (int i = 0; i < keys.size(); i++) {
             all.put(ranks.get(i), Endpoint.of(ByteBuffer.wrap(keys.get(i)).getLong()));
         }
-        // Nobody closes before all have found it.
+        // No rank closes its endpoint before all have found it.
         members.barrier(name + "-found", deadline);
         PostedThreadsBuffer buffer = new PostedThreadsBuffer(this, name, own, all);
         open.add(buffer);
@@ -132,6 +132,6 @@ record PostedThreadsBackend(
 
     @Override
     public void close() {
-        // Buffers are closed by themselves.
+        // Buffers are closed on their own.
     }
 }

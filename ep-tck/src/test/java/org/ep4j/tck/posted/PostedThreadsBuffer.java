@@ -19,7 +19,7 @@ import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
 
-/** One rank's memory with a link to every other, and a thread that lets arrive what was posted on them. */
+/** One rank's memory with a link to every other rank, and a thread that delivers the posted writes. */
 final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPeers {
     private final OpenContext context;
     /** Open buffers of this rank. */
@@ -27,7 +27,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
 
     private final Endpoint own;
     private final Map<Integer, Endpoint> all;
-    private final Map<Integer, Link> links = new TreeMap<>();
+    private final Map<Integer, PostedThreadsLink> links = new TreeMap<>();
     private final AtomicLongArray shown;
     private final Semaphore work = new Semaphore(0);
     private final Random random;
@@ -46,25 +46,25 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
                 boolean next = rank == (own.rank() + 1) % context.plan().ranks();
                 links.put(
                         rank,
-                        new Link(
+                        new PostedThreadsLink(
                                 own,
                                 peer,
                                 seed + 31L * own.rank() + rank,
-                                Link.Limits.of(context.config(), rank, next),
+                                PostedThreadsLink.Limits.of(context.config(), rank, next),
                                 backend.cut(),
                                 backend.refused()));
             }
         });
-        Thread courier = new Thread(this::carry, "courier-" + own.rank() + "-" + name);
-        courier.setDaemon(true);
-        courier.start();
+        Thread delivery = new Thread(this::deliver, "delivery-" + own.rank() + "-" + name);
+        delivery.setDaemon(true);
+        delivery.start();
     }
 
-    private void carry() {
+    private void deliver() {
         while (!closed) {
             work.acquireUninterruptibly();
             work.drainPermits();
-            List<Link> busy = busy();
+            List<PostedThreadsLink> busy = busy();
             while (!closed && !busy.isEmpty()) {
                 if (random.nextInt(6) == 0) {
                     LockSupport.parkNanos(random.nextInt(100_000));
@@ -76,13 +76,13 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
         }
     }
 
-    private List<Link> busy() {
-        List<Link> busy = new ArrayList<>(links.values());
-        busy.removeIf(Link::isIdle);
+    private List<PostedThreadsLink> busy() {
+        List<PostedThreadsLink> busy = new ArrayList<>(links.values());
+        busy.removeIf(PostedThreadsLink::isIdle);
         return busy;
     }
 
-    /** Nothing comes from a process that died, or goes to one. */
+    /** Cuts the links to and from processes that died. */
     private void cutTheDead() {
         links.forEach((rank, link) -> {
             if (isLost(rank) || isLost(own.rank())) {
@@ -95,19 +95,19 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
         return context.bootstrap().state(context.ranks().indexOf(rank)) == MemberState.LOST;
     }
 
-    private Link link(int peer) {
+    private PostedThreadsLink link(int peer) {
         if (closed) {
             throw new EpStateException("the buffer is closed");
         }
-        Link link = links.get(peer);
+        PostedThreadsLink link = links.get(peer);
         if (link == null) {
             throw new IllegalArgumentException("no link to rank " + peer);
         }
         return link;
     }
 
-    private Link livingLink(int peer) {
-        Link link = link(peer);
+    private PostedThreadsLink livingLink(int peer) {
+        PostedThreadsLink link = link(peer);
         if (isLost(peer)) {
             link.cut();
         }
@@ -137,12 +137,12 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
 
     @Override
     public long counter(int counter, int source) {
-        Link link = livingLink(source);
-        // Before the value is read, which may come just before the end.
+        PostedThreadsLink link = livingLink(source);
+        // Read before the value, which may arrive just before the loss.
         Optional<EpPeerLostException> lost = link.lost();
         long value = own.seen(source, counter);
         long before = shown.getAndUpdate(source * COUNTERS + counter, last -> Math.max(last, value));
-        // What is new is given once; after that it is said that nothing more can come.
+        // A new value is returned once; the next call throws the loss.
         if (value <= before && lost.isPresent()) {
             throw lost.get();
         }
@@ -154,15 +154,15 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
         livingLink(peer).drain();
     }
 
-    /** What was posted through other buffers has arrived then, too, as on a connection that buffers share. */
+    /** Delivers the writes of other buffers, too, as on a connection that buffers share. */
     @Override
     public boolean isIdle(int peer) {
-        Link mine = livingLink(peer);
+        PostedThreadsLink mine = livingLink(peer);
         mine.lost().ifPresent(lost -> {
             throw lost;
         });
         for (PostedThreadsBuffer other : open) {
-            Link link = other.links.get(peer);
+            PostedThreadsLink link = other.links.get(peer);
             if (other != this && link != null && !link.arrive()) {
                 return false;
             }
@@ -185,13 +185,13 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
         return peer.memory();
     }
 
-    /** What has not arrived never will. */
+    /** Drops the writes that have not arrived. */
     @Override
     public void close() {
         if (!closed) {
             closed = true;
             open.remove(this);
-            links.values().forEach(Link::end);
+            links.values().forEach(PostedThreadsLink::end);
             own.close();
             all.values().forEach(Endpoint::release);
             work.release();

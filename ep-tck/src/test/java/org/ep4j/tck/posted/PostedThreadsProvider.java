@@ -18,29 +18,29 @@ import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SpiVersion;
 
 /**
- * Posted paths between ranks that are threads of this JVM, as unkind as the contract allows: see {@link Link}. Ranks may be
- * put on made-up hosts, inside of which paths are of another kind.
+ * Posted paths between ranks that are threads of this JVM, with the weakest order that the contract allows: see {@link PostedThreadsLink}.
+ * Ranks may be put on simulated hosts, inside which paths are of another kind.
  */
 public final class PostedThreadsProvider implements EpBackendProvider {
     static final String ID = "posted-threads";
 
-    /** Made-up host of this rank. */
-    static final ConfigKey<String> HOST = ConfigKey.text("ep.posted-threads.host", "", "name of a made-up host");
+    /** Simulated host of this rank. */
+    static final ConfigKey<String> HOST = ConfigKey.text("ep.posted-threads.host", "", "name of a simulated host");
 
-    /** What ranks of one made-up host get. */
+    /** Paths inside a simulated host. */
     static final ConfigKey<String> INSIDE = ConfigKey.choice(
                     "ep.posted-threads.inside",
                     "posted",
                     List.of("posted", "mapped", "nothing", "device-posted"),
-                    "paths between ranks of one made-up host")
+                    "paths between ranks of one simulated host")
             .agreedByAllRanks();
 
-    /** What delays and order are drawn from. */
+    /** Seed of delays and order. */
     static final ConfigKey<Integer> SEED = ConfigKey.integer(
-                    "ep.posted-threads.seed", 1, 0, Integer.MAX_VALUE, "seed of delays and order of what is posted")
+                    "ep.posted-threads.seed", 1, 0, Integer.MAX_VALUE, "seed of delays and order of posted writes")
             .agreedByAllRanks();
 
-    /** When a link of this rank breaks. */
+    /** Writes after which a link of this rank breaks. */
     static final ConfigKey<Integer> CUT = ConfigKey.integer(
             "ep.posted-threads.cut",
             0,
@@ -48,32 +48,32 @@ public final class PostedThreadsProvider implements EpBackendProvider {
             Integer.MAX_VALUE,
             "writes after which the link to the next rank breaks; 0 means never");
 
-    /** Which write of this rank fails, once. */
+    /** Counter before the one write of this rank that fails. */
     static final ConfigKey<Integer> REFUSED = ConfigKey.integer(
             "ep.posted-threads.refused",
             -1,
             -1,
             HostPosted.COUNTERS - 1,
-            "counter after whose first advance one write to the next rank finds no room, while the link stays as it is; -1"
+            "counter after whose first advance one write to the next rank finds no room, while the link keeps working; -1"
                     + " for none");
 
-    /** How many writes fit between a rank and a peer. */
+    /** Length of the queue to a peer. */
     static final ConfigKey<Integer> QUEUE = ConfigKey.integer(
             "ep.posted-threads.queue",
             0,
             0,
             Integer.MAX_VALUE,
-            "writes to a peer that may be under way; more wait until some have arrived; 0 means any number");
+            "writes to a peer that may be in flight; more wait until some have arrived; 0 means any number");
 
-    /** When a peer of this rank takes nothing any more. */
+    /** Counter after which a peer of this rank accepts no more data. */
     static final ConfigKey<Integer> STUCK = ConfigKey.integer(
             "ep.posted-threads.stuck",
             -1,
             -1,
             HostPosted.COUNTERS - 1,
-            "counter whose first advance is the last thing that the next rank takes; -1 for none");
+            "counter whose first advance is the last data that the next rank accepts; -1 for none");
 
-    /** Which rank hears of this one's counters late. */
+    /** Rank at which this rank's counters arrive late. */
     static final ConfigKey<Integer> LATE = ConfigKey.integer(
             "ep.posted-threads.late",
             -1,
@@ -81,16 +81,16 @@ public final class PostedThreadsProvider implements EpBackendProvider {
             Integer.MAX_VALUE,
             "rank at which counters arrive 50 ms after they could; -1 for none");
 
-    /** Until when this rank waits for room. */
+    /** Longest wait of this rank for room. */
     static final ConfigKey<Duration> PATIENCE = ConfigKey.duration(
-            "ep.posted-threads.patience", "60s", "how long a write waits for room before the peer is given up");
+            "ep.posted-threads.patience", "60s", "longest time that a write waits for room before the peer is lost");
 
-    /** Which memory this rank's NIC registers. */
+    /** Memory that this rank's NIC registers. */
     static final ConfigKey<String> REGISTERS = ConfigKey.choice(
             "ep.posted-threads.registers",
             "host",
             List.of("host", "dma-buf", "peer memory", "nothing"),
-            "memory that is registered beside that of the host; nothing fails where it is tried");
+            "memory that can be registered besides host memory; with nothing, every attempt fails");
 
     @Override
     public String id() {
@@ -130,13 +130,13 @@ public final class PostedThreadsProvider implements EpBackendProvider {
                         .gigabytesPerSecond(100)
                         .latencyMicros(1)
                         .build();
-            case "nothing" -> Offer.none("the ranks are on one made-up host", "");
+            case "nothing" -> Offer.none("the ranks are on one simulated host", "");
             case "device-posted" -> posted(EpPath.Kind.DEVICE_POSTED);
             default -> posted(EpPath.Kind.HOST_POSTED);
         };
     }
 
-    /** Better than what any other backend offers. */
+    /** Returns an offer that is better than those of all other backends. */
     private static Offer posted(EpPath.Kind kind) {
         return Offer.path(kind).gigabytesPerSecond(1e6).latencyMicros(0.001).build();
     }

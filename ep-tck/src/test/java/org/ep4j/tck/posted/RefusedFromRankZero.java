@@ -5,9 +5,9 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.ranks.GroupFactory;
 
-/** The first write of rank 0 to rank 1 after the first low-latency dispatch fails; the link works before and after it. */
+/** Fails the first write of rank 0 to rank 1 after the first low-latency dispatch; the link works before and after it. */
 public final class RefusedFromRankZero implements GroupFactory {
     @Override
     public EpGroup join(Bootstrap bootstrap, EpConfig config) {

@@ -11,7 +11,7 @@ import org.ep4j.tck.RuleBook;
 import org.ep4j.tck.TckSubject;
 import org.junit.jupiter.api.Tag;
 
-/** Where registering memory of emulated GPUs fails when it is tried, all goes by memory of the host. */
+/** Emulated GPUs whose memory the NIC fails to register, so that windows are in host memory. */
 @Tag("all")
 class RefusingNicTckTest extends EpBackendTck {
     private static final Set<String> RULES = Set.of("3.10", "4.10", "7.1");

@@ -5,9 +5,9 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.ranks.GroupFactory;
 
-/** Rank 1 takes from rank 0 all of the first low-latency dispatch, and nothing after it. */
+/** Makes rank 1 accept from rank 0 all of the first low-latency dispatch, and nothing after it. */
 public final class StuckFromRankZero implements GroupFactory {
     @Override
     public EpGroup join(Bootstrap bootstrap, EpConfig config) {

@@ -5,9 +5,9 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.ranks.GroupFactory;
 
-/** Rank 1 hears from rank 0 that the first round of a combine is there, and takes nothing after it. */
+/** Makes rank 1 accept from rank 0 the first round of a combine, and nothing after it. */
 public final class StuckInRound implements GroupFactory {
     @Override
     public EpGroup join(Bootstrap bootstrap, EpConfig config) {

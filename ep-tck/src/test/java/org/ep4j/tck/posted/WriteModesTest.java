@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.crew.GroupFactory;
-import org.ep4j.tck.posted.Runs.Paths;
+import org.ep4j.tck.posted.ScenarioRuns.Paths;
+import org.ep4j.tck.ranks.GroupFactory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Backends limit the writes of high throughput and of low latency apart: engines pass the mode of each write. */
+/** The engine passes the mode of each write, since backends limit writes of high throughput and of low latency apart. */
 @Tag("verify")
 final class WriteModesTest extends OnEmulatedGpus {
     private static final String HIGH = "hidden=64 tokens=9,5,7 topk=3 experts=9 rounds=2 seed=3";
@@ -26,11 +26,11 @@ final class WriteModesTest extends OnEmulatedGpus {
         assertThat(both[1]).isPositive();
     }
 
-    /** Bytes that ranks write in high throughput, and in low latency. */
+    /** Returns the bytes that ranks write in high throughput, and in low latency. */
     private static long[] run(String device, String params) {
-        long written = Link.written();
-        long messages = Link.messages();
-        Runs.run(
+        long written = PostedThreadsLink.written();
+        long messages = PostedThreadsLink.messages();
+        ScenarioRuns.run(
                 Paths.POSTED,
                 GroupFactory.Plain.class.getName(),
                 3,
@@ -38,7 +38,7 @@ final class WriteModesTest extends OnEmulatedGpus {
                 params,
                 3,
                 Map.of(EpKeys.DEVICE.name(), device));
-        long low = Link.messages() - messages;
-        return new long[] {Link.written() - written - low, low};
+        long low = PostedThreadsLink.messages() - messages;
+        return new long[] {PostedThreadsLink.written() - written - low, low};
     }
 }

@@ -13,13 +13,13 @@ import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The exchanges of two ranks on a transport that is as unkind as the contract allows, and on one that breaks it. */
+/** The exchanges of two ranks on a transport with the weakest order that the contract allows, and on one that breaks it. */
 @Tag("verify")
 final class WritesTest {
     private static final Duration PATIENCE = Guard.minute();
     private static final int SLOT = 1 << 16;
 
-    /** Counter of the rounds that an exchange has sent. */
+    /** Counter of rounds sent, as in {@link org.ep4j.tck.writes.WriteExchange}. */
     private static final int SENT = 5;
 
     private static TwoRanks ranks(int seed) {
@@ -39,12 +39,19 @@ final class WritesTest {
     }
 
     @Test
-    void aCounterThatComesBeforeItsBytesIsFound() {
+    void aCounterThatSeveralThreadsSignalOnlyRises() {
+        for (int seed = 0; seed < 3; seed++) {
+            WriteScenarios.concurrentSignals(ranks(seed));
+        }
+    }
+
+    @Test
+    void aCounterThatArrivesBeforeItsBytesIsFound() {
         TwoRanks ranks = ranks(1);
         ranks.run(context -> {
             try (var exchange = ranks.exchange(context, SLOT, 20_000)) {
                 exchange.rounds(3);
-                // One that is still at it would take the early counter for the next round.
+                // A rank that still runs rounds would take the early counter for the next round.
                 context.bootstrap().barrier("half", PATIENCE);
                 if (context.rank() == 0) {
                     exchange.posted().signal(1, SENT, 4);
@@ -60,7 +67,7 @@ final class WritesTest {
     }
 
     @Test
-    void whatARankThrowsIsThrownWithWhatTheOtherThrew() {
+    void theFailuresOfBothRanksAreThrown() {
         assertThatThrownBy(() -> ranks(1).run(context -> {
                     throw new IllegalStateException("rank " + context.rank());
                 }))
@@ -70,7 +77,7 @@ final class WritesTest {
     }
 
     @Test
-    void aSettingThatNobodyHasIsRefused() {
+    void anUnknownSettingIsRefused() {
         assertThatThrownBy(() -> TwoRanks.config(new PostedThreadsProvider(), Map.of("ep.posted-threads.sead", "1")))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContaining("ep.posted-threads.sead");

@@ -1,4 +1,4 @@
-/** A backend for tests, whose ranks post to each other, and the kit run on it. */
+/** A backend whose ranks post to each other, and tests of the engine and the kit on it. */
 @NullMarked
 package org.ep4j.tck.posted;
 

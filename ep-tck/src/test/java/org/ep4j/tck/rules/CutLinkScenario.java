@@ -6,12 +6,12 @@ import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.Recovery;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 import org.ep4j.testing.Guard;
 
-/** Rank 0 can no longer post to rank 1, which lives; all others go on without rank 1. */
+/** Rank 0 can no longer post to rank 1, which is alive; all others continue without rank 1. */
 final class CutLinkScenario implements Scenario {
     private static final int CUT_OFF = 1;
 
@@ -23,16 +23,16 @@ final class CutLinkScenario implements Scenario {
     @Override
     public void run(RankContext context) {
         Params params = Params.parse("");
-        EpBuffer buffer = context.buffer(new Setup(params, context.size()).shape());
+        EpBuffer buffer = new Setup(context, params).buffer();
         EpException failure = Checks.refused(EpException.class, "exchanges over a link that breaks", () -> {
             for (int round = 0; true; round++) {
-                LifecycleScenario.highThroughput(context, buffer, params);
-                // No peer reports a lost rank to the one that is cut off: its operation ends at its deadline.
+                HighThroughputExchange.run(context, buffer, params);
+                // No peer reports a loss to the rank that is cut off, so its operation ends at its deadline.
                 lowLatency(context, buffer, params, round, context.isRank(CUT_OFF) ? BRIEF : Guard.minute());
             }
         });
         if (context.isRank(CUT_OFF)) {
-            Checks.refused(EpException.class, "recovery of the rank that is given up", () -> buffer.recover(BRIEF));
+            Checks.refused(EpException.class, "recovery of the rank that is cut off", () -> buffer.recover(BRIEF));
         } else {
             Checks.that(
                     failure instanceof EpPeerLostException lost
@@ -41,26 +41,25 @@ final class CutLinkScenario implements Scenario {
             Recovery recovery = buffer.recover(Guard.minute());
             Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(CUT_OFF));
             for (int round = 0; round < 3; round++) {
-                LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
-                LifecycleScenario.highThroughput(
-                        context, buffer, Params.parse("layout=BY_EXPERT align=4 seed=" + round));
-                LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
+                HighThroughputExchange.run(context, buffer, Params.parse("seed=" + round));
+                HighThroughputExchange.run(context, buffer, Params.parse("layout=BY_EXPERT align=4 seed=" + round));
+                LowLatencyExchange.run(context, buffer, Params.parse("seed=" + round));
             }
         }
         if (context.isRank(0)) {
             Checks.mentions(failure, "test0:1");
         }
-        context.meet();
+        context.barrier();
     }
 
-    /** A round with a deadline from the operation on in which the link breaks. */
-    static void lowLatency(RankContext context, EpBuffer buffer, Params params, int round, Duration longest) {
+    /** Runs a round, with a timeout from the operation on in which the link breaks. */
+    static void lowLatency(RankContext context, EpBuffer buffer, Params params, int round, Duration limit) {
         if (round < WHOLE) {
-            LifecycleScenario.lowLatency(context, buffer, params);
+            LowLatencyExchange.run(context, buffer, params);
         } else if (round == WHOLE) {
-            Brief.lowLatencyCombine(context, buffer, params, longest);
+            DeadlineExchanges.lowLatencyCombine(context, buffer, params, limit);
         } else {
-            Brief.lowLatencyDispatch(context, buffer, params, longest);
+            DeadlineExchanges.lowLatencyDispatch(context, buffer, params, limit);
         }
     }
 }

@@ -1,26 +1,26 @@
 package org.ep4j.tck.rules;
 
 import org.ep4j.EpBuffer;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** Rank 1, which lives, is left out by hand after an exchange, and the others go on. */
+/** Rank 1, which is alive, is masked after an exchange, and the others continue. */
 final class LeftOutScenario implements Scenario {
-    private static final int LEFT_OUT = 1;
+    private static final int MASKED = 1;
 
     @Override
     public void run(RankContext context) {
         Params params = Params.parse("");
-        EpBuffer buffer = context.buffer(new Setup(params, context.size()).shape());
-        LifecycleScenario.highThroughput(context, buffer, params);
-        context.meet();
-        if (!context.isRank(LEFT_OUT)) {
-            buffer.mask(LEFT_OUT);
+        EpBuffer buffer = new Setup(context, params).buffer();
+        HighThroughputExchange.run(context, buffer, params);
+        context.barrier();
+        if (!context.isRank(MASKED)) {
+            buffer.mask(MASKED);
             for (int round = 0; round < 3; round++) {
-                LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
+                HighThroughputExchange.run(context, buffer, Params.parse("seed=" + round));
             }
         }
-        context.meet();
+        context.barrier();
     }
 }

@@ -7,14 +7,14 @@ import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.Recovery;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 import org.ep4j.testing.Guard;
 
 /**
- * The last rank does not come to an operation, so the others leave it out by hand: the buffer moves away from it, since it may still come.
- * It does come, and learns that it was left out. Parameters are those of the exchange.
+ * The last rank does not call an operation, so the others mask it: the buffer moves to memory that this rank, which may still call the
+ * operation, cannot reach. It does call, and must get an exception that names itself. Parameters are those of the exchange.
  */
 final class MovedByMaskScenario implements Scenario {
     private static final Duration BRIEF = Duration.ofSeconds(2);
@@ -22,20 +22,15 @@ final class MovedByMaskScenario implements Scenario {
     @Override
     public void run(RankContext context) {
         Params params = context.params();
-        EpBuffer buffer = context.buffer(new Setup(params, context.size()).shape());
+        EpBuffer buffer = new Setup(context, params).buffer();
         int late = context.size() - 1;
-        try (HighThroughputExchange exchange = new HighThroughputExchange(
-                context,
-                buffer,
-                new Setup(params, context.size()).workload(),
-                HighThroughputOptions.of(params),
-                Set.of())) {
+        try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, params)) {
             run(context, buffer, params, exchange, late);
         }
-        isNotTakenBack(buffer, late);
+        cannotBeUnmasked(buffer, late);
     }
 
-    private static void isNotTakenBack(EpBuffer buffer, int late) {
+    private static void cannotBeUnmasked(EpBuffer buffer, int late) {
         EpPeerLostException gone = Checks.refused(
                 EpPeerLostException.class,
                 "clearing the mask of the rank that the others left out",
@@ -46,9 +41,9 @@ final class MovedByMaskScenario implements Scenario {
     private static void run(
             RankContext context, EpBuffer buffer, Params params, HighThroughputExchange exchange, int late) {
         DispatchResult dispatched = exchange.dispatch();
-        context.meet();
+        context.barrier();
         if (context.isRank(late)) {
-            context.meet();
+            context.barrier();
             EpException failure = Checks.refused(
                     EpException.class,
                     "a combine that the others have given up",
@@ -59,22 +54,22 @@ final class MovedByMaskScenario implements Scenario {
                     "this rank must get an exception that names itself, because the others left it out, but got "
                             + failure);
         } else {
-            // Or another rank that has given up says that the late one is to be left out.
-            exchange.endAfter(BRIEF);
+            // The combine times out, or another rank that has timed out masks the late one first.
+            exchange.timeout(BRIEF);
             Checks.refused(
                     EpException.class,
                     "a combine that a rank does not call",
                     () -> exchange.combine(dispatched.handle()));
             buffer.mask(late);
             Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(late));
-            // A mask alone could be cleared: the buffer has moved away from the rank.
-            isNotTakenBack(buffer, late);
-            context.meet();
-            // The combine that failed has not touched it, and it lies in the memory that the buffer has left.
+            // A mask without a move of the buffer could be cleared.
+            cannotBeUnmasked(buffer, late);
+            context.barrier();
+            // The failed combine has not changed the result, which is in the memory that the buffer has left.
             exchange.verify(dispatched);
             for (int round = 0; round < 5; round++) {
-                LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
-                LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
+                HighThroughputExchange.run(context, buffer, Params.parse("seed=" + round));
+                LowLatencyExchange.run(context, buffer, Params.parse("seed=" + round));
             }
             Recovery recovery = buffer.recover(Guard.minute());
             Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(late));
@@ -88,7 +83,7 @@ final class MovedByMaskScenario implements Scenario {
                         recovery.rollbackTo());
                 Checks.equal("operations that rank " + rank + " has completed since", next.completed(rank), 0L);
             }
-            LifecycleScenario.highThroughput(context, buffer, params);
+            HighThroughputExchange.run(context, buffer, params);
         }
     }
 }

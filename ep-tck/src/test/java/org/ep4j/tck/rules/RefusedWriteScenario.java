@@ -5,14 +5,14 @@ import java.util.Set;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.Recovery;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 import org.ep4j.testing.Guard;
 
 /**
- * One write of rank 0 in a low-latency combine fails, and its path works before and after it. No counter says that the row is there,
- * so the combine fails on rank 1. After a recovery with both ranks exchanges succeed again.
+ * One write of rank 0 in a low-latency combine fails, and its path works before and after it. No counter announces the row, so the combine
+ * fails on rank 1. After a recovery with both ranks exchanges succeed again.
  */
 final class RefusedWriteScenario implements Scenario {
     private static final Duration BRIEF = Duration.ofSeconds(2);
@@ -20,16 +20,16 @@ final class RefusedWriteScenario implements Scenario {
     @Override
     public void run(RankContext context) {
         Params params = context.params();
-        EpBuffer buffer = context.buffer(new Setup(params, context.size()).shape());
+        EpBuffer buffer = new Setup(context, params).buffer();
         Checks.refused(EpException.class, "a combine of which a write fails", () -> {
-            Brief.lowLatencyCombine(context, buffer, params, context.isRank(0) ? Guard.minute() : BRIEF);
-            // Rank 0 may have received its rows before.
+            DeadlineExchanges.lowLatencyCombine(context, buffer, params, context.isRank(0) ? Guard.minute() : BRIEF);
+            // Rank 0 may have received its rows before the failure.
             Checks.that(context.isRank(0), "rank 1 has combined rows that were not sent");
-            LifecycleScenario.lowLatency(context, buffer, params);
+            LowLatencyExchange.run(context, buffer, params);
         });
-        context.meet();
+        context.barrier();
         recoverTwice(context, buffer);
-        context.meet();
+        context.barrier();
     }
 
     private static void recoverTwice(RankContext context, EpBuffer buffer) {
@@ -37,8 +37,8 @@ final class RefusedWriteScenario implements Scenario {
             Recovery both = buffer.recover(Guard.minute());
             Checks.equal("ranks that recovery masked", both.masked(), Set.of());
             for (int round = 0; round < 3; round++) {
-                LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
-                LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
+                LowLatencyExchange.run(context, buffer, Params.parse("seed=" + round));
+                HighThroughputExchange.run(context, buffer, Params.parse("seed=" + round));
             }
         }
     }

@@ -5,20 +5,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.crew.GroupFactory;
-import org.ep4j.tck.crew.Job;
-import org.ep4j.tck.crew.ProcessCrew;
-import org.ep4j.tck.crew.RankCrew;
-import org.ep4j.tck.crew.RankReport;
-import org.ep4j.tck.crew.Scenario;
-import org.ep4j.tck.crew.ThreadCrew;
+import org.ep4j.tck.ranks.GroupFactory;
+import org.ep4j.tck.ranks.Job;
+import org.ep4j.tck.ranks.ProcessRankPool;
+import org.ep4j.tck.ranks.RankPool;
+import org.ep4j.tck.ranks.RankReport;
+import org.ep4j.tck.ranks.Scenario;
+import org.ep4j.tck.ranks.ThreadRankPool;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 
-/** Ranks that are left out while their processes are only stopped, over shared memory. */
+/** Ranks that the others leave out while their processes are only stopped, over shared memory. */
 @Tag("verify")
 @EnabledOnOs(OS.LINUX)
 final class StoppedRankTest {
@@ -27,8 +27,8 @@ final class StoppedRankTest {
             Map.of("EP_BOOTSTRAP_HEARTBEAT", "200ms", "EP_BOOTSTRAP_HEARTBEAT_TIMEOUT", "4s");
 
     private static List<RankReport> run(int ranks) {
-        try (RankCrew crew = new ProcessCrew(ranks, "256m", HEARTBEATS)) {
-            return crew.run(job(StoppedRankScenario.class, ranks));
+        try (RankPool pool = new ProcessRankPool(ranks, "256m", HEARTBEATS)) {
+            return pool.run(job(StoppedRankScenario.class, ranks));
         }
     }
 
@@ -52,9 +52,9 @@ final class StoppedRankTest {
     }
 
     @Test
-    void maskMovesTheBufferAwayFromARankThatMayStillCome() {
-        try (RankCrew crew = new ThreadCrew(3)) {
-            assertThat(crew.run(job(MovedByMaskScenario.class, 3)))
+    void maskingARankThatMayStillWriteMovesTheBuffer() {
+        try (RankPool pool = new ThreadRankPool(3)) {
+            assertThat(pool.run(job(MovedByMaskScenario.class, 3)))
                     .allSatisfy(report ->
                             assertThat(report.end()).as(report.detail()).isEqualTo(RankReport.End.DONE));
         }

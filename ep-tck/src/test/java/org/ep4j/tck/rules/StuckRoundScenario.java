@@ -4,18 +4,18 @@ import java.time.Duration;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.tck.crew.RankContext;
-import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.ranks.RankContext;
+import org.ep4j.tck.ranks.Scenario;
 
-/** Rank 1 takes nothing from rank 0 after the first half of the meeting that ends a round: it waits for the second one. */
+/** Rank 1 accepts no data from rank 0 after the first half of the handshake that ends a round, and waits for the second half. */
 final class StuckRoundScenario implements Scenario {
     @Override
     public void run(RankContext context) {
-        EpBuffer buffer = context.buffer(Setup.of(context).shape());
+        EpBuffer buffer = Setup.of(context).buffer();
         EpException failure = Checks.refused(
                 EpException.class,
-                "an exchange with a rank that takes nothing",
-                () -> Brief.combine(context, buffer, context.params(), Duration.ofSeconds(10)));
+                "an exchange with a rank that accepts no data",
+                () -> DeadlineExchanges.combine(context, buffer, context.params(), Duration.ofSeconds(10)));
         if (context.isRank(1)) {
             if (!(failure instanceof EpTimeoutException timeout)) {
                 throw failure;
@@ -27,6 +27,6 @@ final class StuckRoundScenario implements Scenario {
                     timeout.failure().expected() - timeout.failure().seen(),
                     1L);
         }
-        context.meet();
+        context.barrier();
     }
 }

@@ -35,7 +35,7 @@ final class ForwarderTest {
     }
 
     @Test
-    void resetsBothSidesOnRequestAndTakesNoMore() throws Exception {
+    void resetsBothSidesOnRequestAndAcceptsNoMore() throws Exception {
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
                 Forwarder forwarder = new Forwarder(server.getLocalPort());
                 Socket near = connect(forwarder.environment());
@@ -49,9 +49,9 @@ final class ForwarderTest {
         }
     }
 
-    /** A rank may come before rank 0 listens. */
+    /** A rank may connect before rank 0 listens. */
     @Test
-    void endsConnectionsThatItCannotForwardAndTakesTheNext() throws Exception {
+    void closesConnectionsThatItCannotForwardAndForwardsTheNext() throws Exception {
         int port;
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = server.getLocalPort();

@@ -15,9 +15,9 @@ import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.TckSubject;
-import org.ep4j.tck.crew.Params;
-import org.ep4j.tck.crew.RankReport;
-import org.ep4j.tck.crew.RankReport.End;
+import org.ep4j.tck.ranks.Params;
+import org.ep4j.tck.ranks.RankReport;
+import org.ep4j.tck.ranks.RankReport.End;
 import org.ep4j.tck.soak.SoakReport.Kind;
 import org.ep4j.tck.soak.SoakReport.Problem;
 import org.ep4j.tck.soak.SoakReport.Times;
@@ -68,7 +68,7 @@ final class SoakTest {
         assertThat(withZero).isBetween(430L, 570L);
     }
 
-    /** Of the ranks of a round, some close the buffer first and some the group. */
+    /** Some ranks of a round close the buffer first, others the group. */
     @Test
     void ranksOfARoundCloseInEitherOrder() {
         for (long seed = 0; seed < 10; seed++) {
@@ -101,7 +101,7 @@ final class SoakTest {
     }
 
     @Test
-    void onlyFaultsThatNotEveryRunCanHaveAreToBeNamed() {
+    void onlyFaultsThatNotEveryRunCanHaveAreNotInTheDefaultSet() {
         assertThat(Arrays.stream(Fault.values()).filter(fault -> !fault.isInDefaultSet()))
                 .containsExactly(Fault.PORT_DOWN, Fault.PARTITION);
     }
@@ -173,7 +173,7 @@ final class SoakTest {
                 .hasMessageContaining("no-such-backend");
     }
 
-    /** So that what was found before is reported. */
+    /** A later round counts as a failure, so that the report keeps the rounds before. */
     @Test
     void aMachineThatCannotHaveTheFaultOfTheFirstRoundIsRefused() {
         assertThat(Soak.refusal(Map.of(SoakRound.UNINJECTABLE, "one port")))
@@ -254,7 +254,7 @@ final class SoakTest {
     }
 
     @Test
-    void ranksThatWentOnAfterAPartitionAreTheMembersOfOneGroup() {
+    void ranksThatContinueAfterAPartitionAreTheMembersOfOneGroup() {
         String none = "no majority";
         assertThat(partition("[0, 1]", "[0, 1]")).isEmpty();
         assertThat(partition("[0]", none)).isEmpty();
@@ -273,7 +273,7 @@ final class SoakTest {
         return problem(Fault.PARTITION, ended(0, End.DONE, afterwards(ofZero)), ended(1, End.DONE, afterwards(ofOne)));
     }
 
-    /** Facts of a rank that went on with some members, or did not for some reason. */
+    /** Returns the facts of a rank that continued with some members, or did not for some reason. */
     private static Map<String, String> afterwards(String text) {
         return text.isEmpty() ? Map.of() : Map.of(text.startsWith("[") ? SoakRound.MEMBERS : SoakRound.ENDED, text);
     }

@@ -25,7 +25,7 @@ public final class DeviceArena implements TensorArena {
     private boolean closed;
 
     /**
-     * An arena without memory yet.
+     * Creates an arena without memory.
      *
      * @param allocate gives zeroed memory of {@code device}, aligned as a {@link TensorArena} promises
      */
@@ -39,7 +39,7 @@ public final class DeviceArena implements TensorArena {
         if (closed) {
             throw new EpStateException("the arena is closed; keep it open until its last use");
         }
-        // What is empty has an address too, and knows when the arena is closed.
+        // An empty range has an address too, so that it is known when the arena is closed.
         DeviceAllocation allocation = allocate.apply(bytes == 0 ? 1 : bytes);
         allocations.push(allocation);
         return allocation.memory().slice(0, bytes);

@@ -8,7 +8,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the kernel says of a mounted file system.
+ * Kind and free space of a mounted file system, as the kernel reports them.
  *
  * @param kind its name where {@link #NAMES} has it, for example {@code tmpfs}; else its number in hexadecimal
  * @param freeBytes bytes that files of this user may still take; {@link Long#MAX_VALUE} where it sets no limit
@@ -34,7 +34,7 @@ public record FileSystemStatus(String kind, long freeBytes, long freeFiles) {
     private static final int WORDS = 32;
 
     /**
-     * Asks for the file system that holds a path. {@link java.nio.file.Files#getFileStore} looks for a mount point instead, which fails
+     * Queries the file system that holds a path. {@link java.nio.file.Files#getFileStore} searches for a mount point instead, which fails
      * where a change of the root has hidden it, and does not count files.
      *
      * @throws IOException when the kernel does not answer
@@ -44,7 +44,7 @@ public record FileSystemStatus(String kind, long freeBytes, long freeFiles) {
     public static FileSystemStatus of(Path path) throws IOException {
         long[] words = new long[WORDS];
         Calls calls = new Calls();
-        if (calls.statfs(NativePath.bytes(path), words) != 0) {
+        if (calls.statfs(NativeMethods.pathBytes(path), words) != 0) {
             int error = Native.getLastError();
             throw new IOException(
                     "statfs of " + path + " failed with error " + error + " (" + calls.strerror(error) + ")");
@@ -67,7 +67,7 @@ public record FileSystemStatus(String kind, long freeBytes, long freeFiles) {
                 files == 0 ? Long.MAX_VALUE : freeFiles);
     }
 
-    /** True when files take memory and nothing else. */
+    /** Returns true if files take memory and nothing else. */
     public boolean inMemory() {
         return IN_MEMORY.contains(kind);
     }

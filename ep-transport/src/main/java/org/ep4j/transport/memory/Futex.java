@@ -41,7 +41,7 @@ public final class Futex {
     }
 
     /**
-     * The system call of this machine; empty where its number is not known, or nothing native can be called.
+     * Returns the system call of this machine; empty where its number is not known, or nothing native can be called.
      *
      * @param longest after which a sleep ends in any case
      */

@@ -19,7 +19,7 @@ public final class HostDevice implements EngineDevice {
 
     private final CLibrary c = new CLibrary();
 
-    /** The one host device; allocates nothing yet. */
+    /** Creates the host device; allocates nothing yet. */
     public HostDevice() {}
 
     @Override
@@ -62,7 +62,7 @@ public final class HostDevice implements EngineDevice {
 
     /** Runs {@code copy} while the memory stays. */
     private static void kept(String name, DeviceMemory memory, Runnable copy) {
-        if (!(memory.owner().orElse(memory) instanceof TrackedMemory tracked)) {
+        if (!(memory.owner().orElse(memory) instanceof DeviceAllocation tracked)) {
             try {
                 copy.run();
             } finally {
@@ -101,14 +101,14 @@ public final class HostDevice implements EngineDevice {
             return HostMemory.buffer(memory.address(), memory.byteSize());
         }
         Object owner = memory.owner().get();
-        if (owner instanceof TrackedMemory tracked && !tracked.retain()) {
+        if (owner instanceof DeviceAllocation tracked && !tracked.retain()) {
             throw tracked.closed("the view");
         }
         ByteBuffer view = HostMemory.buffer(memory.address(), memory.byteSize());
         // Slices and duplicates keep the buffer that they were made from reachable, so watching this one is enough. The
         // action holds the owner.
         CLEANER.register(view, () -> {
-            if (owner instanceof TrackedMemory tracked) {
+            if (owner instanceof DeviceAllocation tracked) {
                 tracked.release();
             }
         });

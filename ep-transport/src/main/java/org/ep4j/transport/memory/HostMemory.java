@@ -44,12 +44,12 @@ public final class HostMemory implements Words {
         }
     }
 
-    /** The range of {@code memory}, which must be readable by this process. */
+    /** Returns access to {@code memory}, which must be readable by this process. */
     public static HostMemory of(DeviceMemory memory) {
         return of(memory, Optional.empty());
     }
 
-    /** Access to memory with counters, for which threads can sleep where there is a futex. */
+    /** Returns access to memory with counters, for which threads can sleep if there is a futex. */
     public static HostMemory of(DeviceMemory memory, Optional<Futex> futex) {
         long size = memory.byteSize();
         int count = (int) Math.max(1, (size + STRIDE - 1) >>> STRIDE_SHIFT);
@@ -61,7 +61,7 @@ public final class HostMemory implements Words {
         return new HostMemory(memory.address(), size, windows, futex);
     }
 
-    /** All of a direct buffer of up to 2^30 bytes, which stays as long as this does. */
+    /** Returns access to all of a direct buffer of up to 2^30 bytes, which stays as long as this does. */
     public static HostMemory of(ByteBuffer direct) {
         if (direct.capacity() > STRIDE) {
             throw new IllegalArgumentException(
@@ -83,7 +83,7 @@ public final class HostMemory implements Words {
         return Pointer.nativeValue(Native.getDirectBufferPointer(direct));
     }
 
-    /** Whether this gives access to exactly this range. */
+    /** Returns whether this gives access to exactly this range. */
     boolean isOf(DeviceMemory memory) {
         return base == memory.address() && size == memory.byteSize();
     }
@@ -94,7 +94,7 @@ public final class HostMemory implements Words {
     }
 
     /**
-     * Address of a piece, for native code.
+     * Returns the address of a piece, for native code.
      *
      * @throws IndexOutOfBoundsException when not all of it is inside
      */
@@ -107,7 +107,7 @@ public final class HostMemory implements Words {
     }
 
     /**
-     * A piece of up to 2^30 - 1 bytes as a buffer of its own, for loops that count nanoseconds; its words are of native order. The
+     * Returns a piece of up to 2^30 - 1 bytes as a buffer of its own, for loops that count nanoseconds; its words are of native order. The
      * memory is there for as long as this object is referred to.
      */
     public ByteBuffer slice(long offset, int bytes) {
@@ -261,7 +261,7 @@ public final class HostMemory implements Words {
         return address(offset, Long.BYTES) + (ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? 0 : Integer.BYTES);
     }
 
-    /** Stores {@code value} where {@code expected} is; false when something else is there. */
+    /** Stores {@code value} if {@code expected} is there; returns false if something else is. */
     public boolean replaceLong(long offset, long expected, long value) {
         return LONG.compareAndSet(window(offset), position(offset), expected, value);
     }

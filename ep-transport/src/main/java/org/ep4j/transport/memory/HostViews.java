@@ -19,12 +19,9 @@ public final class HostViews {
     /** Creates no view yet. */
     public HostViews() {}
 
-    /** Access to all of a tensor's memory. */
+    /** Returns access to all of a tensor's memory. */
     public HostMemory of(Tensor tensor) {
-        return of(tensor.memory());
-    }
-
-    private HostMemory of(DeviceMemory memory) {
+        DeviceMemory memory = tensor.memory();
         int at = index(memory.address());
         HostMemory view = views.getAcquire(at);
         if (view == null || !view.isOf(memory)) {

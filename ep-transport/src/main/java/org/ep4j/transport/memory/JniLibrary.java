@@ -13,7 +13,7 @@ public final class JniLibrary {
     private final Supplier<String> start;
     private final Function<String, Optional<JniLibraryProblem>> absence;
 
-    /** Why a library cannot be used. */
+    /** Failure because a library cannot be used. */
     public static final class Missing extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -24,7 +24,7 @@ public final class JniLibrary {
             this.remedy = problem.remedy();
         }
 
-        /** What to do. */
+        /** Remedy, for users. */
         public String remedy() {
             return remedy;
         }
@@ -82,7 +82,7 @@ public final class JniLibrary {
         }
     }
 
-    /** Why loading failed, where the library was {@code built} into the jar or not. */
+    /** Returns why loading failed; {@code built} is false if the jar does not contain the library. */
     public Missing missing(Throwable e, boolean built) {
         Missing missing = new Missing(
                 absence.apply(JniLibraryProblem.messages(e)).orElseGet(() -> JniLibraryProblem.of(e, built, headers)));

@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.Locale;
 
 /**
- * Why a JNI library cannot be loaded.
+ * Reason why a JNI library cannot be loaded.
  *
  * @param message what is wrong
  * @param remedy what to do
@@ -13,7 +13,7 @@ public record JniLibraryProblem(String message, String remedy) {
     private static final int CAUSES = 8;
 
     /**
-     * What a failure to load means, where the library behind it is there.
+     * Returns the meaning of a failure to load, if the native library behind it is installed.
      *
      * @param e what was thrown
      * @param built whether the jar has a library for this platform
@@ -31,7 +31,7 @@ public record JniLibraryProblem(String message, String remedy) {
     }
 
     /**
-     * What a failure to load a library means that was built.
+     * Returns the meaning of a failure to load a library that was built.
      *
      * @param e what was thrown
      * @param owner whose library it is, for the message
@@ -46,8 +46,8 @@ public record JniLibraryProblem(String message, String remedy) {
                 other
                         ? "build ep4j on this machine: apt-get install " + packages + ", mvn clean, then build it again"
                         : "the library is unpacked into " + folder()
-                                + ": check that this folder can be written and is not mounted"
-                                + " noexec, or choose another folder with -Dorg.bytedeco.javacpp.cachedir=FOLDER (for ./ep in"
+                                + ": check that this folder can be written and is not mounted noexec, or choose"
+                                + " another folder with -Dorg.bytedeco.javacpp.cachedir=FOLDER (for ./ep in"
                                 + " JAVA_TOOL_OPTIONS)");
     }
 
@@ -57,7 +57,7 @@ public record JniLibraryProblem(String message, String remedy) {
         return named.isEmpty() ? Path.of(System.getProperty("user.home", "/"), ".javacpp", "cache") : Path.of(named);
     }
 
-    /** The messages of a failure and of its causes, a line each. */
+    /** Returns the messages of a failure and of its causes, a line each. */
     public static String messages(Throwable e) {
         StringBuilder all = new StringBuilder();
         Throwable cause = e;

@@ -27,16 +27,16 @@ public record LockedMemory(long bytes, boolean exempt) {
     private static final long CAP_IPC_LOCK = 1L << 14;
 
     /**
-     * That of this process.
+     * Reads the limit of this process.
      *
-     * @throws IOException when the kernel does not tell
+     * @throws IOException when the kernel does not report it
      */
     public static LockedMemory ofThisProcess() throws IOException {
         return of(Files.readString(LIMITS, UTF_8), Files.readString(STATUS, UTF_8));
     }
 
     /**
-     * From the files {@code limits} and {@code status} of a process.
+     * Reads the limit from the files {@code limits} and {@code status} of a process.
      *
      * @throws IOException when a number cannot be read
      */
@@ -52,8 +52,8 @@ public record LockedMemory(long bytes, boolean exempt) {
         }
     }
 
-    /** For messages. */
-    public static String told() {
+    /** Returns how much memory this process may lock, for messages. */
+    public static String describe() {
         try {
             return ofThisProcess().toString();
         } catch (IOException e) {
@@ -61,7 +61,7 @@ public record LockedMemory(long bytes, boolean exempt) {
         }
     }
 
-    /** True where the process may lock less than some bytes. */
+    /** Returns true if the process may lock less than a number of bytes. */
     public boolean below(long wanted) {
         return !exempt && bytes < wanted;
     }

@@ -1,5 +1,7 @@
 package org.ep4j.transport.memory;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import com.sun.jna.FunctionMapper;
 import com.sun.jna.Library;
 import com.sun.jna.Native;
@@ -9,8 +11,10 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 import java.lang.reflect.Method;
+import java.nio.charset.Charset;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -23,7 +27,15 @@ import org.ep4j.EpUnavailableException;
  * one (memory for code, which is mapped from a file) it never gives back, so binding a class anew with each group would leak.
  */
 public final class NativeMethods {
-    /** Function of the library that a native method is bound to, where its name is not the method's. */
+    /** Prefix of a library's functions, which methods of a class are named without: {@code cu} for {@code init} of {@code cuInit}. */
+    @Retention(RetentionPolicy.RUNTIME)
+    @Target(ElementType.TYPE)
+    public @interface Prefix {
+        /** Lower-case letters with which no method's own name begins. */
+        String value();
+    }
+
+    /** Function of the library that a native method is bound to, where its name does not follow from the method's. */
     @Retention(RetentionPolicy.RUNTIME)
     @Target(ElementType.METHOD)
     public @interface Symbol {
@@ -65,7 +77,7 @@ public final class NativeMethods {
         });
     }
 
-    /** Why nothing native can be called in this process, since JNA's own library cannot be loaded; empty when it can. */
+    /** Returns why nothing native can be called in this process, since JNA's own library cannot be loaded; empty when it can. */
     public static synchronized Optional<JniLibraryProblem> problem() {
         if (!tried) {
             problem = started(() -> Native.POINTER_SIZE, System.getenv());
@@ -101,8 +113,8 @@ public final class NativeMethods {
         return new JniLibraryProblem(
                 problem,
                 "the library is unpacked into " + folder(environment)
-                        + ": check that this folder can be written and is not mounted"
-                        + " noexec, or choose another folder with -Djna.tmpdir=FOLDER (if you use ./ep, put this option into JAVA_TOOL_OPTIONS)");
+                        + ": check that this folder can be written and is not mounted noexec, or choose another folder"
+                        + " with -Djna.tmpdir=FOLDER (if you use ./ep, put this option into JAVA_TOOL_OPTIONS)");
     }
 
     /** The folder that JNA unpacks into, by the rules of its {@code Native.getTempDir}. */
@@ -117,10 +129,17 @@ public final class NativeMethods {
         return Files.isWritable(own) ? own : Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
     }
 
-    /** Name of the function that a native method is bound to: that in {@link Symbol}, else the method's own. */
+    /** Returns the name of the function that a native method is bound to: by {@link Symbol}, else by {@link Prefix} and its own name. */
     public static String symbol(Method method) {
         Symbol named = method.getAnnotation(Symbol.class);
-        return named == null ? method.getName() : named.value();
+        Prefix prefix = method.getDeclaringClass().getAnnotation(Prefix.class);
+        String name = method.getName();
+        if (named != null) {
+            return named.value();
+        }
+        return prefix == null || name.startsWith(prefix.value())
+                ? name
+                : prefix.value() + Character.toUpperCase(name.charAt(0)) + name.substring(1);
     }
 
     /**
@@ -161,7 +180,14 @@ public final class NativeMethods {
         }
     }
 
-    /** Why a library does not load: the first line of the message, without the colon before the lines that name every path JNA has tried. */
+    /** Returns a path as calls of the C library take it: in the encoding that the JDK uses for file names, ended by a zero. */
+    public static byte[] pathBytes(Path path) {
+        String encoding = System.getProperty("sun.jnu.encoding", "UTF-8");
+        byte[] text = path.toString().getBytes(Charset.isSupported(encoding) ? Charset.forName(encoding) : UTF_8);
+        return Arrays.copyOf(text, text.length + 1);
+    }
+
+    /** Returns why a library does not load: the first line of the message, without the colon before the lines that name every path JNA has tried. */
     public static String reason(Throwable e) {
         String first =
                 String.valueOf(e.getMessage()).lines().findFirst().orElse("").strip();

@@ -9,13 +9,13 @@ public final class NativeRecord {
     private final ByteBuffer buffer;
     private final long address;
 
-    /** Of that many bytes, all zero. */
+    /** Creates a record of a number of bytes, all zero. */
     public NativeRecord(int bytes) {
         this.buffer = ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder());
         this.address = HostMemory.address(buffer);
     }
 
-    /** A text with a zero at its end, as native calls take it. */
+    /** Returns a text with a zero at its end, as native calls take it. */
     public static NativeRecord of(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         NativeRecord record = new NativeRecord(bytes.length + 1);
@@ -51,7 +51,7 @@ public final class NativeRecord {
         return buffer;
     }
 
-    /** The 32-bit number at an index. */
+    /** Returns the 32-bit number at an index. */
     public int get(int index) {
         return buffer.getInt(4 * index);
     }
@@ -62,7 +62,7 @@ public final class NativeRecord {
         return this;
     }
 
-    /** The first {@code length} bytes as UTF-8. */
+    /** Returns the first {@code length} bytes as UTF-8. */
     public String text(int length) {
         byte[] bytes = new byte[Math.max(0, length)];
         buffer.get(0, bytes);

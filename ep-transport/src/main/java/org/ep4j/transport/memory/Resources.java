@@ -5,25 +5,25 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 
-/** What is to be given back, the newest first. Safe for use from several threads. */
+/** Releases resources, the newest first. Safe for use from several threads. */
 public final class Resources implements AutoCloseable {
     private final Deque<Runnable> release = new ArrayDeque<>();
     private final List<WordMemory> held = new ArrayList<>();
 
-    /** Nothing yet. */
+    /** Creates an empty list. */
     public Resources() {}
 
-    /** Adds what gives something back. */
+    /** Adds the release of a resource. */
     public synchronized void add(Runnable run) {
         release.push(run);
     }
 
-    /** Refers to memory that a NIC knows until everything is given back. */
+    /** Keeps memory that a NIC knows reachable until everything is released. */
     public synchronized void hold(WordMemory memory) {
         held.add(memory);
     }
 
-    /** Gives everything back. A second call does nothing. */
+    /** Releases everything. A second call does nothing. */
     @Override
     public synchronized void close() {
         while (!release.isEmpty()) {

@@ -18,7 +18,7 @@ public final class UnpackedLibrary {
     private UnpackedLibrary() {}
 
     /**
-     * Whether the jar of a class, or its folder of classes, has its JNI library for this platform.
+     * Returns whether the jar of a class, or its folder of classes, has its JNI library for this platform.
      *
      * @param type the class with the native methods
      * @param name of the library, as JavaCPP builds it

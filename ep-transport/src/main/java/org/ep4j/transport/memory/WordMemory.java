@@ -3,8 +3,8 @@ package org.ep4j.transport.memory;
 import java.nio.ByteBuffer;
 
 /**
- * Zeroed memory for words that peers advance. It is there for as long as something refers to it: a thread that still looks at
- * a word of a buffer that another one closes reads an old value, and not what is somebody else's by then.
+ * Zeroed memory for words that peers advance. It is there for as long as something refers to it: a thread that still polls a
+ * word of a buffer that another one closes reads an old value, and not memory that has another use by then.
  *
  * @param words to read them with
  * @param address of the first byte, on a cache line's boundary
@@ -12,7 +12,7 @@ import java.nio.ByteBuffer;
 public record WordMemory(HostMemory words, long address) {
     private static final int LINE = 64;
 
-    /** That many bytes, less than 2 GiB. */
+    /** Allocates a number of bytes, less than 2 GiB. */
     public static WordMemory allocate(long bytes) {
         int size = Math.toIntExact(bytes);
         ByteBuffer memory = ByteBuffer.allocateDirect(size + 2 * LINE)

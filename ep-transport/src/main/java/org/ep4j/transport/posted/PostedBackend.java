@@ -19,9 +19,9 @@ import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.RegistersMemory;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.BufferArguments;
 import org.ep4j.transport.Collective;
 import org.ep4j.transport.Deadline;
-import org.ep4j.transport.ExposeArguments;
 import org.ep4j.transport.OpenBuffers;
 import org.ep4j.transport.posted.PostedMemory.Registrations;
 
@@ -98,7 +98,7 @@ public final class PostedBackend<M extends PostedMemory> implements RecoverableB
                             collective.about("host-posted writes", peer).build());
                     connections.put(peer, own.connect(to, addresses));
                 }
-                threads.start(context.bootstrap(), own.pauses());
+                threads.start(context.bootstrap(), own.pauses("ep-" + id + "-" + rank));
                 return new byte[0];
             });
             collective.step("establish", deadline, () -> {
@@ -138,7 +138,7 @@ public final class PostedBackend<M extends PostedMemory> implements RecoverableB
                             "expose/" + name,
                             Deadline.in(timeout),
                             () -> {
-                                ExposeArguments.checkRegistered(memory, this::refusal);
+                                BufferArguments.checkRegistered(memory, this::refusal);
                                 registered.add(opened.endpoint().register(memory, registrations));
                                 return BufferRecord.CODEC.encode(new BufferRecord(
                                         memory.memory().byteSize(),

@@ -16,8 +16,8 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.transport.BufferArguments;
 import org.ep4j.transport.Deadline;
-import org.ep4j.transport.memory.PostedArguments;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -130,8 +130,8 @@ public final class PostedBuffer<M extends PostedMemory> implements SymmetricBuff
     private void put(int peer, long target, long source, long bytes, boolean message) {
         PostedConnection<M> to = connection(peer);
         long size = memory.local().byteSize();
-        PostedArguments.checkRange("target", target, bytes, size, this);
-        PostedArguments.checkRange("source", source, bytes, size, this);
+        BufferArguments.checkRange("target", target, bytes, size, this);
+        BufferArguments.checkRange("source", source, bytes, size, this);
         if (bytes > 0 && !memory.isClosedBy(to.peer().index())) {
             to.put(memory, target, source, bytes, message, check);
         }
@@ -140,7 +140,7 @@ public final class PostedBuffer<M extends PostedMemory> implements SymmetricBuff
     @Override
     public void signal(int peer, int counter, long value) {
         PostedConnection<M> to = connection(peer);
-        PostedArguments.checkCounter(counter);
+        BufferArguments.checkCounter(counter);
         if (!memory.isClosedBy(to.peer().index())) {
             to.signal(memory, counter, value, check);
         }
@@ -149,7 +149,7 @@ public final class PostedBuffer<M extends PostedMemory> implements SymmetricBuff
     @Override
     public long counter(int counter, int source) {
         PostedConnection<M> from = connection(source);
-        PostedArguments.checkCounter(counter);
+        BufferArguments.checkCounter(counter);
         int index = from.peer().index();
         boolean isNew = memory.showNew(index, counter);
         if (!isNew && memory.countsByPolling()) {
@@ -181,7 +181,7 @@ public final class PostedBuffer<M extends PostedMemory> implements SymmetricBuff
     private PostedConnection<M> connection(int peer) {
         checkOpen();
         PostedConnection<M> found = peer >= 0 && peer < byRank.size() ? byRank.get(peer) : null;
-        return found != null ? found : PostedArguments.link(connections, peer, rank, backend);
+        return found != null ? found : BufferArguments.link(connections, peer, rank, backend);
     }
 
     private void checkOpen() {

@@ -31,6 +31,11 @@ public abstract class PostedConnection<M extends PostedMemory> {
     /** Time that an idle network needs for a small write. */
     private static final long MOMENT_NANOS = 100_000;
 
+    private static final String ALL_WRITES = "the end of all writes";
+
+    /** Time between checks of a call that waits for another one. */
+    private static final Duration LOCK_TURN = Duration.ofMillis(5);
+
     /** Polls after the end of a wait by a thread that got no CPU before, as long as they find something. */
     private static final int LATE_POLLS = 64;
 
@@ -93,12 +98,20 @@ public abstract class PostedConnection<M extends PostedMemory> {
      * Posts a new value of a counter after everything that was posted before, and makes progress where the queues are full.
      *
      * @param sent values that were posted before, by counter; gets the new one as soon as it is posted
-     * @param value not below the last one
+     * @param value above the last one
      */
     protected abstract void postSignal(M memory, int counter, long[] sent, long value);
 
-    /** Posts a notice that this rank writes nothing more to a buffer. */
-    protected abstract void postClosed(M memory);
+    /**
+     * Posts a notice that this rank writes nothing more to a buffer; called again where it has thrown. The default sets the counter after those
+     * of callers to 1, once.
+     */
+    protected void postClosed(M memory) {
+        long[] sent = memory.sent(peer.index());
+        if (sent[HostPosted.COUNTERS] == 0) {
+            postSignal(memory, HostPosted.COUNTERS, sent, 1);
+        }
+    }
 
     /**
      * Makes progress: posts what waits, and takes completions out.
@@ -127,7 +140,9 @@ public abstract class PostedConnection<M extends PostedMemory> {
     }
 
     /** What a call waits behind now. */
-    protected abstract Backlog backlog();
+    protected Backlog backlog() {
+        return new Backlog(inFlight() + " in flight", 0, inFlight());
+    }
 
     /** Gives up what nothing moves on, so that nothing reads the source of a write any more; the default ends the connection. */
     protected void giveUp(String why) {
@@ -142,7 +157,9 @@ public abstract class PostedConnection<M extends PostedMemory> {
     protected abstract void stop();
 
     /** Where to look for the reason of a loss, for the message: what follows {@code rank 1 cannot be reached}. Any thread. */
-    protected abstract String lossAdvice();
+    protected String lossAdvice() {
+        return "; see the log of that rank and the state of its network";
+    }
 
     /** Returns what was carried so far. Any thread, and waits for none. */
     public abstract EpTraffic traffic();
@@ -151,9 +168,9 @@ public abstract class PostedConnection<M extends PostedMemory> {
 
     /** Posts a write, see {@link HostPosted#put}; {@code ending} ends a wait for room, see {@link HostPosted#setWaitCheck}. */
     public final void put(M memory, long target, long source, long bytes, boolean message, Runnable ending) {
-        lock.lock();
+        Deadline waited = lock.tryLock() ? null : awaitLock("room", Deadline.in(timeout), ending);
         try {
-            begin(timeout, ending);
+            begin(waited, ending);
             post(memory, target, source, bytes, message);
         } finally {
             check = NO_CHECK;
@@ -163,15 +180,18 @@ public abstract class PostedConnection<M extends PostedMemory> {
 
     /** Posts the value of a counter, see {@link HostPosted#signal}; {@code ending} as in {@link #put}. */
     public final void signal(M memory, int counter, long value, Runnable ending) {
-        lock.lock();
+        Deadline waited = lock.tryLock() ? null : awaitLock("room", Deadline.in(timeout), ending);
         try {
-            begin(timeout, ending);
+            begin(waited, ending);
             long[] sent = memory.sent(peer.index());
-            if (value < sent[counter]) {
-                throw new IllegalArgumentException("counter " + counter + " for " + peer.label() + " is at "
-                        + sent[counter] + " and cannot go back to " + value);
+            // Compared and posted under one lock, which every writer of a counter takes: each value is posted once, in
+            // order.
+            if (value > sent[counter]) {
+                postSignal(memory, counter, sent, value);
+            } else {
+                // What earlier calls have posted must not stay behind either.
+                progress();
             }
-            postSignal(memory, counter, sent, value);
         } finally {
             check = NO_CHECK;
             lock.unlock();
@@ -180,19 +200,30 @@ public abstract class PostedConnection<M extends PostedMemory> {
 
     /** Waits until nothing is in flight, and for other threads, see {@link HostPosted#flush}; {@code ending} as in {@link #put}. */
     public final void flush(Deadline deadline, Runnable ending) {
-        if (!deadline.tryLock(lock)) {
-            throw new EpTimeoutException(
-                    "the connection to " + peer.label()
-                            + " stayed busy until the deadline: another thread holds it and waits for posted writes",
-                    peer.failure().toBuilder().phase("the end of all writes").build());
-        }
+        Deadline waited = awaitLock(ALL_WRITES, deadline, ending);
         try {
-            begin(deadline, ending);
-            await("the end of all writes", () -> inFlight() == 0);
+            begin(waited, ending);
+            await(ALL_WRITES, () -> inFlight() == 0);
         } finally {
             check = NO_CHECK;
             lock.unlock();
         }
+    }
+
+    /** Takes the lock before the deadline, which it returns; {@code ending} as in {@link #put}. */
+    private Deadline awaitLock(String phase, Deadline deadline, Runnable ending) {
+        while (!deadline.atMost(LOCK_TURN).tryLock(lock)) {
+            if (deadline.passed()) {
+                throw new EpTimeoutException(
+                        "the connection to " + peer.label()
+                                + " stayed busy until the deadline: another thread holds it and waits for posted"
+                                + " writes; check that the process of that rank runs and accepts data, and see with"
+                                + " jstack which thread of this process is in put, signal or flush",
+                        peer.failure().toBuilder().phase(phase).build());
+            }
+            ending.run();
+        }
+        return deadline;
     }
 
     /** See {@link HostPosted#isIdle}. What other threads have posted may arrive for a moment, in which they post nothing more. */
@@ -260,7 +291,13 @@ public abstract class PostedConnection<M extends PostedMemory> {
             }
             if (lost == null && drained(quiet, () -> false, this::sourcesInFlight)) {
                 begin(limit, NO_CHECK);
-                post.run();
+                try {
+                    post.run();
+                } catch (EpTimeoutException e) {
+                    // A peer without the notice would go on writing to the buffer.
+                    notifyEnd();
+                    lose(why, peer.failure());
+                }
             }
             if (lost == null && !drained(quiet, () -> false, this::sourcesInFlight)) {
                 lose(why, peer.failure());
@@ -304,10 +341,12 @@ public abstract class PostedConnection<M extends PostedMemory> {
         checkAlive();
     }
 
-    private void begin(Deadline deadline, Runnable ending) {
-        begin(deadline.whole(), ending);
-        waiting = true;
-        end = deadline.nanoTime();
+    private void begin(@Nullable Deadline deadline, Runnable ending) {
+        begin(deadline == null ? timeout : deadline.whole(), ending);
+        if (deadline != null) {
+            waiting = true;
+            end = deadline.nanoTime();
+        }
     }
 
     /**

@@ -30,8 +30,14 @@ public interface PostedEndpoint<M extends PostedMemory> extends AutoCloseable {
      */
     PostedConnection<M> connect(PostedPeer peer, List<byte[]> addresses);
 
-    /** Pauses of the threads that make progress, one for each thread. */
-    List<PollPause> pauses();
+    /**
+     * Pauses of the threads that make progress, one for each thread. The default is one thread with a {@link BackoffPause}.
+     *
+     * @param name for a thread of this endpoint
+     */
+    default List<PollPause> pauses(String name) {
+        return List.of(new BackoffPause(name));
+    }
 
     /**
      * Registers memory of a buffer, and makes its counters.
@@ -41,10 +47,22 @@ public interface PostedEndpoint<M extends PostedMemory> extends AutoCloseable {
     M register(ExposedMemory memory, Registrations registrations);
 
     /** As {@link RegistersMemory#tryRegister}. */
-    void tryRegister(ExposedMemory memory);
+    default void tryRegister(ExposedMemory memory) {
+        Registrations made = new Registrations();
+        try {
+            register(memory, made);
+        } finally {
+            made.data().close();
+            made.counters().close();
+        }
+    }
 
-    /** As {@link RegistersMemory#refusal}. */
-    Optional<String> refusal(ExposedMemory.Kind kind);
+    /** As {@link RegistersMemory#refusal}. The default takes memory of the host only. */
+    default Optional<String> refusal(ExposedMemory.Kind kind) {
+        return kind == ExposedMemory.Kind.HOST
+                ? Optional.empty()
+                : Optional.of("this backend registers host memory only, not " + kind);
+    }
 
     /** Names of NICs or ports, for messages. */
     @Override

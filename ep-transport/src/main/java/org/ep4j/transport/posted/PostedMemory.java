@@ -35,7 +35,8 @@ public abstract class PostedMemory {
     protected PostedMemory(DeviceMemory local, int ranks, Registrations registrations) {
         this.local = local;
         this.registrations = registrations;
-        this.sent = new long[ranks][HostPosted.COUNTERS];
+        // One more than callers use, for PostedConnection.postClosed.
+        this.sent = new long[ranks][HostPosted.COUNTERS + 1];
     }
 
     final DeviceMemory local() {
@@ -46,7 +47,7 @@ public abstract class PostedMemory {
         return registrations;
     }
 
-    /** Values of the counters on a peer, as far as they were posted. Guarded by the lock of the connection. */
+    /** Values of the counters on a peer, as far as they were posted: the only copy of them. Guarded by the lock of the connection. */
     final long[] sent(int peer) {
         return sent[peer];
     }

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.ep4j.Bootstrap;
+import org.ep4j.transport.Deadline;
 import org.ep4j.transport.PeerWatch;
-import org.ep4j.transport.ThreadEnds;
 import org.ep4j.transport.TrafficReports;
 
 /**
@@ -65,7 +65,7 @@ final class ProgressThreads {
                 moved |= one.poll();
             }
             if (first) {
-                peers.look();
+                peers.poll();
                 reports.tick();
                 logWarnings();
             }
@@ -106,7 +106,7 @@ final class ProgressThreads {
     /** Waits for the end of the threads, but not for ever, also where this one is interrupted. */
     void end() {
         stop = true;
-        ThreadEnds.await(threads, JOIN);
+        Deadline.in(JOIN).awaitEnd(threads);
         reports.report();
         logWarnings();
     }
@@ -118,7 +118,7 @@ final class ProgressThreads {
 
     /** What a thread still uses is not freed under it: it stays until the process ends. */
     static void release(List<Thread> threads, Runnable resources) {
-        ThreadEnds.await(threads, LAST_PASS);
+        Deadline.in(LAST_PASS).awaitEnd(threads);
         List<Thread> running = threads.stream().filter(Thread::isAlive).toList();
         if (running.isEmpty()) {
             resources.run();

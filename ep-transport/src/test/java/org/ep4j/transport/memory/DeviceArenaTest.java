@@ -36,7 +36,7 @@ class DeviceArenaTest {
     }
 
     @Test
-    void valuesComeBackFromTheDevice() {
+    void valuesAreReadFromTheDevice() {
         try (TensorArena arena = device.arena()) {
             float[] numbers = {1, -2.5f, 1 + 0x1p-8f, Float.POSITIVE_INFINITY, 0, 3};
             Tensor bf16 = arena.bf16(numbers, 2, 3);

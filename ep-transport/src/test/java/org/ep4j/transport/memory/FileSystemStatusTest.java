@@ -16,7 +16,7 @@ final class FileSystemStatusTest {
     }
 
     @Test
-    void aFileSystemIsToldByItsNumber() {
+    void aFileSystemIsRecognisedByItsNumber() {
         FileSystemStatus tmpfs = status(0x01021994L, 4096, 100, 0, 25, 1000, 3);
         assertThat(tmpfs).isEqualTo(new FileSystemStatus("tmpfs", 25 * 4096, 3));
         assertThat(tmpfs.inMemory()).isTrue();

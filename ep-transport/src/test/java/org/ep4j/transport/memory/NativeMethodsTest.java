@@ -7,7 +7,9 @@ import com.sun.jna.Native;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Map;
+import org.ep4j.transport.memory.NativeMethods.Prefix;
 import org.ep4j.transport.memory.NativeMethods.Symbol;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -25,6 +27,16 @@ final class NativeMethodsTest {
 
         @Symbol("getpid")
         native int again();
+    }
+
+    @Prefix("cu")
+    private static final class Prefixed {
+        native int init();
+
+        native int cuMemFree();
+
+        @Symbol("cuEventDestroy_v2")
+        native int eventDestroy();
     }
 
     private static final class Missing {
@@ -48,6 +60,12 @@ final class NativeMethodsTest {
         Renamed process = new Renamed();
         assertThat((long) process.id()).isEqualTo(ProcessHandle.current().pid());
         assertThat(process.again()).isEqualTo(process.id());
+    }
+
+    @Test
+    void theNameOfAFunctionHasThePrefixOfTheClass() {
+        assertThat(Arrays.stream(Prefixed.class.getDeclaredMethods()).map(NativeMethods::symbol))
+                .containsExactlyInAnyOrder("cuInit", "cuMemFree", "cuEventDestroy_v2");
     }
 
     @Test

@@ -55,7 +55,7 @@ class UnpackedLibraryTest {
             for (int rank = 0; rank < ranks; rank++) {
                 all.add(pool.submit(() -> {
                     for (int i = 2; i < rounds + 2; i++) {
-                        // The first to come writes: all have one content.
+                        // The first one writes: all have one content.
                         Path jar =
                                 folder.resolve("jar-" + Thread.currentThread().getId() + ".so");
                         byte[] built = build(i);

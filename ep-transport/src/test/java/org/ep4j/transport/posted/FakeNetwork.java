@@ -111,6 +111,12 @@ final class FakeNetwork {
         Runnable onDrain = () -> {};
 
         int acknowledgements;
+        /** Counters and values in the order in which they were posted. Not synchronized on purpose, as all below: the lock of the connection is. */
+        final List<List<Long>> signals = new ArrayList<>();
+
+        int writes;
+        boolean inside;
+        boolean overlapped;
         int stops;
         int notices;
         int ends;
@@ -123,19 +129,37 @@ final class FakeNetwork {
 
         @Override
         protected void post(Memory memory, long target, long source, long bytes, boolean message) {
-            await("room", () -> posted.size() < DEPTH);
-            Memory to = memory.at(peer().index());
-            posted.add(() -> to.bytes.copy(target, memory.bytes, source, bytes));
-            traffic.write(bytes);
+            alone(() -> {
+                await("room", () -> posted.size() < DEPTH);
+                Memory to = memory.at(peer().index());
+                posted.add(() -> to.bytes.copy(target, memory.bytes, source, bytes));
+                traffic.write(bytes);
+                writes++;
+            });
+        }
+
+        /** Notices two threads that post to one peer at the same time. */
+        private void alone(Runnable post) {
+            overlapped |= inside;
+            inside = true;
+            Thread.onSpinWait();
+            try {
+                post.run();
+            } finally {
+                inside = false;
+            }
         }
 
         @Override
         protected void postSignal(Memory memory, int counter, long[] sent, long value) {
-            await("room", () -> posted.size() < DEPTH);
-            sent[counter] = value;
-            Memory to = memory.at(peer().index());
-            posted.add(() -> to.set(self, counter, value));
-            traffic.signal();
+            alone(() -> {
+                await("room", () -> posted.size() < DEPTH);
+                sent[counter] = value;
+                Memory to = memory.at(peer().index());
+                posted.add(() -> to.set(self, counter, value));
+                signals.add(List.of((long) counter, value));
+                traffic.signal();
+            });
             progress();
         }
 
@@ -231,8 +255,8 @@ final class FakeNetwork {
         }
 
         @Override
-        public List<PollPause> pauses() {
-            return threads ? List.of(new BackoffPause("ep-fake-" + rank)) : List.of();
+        public List<PollPause> pauses(String name) {
+            return threads ? List.of(new BackoffPause(name)) : List.of();
         }
 
         @Override

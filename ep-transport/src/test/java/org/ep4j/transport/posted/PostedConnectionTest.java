@@ -81,10 +81,6 @@ final class PostedConnectionTest {
         assertThatThrownBy(() -> buffer.put(1, 0, -1, 8)).hasMessageContaining("source [-1");
         assertThatThrownBy(() -> buffer.put(0, 0, 0, 8)).hasMessageContaining("rank 0 is not connected to rank 0");
         assertThatThrownBy(() -> buffer.signal(1, 64, 1)).hasMessageContaining("counter is 64");
-        buffer.signal(1, 3, 5);
-        assertThatThrownBy(() -> buffer.signal(1, 3, 4))
-                .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContainingAll("counter 3", "rank 1", "at 5", "back to 4");
         buffer.close();
         assertThatThrownBy(buffer::local)
                 .isInstanceOf(EpStateException.class)
@@ -106,7 +102,8 @@ final class PostedConnectionTest {
                     assertThat(e.failure().host()).isEqualTo("b");
                 })
                 .hasMessageContainingAll(
-                        "rank 1 accepted no data before the deadline: this rank waited for room, with 16 requests under way",
+                        "rank 1 accepted no data before the deadline: this rank waited for room, with 16 requests"
+                                + " under way",
                         "raise ep.timeout");
     }
 

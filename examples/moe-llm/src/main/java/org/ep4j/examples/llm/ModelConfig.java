@@ -55,7 +55,7 @@ record ModelConfig(
         endOfText = Set.copyOf(endOfText);
     }
 
-    /** The shape of the random model: one for which a speed can be told without a download. */
+    /** The shape of the random model: one which needs no download for a measurement. */
     static ModelConfig random(int hidden, int layers, int experts, int topK, int vocabulary) {
         int headDim = 64;
         int heads = hidden / headDim;

@@ -44,7 +44,7 @@ import tools.jackson.databind.json.JsonMapper;
             "4:a rank failed",
         })
 public final class MoeLlm implements Callable<Integer> {
-    /** Tells a rank that the process which started it reads its standard output. */
+    /** Set where the process that started a rank reads its standard output. */
     private static final String REPORT = "ep4j.examples.llm.report";
 
     /** Heap of a rank beside weights, keys and values: rows, results, the JVM itself. */

@@ -1,0 +1,71 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.ep4j.EpShape;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.gpu.GpuInfo;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Shared memory of the kernels that send: it fits what a block may have, on every GPU. */
+@Tag("verify")
+final class LowLatencyLaunchTest {
+    /** Of peers, masks and counts, which blocks have beside what a launch gives them. */
+    private static final int STATIC_BYTES_OF_RANK = 16;
+
+    /** In bytes a block: sm_86 and sm_89, sm_80, sm_90, and 64 KiB as on AMD. */
+    @ParameterizedTest
+    @ValueSource(ints = {101_376, 166_912, 232_448, 65_536})
+    void aSendingBlockFits(int sharedBytes) {
+        GpuInfo info = GpuInfo.of("sm_00", 100, sharedBytes, 32);
+        for (int ranks : List.of(1, 8, 72, 512)) {
+            for (int experts : List.of(8, 256, 4096, 6900, 8192, 8193, 1 << 20)) {
+                for (int hidden : List.of(64, 7168, 16_384, 1 << 17)) {
+                    EpShape shape = EpShape.builder(hidden, experts, 8)
+                            .maxLowLatencyTokens(1)
+                            .build();
+                    int head = new BufferLayout(shape, ranks).messageHead();
+                    int tables = LowLatencyLaunch.tableExperts(head, ranks, sharedBytes);
+                    var pieces =
+                            new LowLatencyLaunch(info, false, 100, hidden, experts, experts, head, tables, 1L << 30);
+                    assertThat(pieces.sendBytes() + STATIC_BYTES_OF_RANK * ranks)
+                            .as("%d ranks, %d experts, hidden %d", ranks, experts, hidden)
+                            .isLessThanOrEqualTo(sharedBytes - 1024);
+                }
+            }
+        }
+    }
+
+    /** Wavefronts of 64 lanes, 64 KiB for a block with what it has beside, no bulk copies: as on AMD. */
+    @Test
+    void allBlocksFitOnAmd() {
+        GpuInfo info = GpuInfo.of("gfx942", 304, 65_536, 64);
+        for (int hidden : List.of(64, 7168, 16_384, 1 << 17)) {
+            EpShape shape =
+                    EpShape.builder(hidden, 256, 8).maxLowLatencyTokens(1).build();
+            int head = new BufferLayout(shape, 64).messageHead();
+            int tables = LowLatencyLaunch.tableExperts(head, 64, info.sharedBytes());
+            var pieces = new LowLatencyLaunch(info, false, 304, hidden, 256, 256, head, tables, 1L << 30);
+            assertThat(List.of(
+                            pieces.sendBytes(),
+                            pieces.receiveBytes(),
+                            pieces.sumBytes(),
+                            pieces.rowBytes(64),
+                            pieces.codedSendBytes(),
+                            pieces.codedReceiveBytes()))
+                    .as("hidden %d", hidden)
+                    .allMatch(bytes -> bytes <= info.sharedBytes() - 4096);
+        }
+    }
+
+    @Test
+    void tablesAreThereForAllExpertsThatModelsHave() {
+        assertThat(LowLatencyLaunch.tableExperts(512, 64, 101_376)).isGreaterThan(4096);
+        assertThat(LowLatencyLaunch.tableExperts(512, 64, 232_448)).isEqualTo(8192);
+        assertThat(LowLatencyLaunch.tableExperts(60_000, 64, 65_536)).isZero();
+    }
+}
