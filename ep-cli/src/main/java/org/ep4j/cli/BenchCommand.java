@@ -16,6 +16,7 @@ import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.cli.rank.ExchangeSpec.Part;
 import org.ep4j.cli.report.BenchPlots;
 import org.ep4j.cli.report.BenchReport;
+import org.ep4j.cli.report.ComparisonReport;
 import org.ep4j.cli.report.FigureTable;
 import org.ep4j.cli.report.Figures;
 import org.ep4j.cli.report.GpuFigures;
@@ -45,18 +46,41 @@ final class BenchCommand extends Subcommand {
     private static final String LEGEND =
             "HT: high throughput; LL: low latency. The time of a round is the time of its slowest rank, in microseconds;"
                     + " MB, rows and rates are averages over ranks. slowest: the largest median of any rank, with that"
-                    + " rank in parentheses. ceiling: time of the same copies, sums and casts within each rank's own"
+                    + " rank in parentheses. p99: 99th percentile, or the longest where there are fewer than 100 rounds."
+                    + " ceiling: time of the same copies, sums and casts within each rank's own"
                     + " memory, by all ranks at once, in the same rounds; ratio = ceiling / median. in place: combine"
                     + " reads the rows from EpBuffer.combineInput() or nextLowLatencyCombineInput(). staged: combine"
-                    + " reads the rows from memory outside the buffer.";
+                    + " reads the rows from memory outside the buffer. rank-partial: each rank sends one sum for a token."
+                    + " alloc B: bytes that a call allocates on the JVM's"
+                    + " heap in its thread, with a request that was built before, median of rounds after the measured ones;"
+                    + " in dispatch + combine, the request of the combine is built between the two calls and counts.";
 
     private static final String GPU_LEGEND =
             "Times in microseconds. GPU: median over all ranks and rounds, measured with events on the stream. slowest:"
-                    + " the time of the slowest rank of each round, median over rounds. call: from the call until the host"
-                    + " saw that the operation had ended. host: from an asynchronous call until it returned. queued: time"
-                    + " per operation when 8 operations of few tokens are queued back to back, where the time of a combine"
-                    + " includes its dispatch. ceiling: time of a kernel that moves the same rows, with the same routing,"
-                    + " between addresses known in advance, on the same number of multiprocessors; ratio = slowest / ceiling.";
+                    + " the time of the slowest rank of each round, median over rounds; p99: 99th percentile of the same"
+                    + " times, or the longest where there are fewer than 100 rounds. MB: rows that a rank receives in a"
+                    + " round. ceiling: time of a kernel that moves the same rows, with the same routing, between addresses"
+                    + " known in advance, on the same number of multiprocessors; ratio = slowest / ceiling. send, receive:"
+                    + " the halves of an operation with the receive hook; a receive begins when all ranks' sending kernels have ended, and the"
+                    + " MB are those of the send. Halves have no ceiling, nor have by-expert operations that also copy or"
+                    + " add up rows inside a rank.";
+
+    private static final String HOST_SIDE_LEGEND =
+            "call: microseconds from the call until the host saw that the operation had ended. host: microseconds until an"
+                    + " asynchronous call returned. queued: microseconds per operation when 8 operations of few tokens are"
+                    + " queued back to back, where the time of a combine includes its dispatch. Halves have neither: with the"
+                    + " receive hook, a call returns when its half has ended. alloc B: bytes that a call allocates on the"
+                    + " JVM's heap in its thread, with a request that was built before, median; in a pair, the request of"
+                    + " the combine is built between the two calls and counts.";
+
+    private static final String CHAIN_LEGEND =
+            "Chains: 128 pairs of an FP8 dispatch and a combine, queued back to back, so the host never waits for the GPU"
+                    + " inside a chain; the ranks meet at a barrier before each chain. The first 16 pairs do not count."
+                    + " Times in microseconds per pair, measured with events around the other 112. queued: the host makes"
+                    + " every call. graph: recorded graphs of 16 pairs, 56 pairs and 56 pairs are replayed. period: median"
+                    + " over ranks of each rank's median over its chains. min, max: smallest and largest of these medians."
+                    + " spread: (90th percentile - 10th percentile) / median of the slowest rank of each chain. drift:"
+                    + " by how much longer the second 56 pairs took than the first 56, median.";
 
     /** Row orders, as they are written on the command line. */
     enum LayoutChoice {
@@ -102,12 +126,8 @@ final class BenchCommand extends Subcommand {
             description = "Row order of high-throughput dispatches: by-rank or by-expert. Default: ${DEFAULT-VALUE}.")
     private LayoutChoice layout = LayoutChoice.BY_RANK;
 
-    @Option(
-            names = "--skew",
-            paramLabel = "S",
-            defaultValue = "0",
-            description = "Zipf exponent of the experts' popularity; 0 is uniform. Default: ${DEFAULT-VALUE}.")
-    private double skew;
+    @Mixin
+    private RoutingOptions routing = new RoutingOptions();
 
     @Option(
             names = "--warmup",
@@ -151,9 +171,42 @@ final class BenchCommand extends Subcommand {
     @Mixin
     private GpuBenchOptions gpu = new GpuBenchOptions();
 
+    @Mixin
+    private ComparisonOptions otherBuild = new ComparisonOptions();
+
     @Override
     int run() {
-        return LaunchedRanks.runOrServe(System.getenv(), this::measure);
+        otherBuild.check(spec.commandLine().getParseResult());
+        return otherBuild.folder.isPresent()
+                ? compare(otherBuild.folder.get())
+                : LaunchedRanks.runOrServe(System.getenv(), this::measure);
+    }
+
+    /** Runs benches of this build and of another one in turns. */
+    private int compare(Path folder) {
+        LaunchedRanks.refuse(System.getenv(), "--compare", folder);
+        check();
+        if (!shape.device.onHost()) {
+            gpu.chainTokens(gpu.chosen(traffic.mode));
+        }
+        json.ifPresent(TextFile::checkFolder);
+        HostFacts host = HostFacts.here();
+        ComparisonReport report = BuildComparison.run(spec, otherBuild, folder, seed.orElseGet(System::nanoTime));
+        out().println();
+        out().print(report.text());
+        warnOfLoad(host);
+        json.ifPresent(file -> TextFile.writeJson(file, report));
+        return otherBuild.failed(report) ? ExitCodes.CHECK_FAILED : ExitCodes.OK;
+    }
+
+    private void warnOfLoad(HostFacts host) {
+        if (host.busy()) {
+            out().print(Wrapped.line(String.format(
+                    Locale.ROOT,
+                    "The machine was busy before the start (load average %.1f on %d cores): repeat this on an idle machine.",
+                    host.loadAverage(),
+                    host.cores())));
+        }
     }
 
     private int measure(Optional<LaunchedRanks> launched) {
@@ -185,13 +238,7 @@ final class BenchCommand extends Subcommand {
                 outcome.figures(),
                 outcome.sent());
         show(report);
-        if (host.busy()) {
-            out().print(Wrapped.line(String.format(
-                    Locale.ROOT,
-                    "The machine was busy before the start (load average %.1f on %d cores): repeat this on an idle machine.",
-                    host.loadAverage(),
-                    host.cores())));
-        }
+        warnOfLoad(host);
         json.ifPresent(file -> TextFile.writeJson(file, report));
         plot.ifPresent(file -> BenchPlots.times(report, file));
         return ExitCodes.of(outcome.figures());
@@ -201,6 +248,7 @@ final class BenchCommand extends Subcommand {
         List<GpuOperation> operations = gpu.chosen(traffic.mode);
         List<Integer> highThroughputTokens = gpu.tokens(Mode.HT, tokens);
         List<Integer> lowLatencyTokens = gpu.tokens(Mode.LL, traffic.lowLatencyTokens);
+        List<Integer> chainTokens = gpu.chainTokens(operations);
         List<GpuSpec> specs = new ArrayList<>();
         for (int sms : gpu.sms.isEmpty() ? List.of(0) : gpu.sms) {
             // Low latency does not depend on it.
@@ -210,7 +258,6 @@ final class BenchCommand extends Subcommand {
             if (!of.isEmpty()) {
                 ExchangeSpec comparison = work(
                         GpuSpec.compared(of, highThroughputTokens, lowLatencyTokens),
-                        RowLayout.BY_RANK,
                         0,
                         1,
                         validate && specs.isEmpty(),
@@ -224,7 +271,8 @@ final class BenchCommand extends Subcommand {
                         gpu.lowLatencySms,
                         of,
                         warmup,
-                        iterations));
+                        iterations,
+                        specs.isEmpty() ? chainTokens : List.of()));
             }
         }
         List<GpuReport.Run> runs = GpuBench.run(spec, gpu.ranksAs, launched, specs);
@@ -236,7 +284,9 @@ final class BenchCommand extends Subcommand {
                 shape.model.hidden,
                 shape.model.topK,
                 shape.model.experts,
-                skew,
+                routing.skew,
+                routing.expertGroups,
+                routing.groupsPerToken,
                 warmup,
                 iterations,
                 seed.orElseThrow(),
@@ -256,9 +306,11 @@ final class BenchCommand extends Subcommand {
                 report.ranks() + " ranks as " + report.ranksAs() + " over " + String.join(", ", first.backends())
                         + "; rank 0: " + first.gpu().gpu() + ", " + first.gpu().processors()
                         + " multiprocessors; hidden " + report.hidden() + ", top-" + report.topK() + " of "
-                        + report.experts() + " experts; " + iterations + " rounds after " + warmup));
+                        + report.experts() + " experts"
+                        + RoutingOptions.text(report.expertGroups(), report.groupsPerToken()) + "; " + iterations
+                        + " rounds after " + warmup));
         out.println();
-        out.print(FigureTable.gpuBench(report));
+        out.print(FigureTable.gpuTimes(report));
         out.println();
         out.print(Wrapped.of("", GPU_LEGEND));
         out.println(String.format(
@@ -268,6 +320,18 @@ final class BenchCommand extends Subcommand {
                         .mapToDouble(GpuFigures::emptyMicros)
                         .min()
                         .orElse(Double.NaN)));
+        FigureTable.sentByPath(report).forEach(line -> out.print(Wrapped.line(line)));
+        report.runs().forEach(run -> FigureTable.sent(run.sent()).forEach(line -> out.print(Wrapped.line(line))));
+        out.println();
+        out.print(FigureTable.gpuHostSide(report));
+        out.println();
+        out.print(Wrapped.of("", HOST_SIDE_LEGEND));
+        if (!first.chains().isEmpty()) {
+            out.println();
+            out.print(FigureTable.chains(first.chains()));
+            out.println();
+            out.print(Wrapped.of("", CHAIN_LEGEND));
+        }
         out.println(first.validatedElements() + " elements compared with the reference before measuring.");
         report.runs().forEach(run -> run.problems().forEach(problem -> out.println("WRONG " + problem)));
         out.flush();
@@ -279,7 +343,7 @@ final class BenchCommand extends Subcommand {
             throw new EpArgumentException(
                     "--device",
                     shape.device.name(),
-                    "a GPU with --ops, --sweep, --sms, --ll-sms, --ranks-as, --plot-sweep and --plot-sms",
+                    "a GPU with --ops, --sweep, --sms, --ll-sms, --chain, --ranks-as, --plot-sweep and --plot-sms",
                     "add --device cuda, or leave these options out");
         }
         shape.check(ranks, iterations);
@@ -289,31 +353,23 @@ final class BenchCommand extends Subcommand {
             throw new EpArgumentException(
                     "--warmup", warmup, ">= 0", "0 means no warm-up: the first round is measured too");
         }
-        if (!(skew >= 0 && skew <= 10)) {
-            throw new EpArgumentException("--skew", skew, "in [0, 10]", "0 is uniform, 1 is Zipf's law");
-        }
+        routing.check(shape.model);
     }
 
     private ExchangeSpec hostWork(String barrierFile) {
+        RowLayout rows = layout == LayoutChoice.BY_RANK ? RowLayout.BY_RANK : RowLayout.BY_EXPERT;
         List<Part> parts = new ArrayList<>();
         if (traffic.mode != TrafficOptions.Modes.LL) {
-            parts.add(new Part(Mode.HT, tokens, traffic.dtype, true));
+            parts.add(new Part(Mode.HT, tokens, traffic.dtype, rows, true));
         }
         if (traffic.mode != TrafficOptions.Modes.HT) {
-            parts.add(new Part(Mode.LL, traffic.lowLatencyTokens, traffic.dtype, true));
+            parts.add(new Part(Mode.LL, traffic.lowLatencyTokens, traffic.dtype, rows, true));
         }
-        RowLayout rows = layout == LayoutChoice.BY_RANK ? RowLayout.BY_RANK : RowLayout.BY_EXPERT;
-        return work(parts, rows, warmup, iterations, validate, true, barrierFile);
+        return work(parts, warmup, iterations, validate, true, barrierFile);
     }
 
     private ExchangeSpec work(
-            List<Part> parts,
-            RowLayout rows,
-            int uncounted,
-            int counted,
-            boolean compared,
-            boolean ceilings,
-            String barrierFile) {
+            List<Part> parts, int uncounted, int counted, boolean compared, boolean ceilings, String barrierFile) {
         return new ExchangeSpec(
                 ranks,
                 shape.device.given,
@@ -322,8 +378,9 @@ final class BenchCommand extends Subcommand {
                 shape.model.topK,
                 shape.model.experts,
                 parts,
-                skew,
-                rows,
+                routing.skew,
+                routing.expertGroups,
+                routing.groupsPerToken,
                 uncounted,
                 counted,
                 compared,
@@ -342,8 +399,9 @@ final class BenchCommand extends Subcommand {
                         + report.environment().machine().cores() + " cores; " + report.ranks()
                         + " ranks over "
                         + String.join(", ", report.environment().backends()) + "; hidden "
-                        + report.hidden() + ", top-" + report.topK() + " of " + report.experts() + " experts, "
-                        + report.dtype() + " dispatch, " + iterations + " rounds after " + warmup));
+                        + report.hidden() + ", top-" + report.topK() + " of " + report.experts() + " experts"
+                        + RoutingOptions.text(report.expertGroups(), report.groupsPerToken()) + ", " + report.dtype()
+                        + " dispatch, " + iterations + " rounds after " + warmup));
         out.println();
         out.print(FigureTable.bench(report.operations()));
         out.println();

@@ -27,7 +27,7 @@ import picocli.CommandLine.Option;
                     + " launcher started are the ranks.",
             "The command runs two exchanges with the shape of DeepSeek-V3: decode (low latency, FP8 dispatch, BF16"
                     + " combine) and prefill (high throughput, BF16). Every element is compared with an independent"
-                    + " reference."
+                    + " reference. Times are those of cold rounds, and are left out on GPUs; bench measures them."
         })
 final class DemoCommand extends Subcommand {
     @Option(
@@ -104,10 +104,11 @@ final class DemoCommand extends Subcommand {
                 shape.model.topK,
                 shape.model.experts,
                 List.of(
-                        new Part(Mode.LL, decodeTokens, Wire.FP8, false),
-                        new Part(Mode.HT, prefillTokens, Wire.BF16, false)),
+                        new Part(Mode.LL, decodeTokens, Wire.FP8, RowLayout.BY_RANK, false),
+                        new Part(Mode.HT, prefillTokens, Wire.BF16, RowLayout.BY_RANK, false)),
                 0,
-                RowLayout.BY_RANK,
+                0,
+                0,
                 warmup,
                 warmup + iterations,
                 true,
@@ -123,15 +124,25 @@ final class DemoCommand extends Subcommand {
         out.println("Plan");
         outcome.joined().explanation().lines().forEach(line -> out.print(Wrapped.line("  " + line)));
         out.println();
+        boolean timed = shape.device.onHost();
         out.print(Wrapped.of(
                 "",
-                "Results for one rank. us: median time of a call in microseconds, over " + (warmup + iterations)
-                        + " calls that followed " + warmup
-                        + (warmup == 1 ? " warm-up round" : " warm-up rounds")
-                        + ". Each call started when nothing else was running; ./ep bench measures calls in a row. Every element that the"
-                        + " last " + iterations + " calls delivered is compared with its expected value."));
-        out.print(FigureTable.demo(Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())
+                "Results for one rank. Every element that the last " + iterations
+                        + " calls delivered is compared with its expected value."
+                        + (timed
+                                ? " us: median time of a call in microseconds, over " + (warmup + iterations)
+                                        + " calls that followed " + warmup
+                                        + (warmup == 1 ? " warm-up round." : " warm-up rounds.")
+                                : "")));
+        out.print(FigureTable.demo(Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures(), timed)
                 .indent(2));
+        out.print(Wrapped.of(
+                "",
+                timed
+                        ? "These are times of cold rounds: each call started when nothing else was running, after few"
+                                + " others. ./ep bench measures warm rounds."
+                        : "Times are left out on GPUs, since the rounds of a demo are cold: ./ep bench --device "
+                                + shape.device.name() + " measures warm rounds."));
         boolean valid = outcome.figures().stream().allMatch(Figures::valid);
         outcome.figures().stream()
                 .filter(f -> !f.valid())

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.gpu.GpuOperation;
+import org.ep4j.cli.gpu.GpuSpec;
 import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.cli.report.BenchPlots;
 import org.ep4j.cli.report.GpuReport;
@@ -20,6 +21,9 @@ final class GpuBenchOptions {
 
     /** Low latency is for the few tokens of decoding; its buffers grow with tokens times ranks times experts. */
     private static final int MOST_LOW_LATENCY_TOKENS = 512;
+
+    private static final String DEFAULT_CHAINS = "1,8,64,128";
+    private static final String NO_CHAINS = "none";
 
     @Option(
             names = "--ops",
@@ -56,6 +60,16 @@ final class GpuBenchOptions {
     int lowLatencySms;
 
     @Option(
+            names = "--chain",
+            paramLabel = "TOKENS",
+            split = ",",
+            description = "GPU: numbers of tokens per rank, up to " + MOST_LOW_LATENCY_TOKENS + ", for which chains are"
+                    + " measured: 128 low-latency pairs (an FP8 dispatch and a combine) queued back to back,"
+                    + " --iterations times. " + NO_CHAINS + " leaves chains out; so do --mode ht, and --ops without"
+                    + " these pairs. Default: " + DEFAULT_CHAINS + ".")
+    List<String> chain = new ArrayList<>();
+
+    @Option(
             names = "--ranks-as",
             paramLabel = "KIND",
             defaultValue = "processes",
@@ -87,6 +101,7 @@ final class GpuBenchOptions {
                 || !sweep.isEmpty()
                 || !sms.isEmpty()
                 || lowLatencySms != 0
+                || !chain.isEmpty()
                 || ranksAs != Kind.PROCESSES
                 || plotSweep.isPresent()
                 || plotSms.isPresent();
@@ -109,6 +124,48 @@ final class GpuBenchOptions {
         sweep.forEach(t -> ModelOptions.checkTokens("--sweep", t));
         sms.forEach(n -> ModelOptions.range("--sms", n, 0, 4096, "0 selects the engine's default"));
         ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 selects the engine's default");
+        chainTokens();
+    }
+
+    /**
+     * Returns the numbers of tokens for which chains are measured.
+     *
+     * @param measured operations that are measured; without pairs there are no chains
+     */
+    List<Integer> chainTokens(List<GpuOperation> measured) {
+        List<Integer> tokens = chainTokens();
+        if (!GpuSpec.pairs(measured).isEmpty()) {
+            return tokens;
+        }
+        if (!chain.isEmpty() && !tokens.isEmpty()) {
+            throw new EpArgumentException(
+                    "--chain",
+                    String.join(",", chain),
+                    "used where low-latency pairs are measured",
+                    "leave it out, or choose --mode ll or both, and --ops ll.dispatch-fp8+combine");
+        }
+        return List.of();
+    }
+
+    /** Returns the numbers of tokens that are named, or the default ones. */
+    private List<Integer> chainTokens() {
+        if (chain.equals(List.of(NO_CHAINS))) {
+            return List.of();
+        }
+        List<String> given = chain.isEmpty() ? List.of(DEFAULT_CHAINS.split(",", -1)) : chain;
+        return given.stream().map(GpuBenchOptions::number).distinct().toList();
+    }
+
+    private static int number(String text) {
+        int tokens = text.matches("\\d{1,9}") ? Integer.parseInt(text) : 0;
+        if (tokens < 1 || tokens > MOST_LOW_LATENCY_TOKENS) {
+            throw new EpArgumentException(
+                    "--chain",
+                    text,
+                    "a number in [1, " + MOST_LOW_LATENCY_TOKENS + "], or " + NO_CHAINS + " alone",
+                    "name numbers of tokens, separated by commas");
+        }
+        return tokens;
     }
 
     /** Returns the operations of the chosen modes. */

@@ -80,15 +80,36 @@ final class LaunchedRanks implements AutoCloseable {
      * @throws EpUnavailableException where a launcher has, but gives no rendezvous
      */
     static Optional<LaunchedRanks> join(Map<String, String> environment) {
-        boolean launched = ServiceLoader.load(BootstrapProvider.class, EpGroup.class.getClassLoader()).stream()
-                .anyMatch(provider -> provider.get().detects(environment));
-        if (!launched) {
+        if (!detected(environment)) {
             refuseLoneProcess(environment);
             return Optional.empty();
         }
         EpConfig config = EpConfig.load();
         Bootstrap base = EpEngine.installed().fromEnvironment(environment, config);
         return Optional.of(exchangeHosts(base, EpKeys.SETUP_TIMEOUT.get(config)));
+    }
+
+    private static boolean detected(Map<String, String> environment) {
+        return ServiceLoader.load(BootstrapProvider.class, EpGroup.class.getClassLoader()).stream()
+                .anyMatch(provider -> provider.get().detects(environment));
+    }
+
+    /**
+     * Refuses an option whose command starts processes of its own in turns, where a launcher has started this process.
+     *
+     * @throws EpArgumentException naming the option
+     * @throws EpUnavailableException where the launcher gives no rendezvous
+     */
+    static void refuse(Map<String, String> environment, String option, Object value) {
+        if (detected(environment)) {
+            throw new EpArgumentException(
+                    option,
+                    value,
+                    "used where no launcher (torchrun, mpirun, srun) has started this process, since the command starts"
+                            + " the ranks of both builds on this machine",
+                    "start the command without a launcher, or unset the launcher's variables");
+        }
+        refuseLoneProcess(environment);
     }
 
     /**

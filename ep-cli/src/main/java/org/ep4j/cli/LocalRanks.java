@@ -221,21 +221,29 @@ final class LocalRanks implements AutoCloseable {
         }
     }
 
-    /** Asks every rank to end, and kills what is left of them, and of what they started, after the grace period. */
     private void end() {
-        Set<ProcessHandle> all = new LinkedHashSet<>();
+        end(started(), spec.grace());
+    }
+
+    private List<Process> started() {
         synchronized (processes) {
-            for (Process process : processes) {
-                all.add(process.toHandle());
-                // Looked up now: a process that its parent left behind can no longer be found.
-                process.descendants().forEach(all::add);
-            }
-            processes.stream().filter(Process::isAlive).forEach(Process::destroy);
+            return List.copyOf(processes);
         }
-        long deadline = System.nanoTime() + spec.grace().toNanos();
+    }
+
+    /** Asks every process to end, and kills what is left of them, and of what they started, after the grace period. */
+    static void end(List<Process> processes, Duration grace) {
+        Set<ProcessHandle> all = new LinkedHashSet<>();
+        for (Process process : processes) {
+            all.add(process.toHandle());
+            // Looked up now: a process that its parent left behind can no longer be found.
+            process.descendants().forEach(all::add);
+        }
+        processes.stream().filter(Process::isAlive).forEach(Process::destroy);
+        long deadline = System.nanoTime() + grace.toNanos();
         boolean asked = false;
         while (all.stream().anyMatch(ProcessHandle::isAlive) && System.nanoTime() < deadline) {
-            if (!asked && ranksEnded()) {
+            if (!asked && ended(processes)) {
                 all.forEach(ProcessHandle::destroy);
                 asked = true;
             }
@@ -247,18 +255,21 @@ final class LocalRanks implements AutoCloseable {
         });
     }
 
-    private boolean ranksEnded() {
-        synchronized (processes) {
-            return processes.stream().noneMatch(Process::isAlive);
-        }
+    private static boolean ended(List<Process> processes) {
+        return processes.stream().noneMatch(Process::isAlive);
     }
 
     /** Ends what still runs. A second call does nothing. */
     @Override
     public void close() {
-        if (!ranksEnded()) {
+        if (!ended(started())) {
             end();
         }
+        removeHook(hook);
+    }
+
+    /** Removes what the JVM would do at its end. */
+    static void removeHook(Thread hook) {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
@@ -292,24 +303,32 @@ final class LocalRanks implements AutoCloseable {
      * @param arguments its arguments
      */
     static List<String> javaCommand(List<String> options, String mainClass, List<String> arguments) {
+        return javaCommand(options, System.getProperty("java.class.path", ""), mainClass, arguments);
+    }
+
+    /** Returns the same command with another class path. */
+    static List<String> javaCommand(List<String> options, String classPath, String mainClass, List<String> arguments) {
         List<String> command = new ArrayList<>();
         Path java = Path.of(System.getProperty("java.home", "."), "bin", "java");
         command.add(Files.isExecutable(java) ? java.toString() : "java");
-        for (String option : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
-            if (inherited(option)) {
-                command.add(option);
-            }
-        }
+        command.addAll(inheritedOptions());
         // Passed from JDK 22 on; JDK 24 and later ask for it. The manifest attribute counts only with "java -jar".
         if (Runtime.version().feature() >= 22) {
             command.add("--enable-native-access=ALL-UNNAMED");
         }
         command.addAll(options);
         command.add("-cp");
-        command.add(System.getProperty("java.class.path", ""));
+        command.add(classPath);
         command.add(mainClass);
         command.addAll(arguments);
         return List.copyOf(command);
+    }
+
+    /** Returns the options of this JVM that JVMs which it starts inherit. */
+    static List<String> inheritedOptions() {
+        return ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+                .filter(LocalRanks::inherited)
+                .toList();
     }
 
     /** Returns whether an option is inherited: settings are; agents and debuggers would fight over their port. */

@@ -217,7 +217,7 @@ final class CommandLineTest {
 
     @Test
     void oneWrongOperationMakesTheCommandFail() {
-        Samples samples = new Samples("op", List.of(1L), List.of(1L), List.of(0L), 8);
+        Samples samples = new Samples("op", List.of(1L), List.of(1L), List.of(0L), 8, List.of());
         Figures right = Figures.of(List.of(samples), Map.of(), List.of(new Validated("op", 1, "")));
         Figures wrong = Figures.of(List.of(samples), Map.of(), List.of(new Validated("op", 1, "x[0] is 1, must be 2")));
         assertThat(ExitCodes.of(List.of(right, right))).isEqualTo(0);

@@ -62,6 +62,7 @@ final class DemoAndBenchTest {
                         "low-latency combine",
                         "high-throughput dispatch",
                         "high-throughput combine",
+                        "These are times of cold rounds",
                         "all valid");
         assertThat(ran.out()).doesNotContain("WRONG");
         // Combined rows: tokens x hidden, on 3 ranks, in 2 rounds.
@@ -94,6 +95,8 @@ final class DemoAndBenchTest {
             assertThat(operation.path("medianMicros").asDouble()).isPositive();
             assertThat(operation.path("roundMicros")).hasSize(3);
             assertThat(operation.path("problem").asString()).isEmpty();
+            assertThat(operation.path("allocatedBytes").isIntegralNumber()).isTrue();
+            assertThat(operation.path("allocatedBytes").asLong()).isNotNegative();
             boolean checked = !operation.path("operation").asString().equals("ll.dispatch.send");
             assertThat(operation.path("validatedElements").asLong() > 0)
                     .as(operation.path("operation").asString())
@@ -114,13 +117,14 @@ final class DemoAndBenchTest {
                 "--ranks 2 --mode ht --dtype fp8",
                 "--ranks 2 --mode ll --dtype fp8",
                 "--ranks 3 --mode ht --layout by-expert --skew 1.2",
+                "--ranks 2 --mode both --expert-groups 4 --groups-per-token 2",
                 "--ranks 1 --mode both",
                 "--ranks 2 --mode both --no-validate --seed 5 --backend host-shm",
             })
     void theBenchRunsInEveryForm(String options) {
         Ran ran = bench(options);
         assertThat(ran.code()).as(ran.err()).isZero();
-        assertThat(ran.out()).contains("p99 us").doesNotContain("WRONG");
+        assertThat(ran.out()).contains("p99 us", "alloc B").doesNotContain("WRONG");
     }
 
     @Test

@@ -38,7 +38,7 @@ final class GpuInputs implements AutoCloseable {
      * @param weights {@code [T, K]}
      * @param toRanks one target for each rank that a token goes to
      * @param selections one target for each selection
-     * @param volumes rows that this rank receives
+     * @param volumes rows between this rank and others
      */
     record Set(
             Tensor x,
@@ -60,15 +60,15 @@ final class GpuInputs implements AutoCloseable {
     record RowTargets(int width, Tensor rank, Tensor row) {}
 
     /**
-     * Rows that this rank receives.
+     * Numbers of rows between this rank and each rank.
      *
-     * @param dispatched from all ranks, one for each token and rank
-     * @param own those of them that are its own tokens
-     * @param returned to its tokens, one from each rank that they went to
-     * @param selections to its tokens, one for each selection
-     * @param ownSelections those of them that come from itself
+     * @param rowsTo of its tokens, one for each token that goes to that rank
+     * @param rowsFrom of tokens of that rank, one for each that comes here
+     * @param selectionsTo as {@code rowsTo}, but one for each selection
+     * @param selectionsFrom as {@code rowsFrom}, but one for each selection
      */
-    record Volumes(long dispatched, long own, long returned, long selections, long ownSelections) {}
+    @SuppressWarnings("ArrayRecordComponent") // read in loops; equality is not asked of it
+    record Volumes(long[] rowsTo, long[] rowsFrom, long[] selectionsTo, long[] selectionsFrom) {}
 
     /** @param capacity rows that a rank has for ceilings */
     GpuInputs(EpDevice device, GpuSpec spec, int rank, int tokens, long capacity) {
@@ -153,26 +153,22 @@ final class GpuInputs implements AutoCloseable {
     }
 
     private Volumes volumes(Workload workload) {
-        long dispatched = 0;
-        long own = 0;
-        long returned = 0;
-        long selections = 0;
-        long ownSelections = 0;
-        for (int source = 0; source < workload.ranks(); source++) {
+        int ranks = workload.ranks();
+        Volumes volumes = new Volumes(new long[ranks], new long[ranks], new long[ranks], new long[ranks]);
+        for (int source = 0; source < ranks; source++) {
             for (int token = 0; token < tokens; token++) {
                 int[] targets = owners(workload, source, token).toArray();
                 long here =
                         Arrays.stream(targets).filter(target -> target == rank).count();
-                dispatched += here > 0 ? 1 : 0;
+                volumes.rowsFrom[source] += here > 0 ? 1 : 0;
+                volumes.selectionsFrom[source] += here;
                 if (source == rank) {
-                    own += here > 0 ? 1 : 0;
-                    returned += Arrays.stream(targets).distinct().count();
-                    selections += targets.length;
-                    ownSelections += here;
+                    Arrays.stream(targets).distinct().forEach(target -> volumes.rowsTo[target]++);
+                    Arrays.stream(targets).forEach(target -> volumes.selectionsTo[target]++);
                 }
             }
         }
-        return new Volumes(dispatched, own, returned, selections, ownSelections);
+        return volumes;
     }
 
     /** The rank of each selection of a token. */

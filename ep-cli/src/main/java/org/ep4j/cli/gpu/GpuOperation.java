@@ -3,6 +3,7 @@ package org.ep4j.cli.gpu;
 import java.util.List;
 import java.util.Locale;
 import org.ep4j.EpArgumentException;
+import org.ep4j.RowLayout;
 import org.ep4j.cli.rank.ExchangeSpec.Mode;
 
 /** An operation that is measured on GPUs, with the rows that it moves. */
@@ -15,18 +16,32 @@ public enum GpuOperation {
     HT_DISPATCH_FP8("ht.dispatch.fp8", Mode.HT, Rows.FP8, Rows.NONE, false),
     /** The same with the routing of an earlier one. */
     HT_DISPATCH_FP8_CACHED("ht.dispatch.fp8.cached", Mode.HT, Rows.FP8, Rows.NONE, false),
+    /** BF16 rows that are delivered by expert: sent once to a rank, and copied there for each of its experts. */
+    HT_DISPATCH_BY_EXPERT("ht.dispatch.bf16.by-expert", Mode.HT, Rows.BF16, Rows.NONE, false),
     /** High-throughput combine of rows that lie in {@link org.ep4j.EpBuffer#combineInput()}. */
     HT_COMBINE("ht.combine.bf16", Mode.HT, Rows.NONE, Rows.BF16, false),
+    /** The same of rows by expert, one row a selection. */
+    HT_COMBINE_BY_EXPERT("ht.combine.bf16.by-expert", Mode.HT, Rows.NONE, Rows.BF16, true),
+    /** The same, one row a rank: the sum of its rows of a token. */
+    HT_COMBINE_BY_EXPERT_PARTIAL("ht.combine.bf16.by-expert.partial", Mode.HT, Rows.NONE, Rows.BF16, false),
     /** Low-latency dispatch of BF16 rows. */
     LL_DISPATCH_BF16("ll.dispatch.bf16", Mode.LL, Rows.BF16, Rows.NONE, false),
     /** Low-latency dispatch that casts to FP8. */
     LL_DISPATCH_FP8("ll.dispatch.fp8", Mode.LL, Rows.FP8, Rows.NONE, false),
-    /** The same with scales that are powers of two. */
+    /** Its sending half, where the request has the receive hook. */
+    LL_DISPATCH_SEND("ll.dispatch.fp8.send", Mode.LL, Rows.FP8, Rows.NONE, false),
+    /** Its receiving half, when all ranks have sent. */
+    LL_DISPATCH_RECEIVE("ll.dispatch.fp8.receive", Mode.LL, Rows.FP8, Rows.NONE, false),
+    /** Low-latency dispatch that casts to FP8, with scales that are powers of two. */
     LL_DISPATCH_POW2("ll.dispatch.fp8-pow2", Mode.LL, Rows.FP8, Rows.NONE, false),
     /** The same with these as UE8M0. */
     LL_DISPATCH_UE8M0("ll.dispatch.fp8-ue8m0", Mode.LL, Rows.FP8, Rows.NONE, false),
     /** Low-latency combine, one row a selection. */
     LL_COMBINE("ll.combine.exact", Mode.LL, Rows.NONE, Rows.BF16, true),
+    /** Its sending half, where the request has the receive hook. */
+    LL_COMBINE_SEND("ll.combine.exact.send", Mode.LL, Rows.NONE, Rows.BF16, true),
+    /** Its receiving half, when all ranks have sent. */
+    LL_COMBINE_RECEIVE("ll.combine.exact.receive", Mode.LL, Rows.NONE, Rows.BF16, true),
     /** Low-latency combine, one row a rank. */
     LL_COMBINE_PARTIAL("ll.combine.partial", Mode.LL, Rows.NONE, Rows.BF16, false),
     /** Low-latency combine of LogFMT rows, one a selection. */
@@ -82,6 +97,35 @@ public enum GpuOperation {
 
     public Mode mode() {
         return mode;
+    }
+
+    /** Order of the rows that a dispatch delivers, or that a combine sends. */
+    RowLayout layout() {
+        return switch (this) {
+            case HT_DISPATCH_BY_EXPERT, HT_COMBINE_BY_EXPERT, HT_COMBINE_BY_EXPERT_PARTIAL -> RowLayout.BY_EXPERT;
+            default -> RowLayout.BY_RANK;
+        };
+    }
+
+    /** Returns whether this is one half of an operation whose request has the receive hook. Its call returns when it is done. */
+    boolean isHalf() {
+        return switch (this) {
+            case LL_DISPATCH_SEND, LL_COMBINE_SEND -> true;
+            default -> isReceivingHalf();
+        };
+    }
+
+    /** Returns whether all ranks' sending kernels have ended before; on posted paths rows may still be in flight. */
+    boolean isReceivingHalf() {
+        return this == LL_DISPATCH_RECEIVE || this == LL_COMBINE_RECEIVE;
+    }
+
+    /**
+     * Returns whether the kernels of the ceiling do the same work: none for a half alone, nor for the copies and sums of rows by expert
+     * inside a rank.
+     */
+    boolean hasCeiling() {
+        return !isHalf() && this != HT_DISPATCH_BY_EXPERT && this != HT_COMBINE_BY_EXPERT_PARTIAL;
     }
 
     /**

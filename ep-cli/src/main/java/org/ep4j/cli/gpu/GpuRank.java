@@ -6,6 +6,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
@@ -16,6 +17,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.rank.ExchangeRank;
 import org.ep4j.cli.rank.ExchangeSpec;
 import org.ep4j.cli.rank.ExchangeSpec.Mode;
+import org.ep4j.cli.rank.HeapBytes;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.SpinBarrier;
 import org.ep4j.config.EpKeys;
@@ -40,6 +42,9 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
     /** Batches for each counted round. */
     private static final int BATCHES_OF_ROUND = 50;
 
+    /** Batches of calls behind them, of which it is read what they allocate. */
+    private static final int ALLOCATION_BATCHES = 8;
+
     /** Joins as the {@code localRank}-th process of its host, or the one of this rank in this process; measures and reports. */
     public void run(Bootstrap bootstrap, int localRank) {
         EpConfig config = spec.work()
@@ -61,29 +66,35 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
                         })
                         .run(group);
             }
-            measure(group, gpu);
+            // Not the file of the comparison, which has been counted up.
+            String file = spec.work().barrierFile();
+            LongSupplier barrier = SpinBarrier.of(file.isEmpty() ? "" : file + "-gpu", group, DEADLINE);
+            // First: where there is no room for their buffer, that shows before anything else is measured.
+            if (spec.chains() > 0) {
+                new GpuChains(spec, group, gpu, barrier, parent).run();
+            }
+            measure(group, gpu, barrier);
+            RankMessage.Sent.of(group.rank(), group.traffic()).forEach(parent);
         }
     }
 
-    private void measure(EpGroup group, EngineGpu gpu) {
+    private void measure(EpGroup group, EngineGpu gpu, LongSupplier barrier) {
         ExchangeSpec work = spec.work();
-        int most = Math.max(
-                spec.maxTokens(Mode.HT), (spec.maxTokens(Mode.LL) * work.topK() + work.ranks() - 1) / work.ranks());
+        long most = Math.max(ceilingTokens(Mode.HT), ceilingTokens(Mode.LL));
         EpShape shape = EpShape.builder(work.hidden(), work.experts(), work.topK())
                 .maxTokens(spec.maxTokens(Mode.HT))
                 .maxLowLatencyTokens(spec.maxTokens(Mode.LL))
                 .build();
-        // With a little more than the rows, for the gate.
-        EpShape ceilings = EpShape.builder(work.hidden(), work.experts(), work.topK())
-                .maxTokens(Math.max(most, spec.maxTokens(Mode.LL)) + 1)
+        // With a little more than the rows, for the gate; one expert a token, so that there is no room for rows by
+        // expert.
+        EpShape ceilings = EpShape.builder(work.hidden(), work.experts(), 1)
+                .maxTokens((int) Math.min(EpShape.MAX_TOKENS, most + 1))
                 .build();
-        // Not the file of the comparison, which has been counted up.
-        String barrier = work.barrierFile().isEmpty() ? "" : work.barrierFile() + "-gpu";
         try (EpBuffer buffer = group.createBuffer(shape);
                 EpBuffer ceilingBuffer = group.createBuffer(ceilings);
                 Ceiling ceiling = new Ceiling(gpu, ceilingBuffer);
                 GpuStream stream = gpu.createStream();
-                GpuMeter meter = new GpuMeter(gpu, SpinBarrier.of(barrier, group, DEADLINE), ceiling, stream)) {
+                GpuMeter meter = new GpuMeter(gpu, barrier, ceiling, stream)) {
             group.barrier(DEADLINE);
             parent.accept(RankMessage.Joined.of(group, buffer.size()));
             parent.accept(new RankMessage.OnGpu(
@@ -95,6 +106,14 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
             measure(buffer, gpu, ceiling, meter, stream);
             group.barrier(DEADLINE);
         }
+    }
+
+    /** Tokens of a shape with as many rows as the ceilings of a mode use: of each token, one from each rank, or one for each selection. */
+    private long ceilingTokens(Mode mode) {
+        ExchangeSpec work = spec.work();
+        boolean bySelection = spec.operations().stream().anyMatch(o -> o.mode() == mode && o.bySelection);
+        long tokens = spec.maxTokens(mode);
+        return bySelection ? Math.max(tokens, (tokens * work.topK() + work.ranks() - 1) / work.ranks()) : tokens;
     }
 
     /** Returns the name in the probe's text, since devices have no names otherwise. */
@@ -109,10 +128,7 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
     }
 
     private void measure(EpBuffer buffer, EngineGpu gpu, Ceiling ceiling, GpuMeter meter, GpuStream stream) {
-        int total = spec.operations().stream()
-                .mapToInt(o -> spec.tokens(o.mode()).size())
-                .sum();
-        int done = 0;
+        int done = spec.chains();
         Map<GpuOperation, QueuedTimes> queued = queuedTimes(buffer, gpu, ceiling, stream);
         for (Mode mode : Mode.values()) {
             for (int tokens : spec.uses(mode) ? spec.tokens(mode) : List.<Integer>of()) {
@@ -129,7 +145,7 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
                                     meter,
                                     queued.getOrDefault(operation, QueuedTimes.NONE)));
                             parent.accept(new RankMessage.Progress(
-                                    ++done, total, operation.text() + ", " + tokens + " tokens"));
+                                    ++done, spec.steps(), operation.text() + ", " + tokens + " tokens"));
                         }
                     }
                     stream.synchronize(DEADLINE);
@@ -139,13 +155,14 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
     }
 
     /**
-     * Operations that are queued one behind the other, ranks held together by nothing else.
+     * Operations that are queued one behind the other, ranks held together by nothing else; halves, which cannot be queued, have no times.
      *
      * @param calls nanoseconds until each call returned
      * @param rounds nanoseconds of one operation with what comes before it, from the beginning of a batch to its end
+     * @param allocatedBytes that each of some more calls allocated on the heap of the JVM
      */
-    private record QueuedTimes(List<Long> calls, List<Long> rounds) {
-        static final QueuedTimes NONE = new QueuedTimes(List.of(), List.of());
+    private record QueuedTimes(List<Long> calls, List<Long> rounds, List<Long> allocatedBytes) {
+        static final QueuedTimes NONE = new QueuedTimes(List.of(), List.of(), List.of());
     }
 
     /** All operations are called by turns before those that count. */
@@ -162,7 +179,7 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
                     GpuOperations operations = new GpuOperations(buffer, gpu, inputs, stream.handle());
                     for (GpuOperation operation : spec.operations()) {
                         if (operation.mode() == mode) {
-                            times.put(operation, queuedTimes(operations, operations.of(operation), gpu, stream));
+                            times.put(operation, queuedTimes(operation, operations, gpu, stream));
                         }
                     }
                 }
@@ -171,13 +188,13 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
         return times;
     }
 
-    private QueuedTimes queuedTimes(
-            GpuOperations operations, GpuOperations.Measured work, EngineGpu gpu, GpuStream stream) {
+    private QueuedTimes queuedTimes(GpuOperation operation, GpuOperations operations, EngineGpu gpu, GpuStream stream) {
+        GpuOperations.Measured work = operations.of(operation);
         List<Long> calls = new ArrayList<>();
         List<Long> rounds = new ArrayList<>();
         int batches = Math.min(MOST_BATCHES, BATCHES_OF_ROUND * spec.iterations());
         for (int batch = 0; batch < batches; batch++) {
-            boolean counts = batch >= batches / 2;
+            boolean counts = batch >= batches / 2 && !operation.isHalf();
             long begin = System.nanoTime();
             for (int i = 0; i < BATCH; i++) {
                 GpuOperations.Call call = work.prepare(batch * BATCH + i);
@@ -193,7 +210,25 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
                 rounds.add((System.nanoTime() - begin) / BATCH);
             }
         }
-        return new QueuedTimes(calls, rounds);
+        return new QueuedTimes(calls, rounds, allocatedBytes(operations, work, gpu, stream));
+    }
+
+    /** Apart from the times, which reading it would make longer. */
+    private static List<Long> allocatedBytes(
+            GpuOperations operations, GpuOperations.Measured work, EngineGpu gpu, GpuStream stream) {
+        HeapBytes heap = new HeapBytes();
+        List<Long> bytes = new ArrayList<>();
+        for (int call = 0; call < ALLOCATION_BATCHES * BATCH; call++) {
+            GpuOperations.Call next = work.prepare(call);
+            long before = heap.soFar();
+            next.queue();
+            bytes.add(heap.soFar() - before);
+            operations.release();
+            if (call % BATCH == BATCH - 1) {
+                gpu.synchronize(stream.handle());
+            }
+        }
+        return bytes;
     }
 
     private RankMessage.GpuSamples measure(
@@ -214,9 +249,11 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
         }
         for (int round = 0; round < spec.iterations(); round++) {
             calls.add(meter.asCall(work.prepare(round)::queue));
+            operations.release();
             int set = round;
-            onGpu.add(meter.onGpu(work.prepare(set)::queue));
-            if (ceilings.areKnown()) {
+            GpuOperations.Call call = work.prepare(round);
+            onGpu.add(operation.isHalf() ? meter.onGpu(call::queue, operations::isBusy) : meter.onGpu(call::queue));
+            if (ceilings.isKnown(operation)) {
                 ceiling.add(meter.onGpu(() -> ceilings.run(operation, set)));
             }
             empty.add(meter.onGpu(() -> ceilings.nothing(operation)));
@@ -232,6 +269,8 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
                 ceiling,
                 empty,
                 ceilings.bytes(operation, false),
-                ceilings.bytes(operation, true));
+                ceilings.bytes(operation, true),
+                ceilings.sentBytes(operation),
+                queued.allocatedBytes());
     }
 }

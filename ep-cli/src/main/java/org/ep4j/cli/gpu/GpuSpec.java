@@ -2,6 +2,7 @@ package org.ep4j.cli.gpu;
 
 import java.util.Collections;
 import java.util.List;
+import org.ep4j.RowLayout;
 import org.ep4j.cli.gpu.GpuOperation.Rows;
 import org.ep4j.cli.rank.ExchangeSpec;
 import org.ep4j.cli.rank.ExchangeSpec.Mode;
@@ -19,6 +20,7 @@ import org.ep4j.cli.rank.ExchangeSpec.Wire;
  * @param operations what is measured
  * @param warmup rounds that do not count
  * @param iterations rounds that do
+ * @param chainTokens T on every rank for which chains of low-latency pairs are measured; empty to leave them out
  */
 public record GpuSpec(
         ExchangeSpec work,
@@ -28,7 +30,8 @@ public record GpuSpec(
         int lowLatencySms,
         List<GpuOperation> operations,
         int warmup,
-        int iterations) {
+        int iterations,
+        List<Integer> chainTokens) {
     public List<Integer> tokens(Mode mode) {
         return mode == Mode.HT ? tokens : lowLatencyTokens;
     }
@@ -42,15 +45,40 @@ public record GpuSpec(
         return operations.stream().anyMatch(o -> o.mode() == mode);
     }
 
+    /** Operations whose chains are measured. */
+    List<GpuOperation> chained() {
+        return pairs(operations);
+    }
+
+    /** Returns those of {@code operations} that chains consist of: a low-latency dispatch of FP8 rows, and a combine. */
+    public static List<GpuOperation> pairs(List<GpuOperation> operations) {
+        return operations.stream()
+                .filter(o -> o == GpuOperation.LL_BOTH || o == GpuOperation.LL_BOTH_PARTIAL)
+                .toList();
+    }
+
+    /** Number of chains to be measured, which come first. */
+    int chains() {
+        return chained().size() * chainTokens.size();
+    }
+
+    /** Number of everything to be measured. */
+    int steps() {
+        return chains()
+                + operations.stream().mapToInt(o -> tokens(o.mode()).size()).sum();
+    }
+
     /** Parts that compare what {@code operations} move with the reference; small, since the reference is slow. */
     public static List<Part> compared(
             List<GpuOperation> operations, List<Integer> tokens, List<Integer> lowLatencyTokens) {
+        boolean halves = operations.stream().anyMatch(GpuOperation::isHalf);
         return operations.stream()
                 .map(o -> new Part(
                         o.mode(),
                         Math.min(256, Collections.max(o.mode() == Mode.HT ? tokens : lowLatencyTokens)),
                         o.sent == Rows.FP8 && o.returned == Rows.NONE ? Wire.FP8 : Wire.BF16,
-                        false))
+                        o.layout(),
+                        o.mode() == Mode.HT ? o.layout() == RowLayout.BY_EXPERT : halves))
                 .distinct()
                 .toList();
     }

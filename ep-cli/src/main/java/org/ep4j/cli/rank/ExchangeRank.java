@@ -22,6 +22,9 @@ public record ExchangeRank(ExchangeSpec spec, Consumer<RankMessage> parent) {
     private static final long SHORT_ROUNDS_NANOS = Duration.ofSeconds(4).toNanos();
     private static final int FEW_TOKENS = 2;
 
+    /** Rounds of a bench behind those that are timed, in which it is read what operations allocate. */
+    private static final int ALLOCATION_ROUNDS = 5;
+
     /** Dispatch and combine of inputs that are prepared. */
     interface Round {
         /**
@@ -73,6 +76,12 @@ public record ExchangeRank(ExchangeSpec spec, Consumer<RankMessage> parent) {
                     parent.accept(new RankMessage.Progress(done, total, part.mode() + " round " + (round + 1)));
                 }
             }
+            if (spec.measureCeiling()) {
+                context.recorder().allocations();
+                for (int i = 0; i < ALLOCATION_ROUNDS; i++) {
+                    prepared.run(false);
+                }
+            }
         }
         context.recorder().samples().forEach(parent);
         context.checks().results().forEach(parent);
@@ -91,7 +100,8 @@ public record ExchangeRank(ExchangeSpec spec, Consumer<RankMessage> parent) {
      * 4 s. Every rank of the machine sees the same start times, so that all end at the same round.
      */
     private void runShortRounds(RankContext context, Part part) {
-        Part few = new Part(part.mode(), Math.min(FEW_TOKENS, part.tokens()), part.wire(), part.extras());
+        int tokens = Math.min(FEW_TOKENS, part.tokens());
+        Part few = new Part(part.mode(), tokens, part.wire(), part.layout(), part.extras());
         Round round = exchange(context, few).apply(0);
         context.recorder().counting(false);
         long start = context.recorder().awaitStart();

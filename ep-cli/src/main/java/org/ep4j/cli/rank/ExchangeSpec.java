@@ -20,7 +20,8 @@ import org.ep4j.tck.ranks.Job;
  * @param experts E
  * @param parts exchanges to run, one after another
  * @param skew exponent of the experts' popularity: expert e is drawn with weight {@code (e + 1)^-skew}; 0 is uniform
- * @param layout row order of high-throughput dispatches
+ * @param expertGroups groups of consecutive experts, of which a token's experts come from a few; 0 where routing has no groups
+ * @param groupsPerToken how many
  * @param warmup rounds that are not counted
  * @param iterations rounds that are
  * @param validate true to check every element that the counted rounds of {@code validateRounds} delivered
@@ -38,7 +39,8 @@ public record ExchangeSpec(
         int experts,
         List<Part> parts,
         double skew,
-        RowLayout layout,
+        int expertGroups,
+        int groupsPerToken,
         int warmup,
         int iterations,
         boolean validate,
@@ -67,9 +69,10 @@ public record ExchangeSpec(
      * @param mode of the buffer
      * @param tokens T on every rank
      * @param wire what the dispatch sends
-     * @param extras true to measure the variants, too: staged combine, send and receive apart, the other mode
+     * @param layout row order of a high-throughput dispatch
+     * @param extras true to measure the variants, too: staged or rank-partial combine, send and receive apart, the other mode
      */
-    public record Part(Mode mode, int tokens, Wire wire, boolean extras) {}
+    public record Part(Mode mode, int tokens, Wire wire, RowLayout layout, boolean extras) {}
 
     public EpShape shape() {
         return EpShape.builder(hidden, experts, topK)
@@ -92,8 +95,15 @@ public record ExchangeSpec(
         return Workload.builder(ranks, hidden, experts, topK)
                 .tokens(tokens)
                 .seed(seed + 1_000_003L * number + tokens)
-                .routing(skew == 0 ? Routing.UNIFORM : Routing.zipf(skew))
+                .routing(routing())
                 .build();
+    }
+
+    private Routing routing() {
+        if (expertGroups > 0) {
+            return Routing.grouped(expertGroups, groupsPerToken);
+        }
+        return skew == 0 ? Routing.UNIFORM : Routing.zipf(skew);
     }
 
     /**

@@ -33,7 +33,7 @@ final class HighThroughput {
     HighThroughput(RankContext context, Part part) {
         this.context = context;
         this.part = part;
-        this.layout = context.spec().layout();
+        this.layout = part.layout();
         this.inputs = new ExchangeInputs(context, part.tokens(), part.wire() == Wire.FP8);
         this.request = inputs.dispatch(part.wire())
                 .topkWeights(inputs.weights)
@@ -77,11 +77,11 @@ final class HighThroughput {
             context.checks()
                     .check(Operations.HT_DISPATCH, () -> context.verifier().dispatch(dispatched, table, carried));
         }
-        combine(steps, dispatched, table, validate);
+        combine(steps, byRank, dispatched, table, validate);
         dispatched.handle().close();
     }
 
-    private void combine(RowSteps steps, DispatchResult dispatched, RowTable table, boolean validate) {
+    private void combine(RowSteps steps, RowTable byRank, DispatchResult dispatched, RowTable table, boolean validate) {
         Workload workload = table.workload();
         // Without a check the rows go back as they came: they lie where combine reads them, as an expert's output
         // would.
@@ -95,30 +95,39 @@ final class HighThroughput {
         Volume back = volume(table, context.spec().rowBytes());
         String operation = foreignOnly ? Operations.HT_COMBINE_STAGED : Operations.HT_COMBINE;
         context.ceiling(operation, back, () -> foreignOnly ? steps.combineOfSelections(false) : steps.combine());
-        combine(operation, input, dispatched, table, outputs, validate);
-        if (part.extras() && !foreignOnly) {
+        CombineRequest exact =
+                CombineRequest.builder(input, dispatched.handle()).out(result).build();
+        combine(operation, back, exact, table, outputs, validate);
+        if (part.extras() && foreignOnly) {
+            CombineRequest partial = CombineRequest.builder(input, dispatched.handle())
+                    .precision(CombinePrecision.RANK_PARTIAL)
+                    .out(result)
+                    .build();
+            Volume sums = volume(byRank, context.spec().rowBytes());
+            combine(Operations.HT_COMBINE_PARTIAL, sums, partial, table, outputs, validate);
+        } else if (part.extras()) {
             Tensor outside = foreign.rows(0, table.rows());
             expertOutputs.outputs(outside, table, outputs);
             context.ceiling(Operations.HT_COMBINE_STAGED, back, steps::stagedCombine);
-            combine(Operations.HT_COMBINE_STAGED, outside, dispatched, table, outputs, validate);
+            CombineRequest staged = CombineRequest.builder(outside, dispatched.handle())
+                    .out(result)
+                    .build();
+            combine(Operations.HT_COMBINE_STAGED, back, staged, table, outputs, validate);
         }
     }
 
     private void combine(
             String operation,
-            Tensor input,
-            DispatchResult dispatched,
+            Volume volume,
+            CombineRequest request,
             RowTable table,
             OutputRows outputs,
             boolean validate) {
-        CombineRequest combine =
-                CombineRequest.builder(input, dispatched.handle()).out(result).build();
-        Volume volume = volume(table, context.spec().rowBytes());
         CombineResult combined = context.recorder()
-                .time(operation, volume, () -> context.buffer().combine(combine));
+                .time(operation, volume, () -> context.buffer().combine(request));
         if (validate) {
             CombineOracle oracle = new CombineOracle(table.workload(), outputs, Set.of());
-            CombineOptions want = new CombineOptions(layout, CombinePrecision.EXACT, 0, false);
+            CombineOptions want = new CombineOptions(layout, request.precision(), 0, false);
             context.checks()
                     .check(
                             operation,

@@ -10,6 +10,9 @@ public final class Operations {
     /** High-throughput combine of rows that lie outside the buffer. */
     public static final String HT_COMBINE_STAGED = "ht.combine.staged";
 
+    /** High-throughput combine of rows by expert, of which each rank sends one sum for a token. */
+    public static final String HT_COMBINE_PARTIAL = "ht.combine.partial";
+
     public static final String LL_DISPATCH = "ll.dispatch";
 
     /** First half of a low-latency dispatch with the receive hook. */

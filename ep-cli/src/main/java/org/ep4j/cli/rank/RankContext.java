@@ -62,9 +62,11 @@ record RankContext(
         return group.rank();
     }
 
-    /** Does the steps of an operation in memory of this rank, where ceilings are measured. */
+    /** Does the steps of an operation in memory of this rank, where ceilings are measured, and not in rounds for allocations. */
     void ceiling(String operation, Recorder.Volume volume, Supplier<List<RowStep>> steps) {
-        hostCeiling.ifPresent(c -> c.measure(recorder, operation, volume, steps.get()));
+        if (!recorder.isAllocating()) {
+            hostCeiling.ifPresent(c -> c.measure(recorder, operation, volume, steps.get()));
+        }
     }
 
     @Override

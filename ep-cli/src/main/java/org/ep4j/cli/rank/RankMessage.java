@@ -39,8 +39,15 @@ public sealed interface RankMessage {
      * @param rows rows received: (token, rank) pairs
      * @param ownRows those of them that came from the rank itself
      * @param rowBytes bytes of one row
+     * @param allocatedBytes on the heap of the JVM by the thread of the call, one number a round of their own; may be empty
      */
-    record Samples(String operation, List<Long> nanos, List<Long> rows, List<Long> ownRows, long rowBytes)
+    record Samples(
+            String operation,
+            List<Long> nanos,
+            List<Long> rows,
+            List<Long> ownRows,
+            long rowBytes,
+            List<Long> allocatedBytes)
             implements RankMessage {}
 
     /**
@@ -67,6 +74,8 @@ public sealed interface RankMessage {
      * @param emptyNanos of a kernel that does nothing
      * @param logicalBytes received in a round on average, from the rank itself too
      * @param wireBytes received from others
+     * @param sentBytes sent in a round on average, by the kind of the path that they take
+     * @param allocatedBytes that each of some calls allocated on the heap of the JVM in its thread
      */
     record GpuSamples(
             String operation,
@@ -78,7 +87,23 @@ public sealed interface RankMessage {
             List<Long> ceilingNanos,
             List<Long> emptyNanos,
             double logicalBytes,
-            double wireBytes)
+            double wireBytes,
+            Map<String, Double> sentBytes,
+            List<Long> allocatedBytes)
+            implements RankMessage {}
+
+    /**
+     * Chains of pairs of operations on the GPU of one rank, in nanoseconds, one number a counted chain.
+     *
+     * @param operation name of the pair
+     * @param tokens T
+     * @param way how the pairs were queued
+     * @param halfPairs counted pairs of a chain by two
+     * @param firstNanos of the first half of the counted pairs
+     * @param secondNanos of the second half
+     */
+    record ChainSamples(
+            String operation, int tokens, String way, int halfPairs, List<Long> firstNanos, List<Long> secondNanos)
             implements RankMessage {}
 
     /** An operation was compared with the reference: so many numbers, and the first difference; empty when there is none. */

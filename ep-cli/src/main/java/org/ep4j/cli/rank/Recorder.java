@@ -24,8 +24,10 @@ final class Recorder {
     }
 
     private final LongSupplier barrier;
+    private final HeapBytes heap = new HeapBytes();
     private final Map<String, Samples> samples = new LinkedHashMap<>();
     private boolean counting;
+    private boolean allocating;
 
     /** Makes a recorder whose ranks start together at {@link SpinBarrier#of}. */
     Recorder(LongSupplier barrier) {
@@ -35,6 +37,17 @@ final class Recorder {
     /** Says whether the measurements that follow are kept. */
     void counting(boolean on) {
         counting = on;
+        allocating = false;
+    }
+
+    /** Keeps what the operations that follow allocate, and not their times, which reading it would make longer. */
+    void allocations() {
+        counting = false;
+        allocating = true;
+    }
+
+    boolean isAllocating() {
+        return allocating;
     }
 
     /** Waits until all ranks are ready, and returns the time at which the last one was. */
@@ -48,18 +61,34 @@ final class Recorder {
      */
     <T> T time(String operation, Volume volume, Supplier<T> action) {
         long start = awaitStart();
+        if (allocating) {
+            long before = heap.soFar();
+            T result = action.get();
+            long bytes = heap.soFar() - before;
+            kept(operation, volume).allocatedBytes().add(bytes);
+            return result;
+        }
         T result = action.get();
         long nanos = System.nanoTime() - start;
         if (counting) {
-            Samples kept = samples.computeIfAbsent(
-                    operation,
-                    name -> new Samples(
-                            name, new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), volume.rowBytes()));
+            Samples kept = kept(operation, volume);
             kept.nanos().add(nanos);
             kept.rows().add(volume.rows());
             kept.ownRows().add(volume.own());
         }
         return result;
+    }
+
+    private Samples kept(String operation, Volume volume) {
+        return samples.computeIfAbsent(
+                operation,
+                name -> new Samples(
+                        name,
+                        new ArrayList<>(),
+                        new ArrayList<>(),
+                        new ArrayList<>(),
+                        volume.rowBytes(),
+                        new ArrayList<>()));
     }
 
     /** Runs and measures an operation without a result. */

@@ -40,8 +40,9 @@ public final class BenchPlots {
     private static final String ELSEWHERE = ", or draw on another machine: write the results with --json here, and read"
             + " that file with --from there";
 
-    /** Names of operations end in these where they differ little from the operation without. */
-    private static final List<String> VARIANTS = List.of(".cached", "-pow2", "-ue8m0");
+    /** Names of operations that are left out end in these: they differ little from the operation without, or are its halves. */
+    private static final List<String> VARIANTS =
+            List.of(".cached", "-pow2", "-ue8m0", ".send", ".receive", ".by-expert", ".by-expert.partial");
 
     /** Colours that the colour-blind can distinguish, too, by the end of an operation's name. */
     private static final Map<String, Color> COLOURS = Map.of(
@@ -106,7 +107,7 @@ public final class BenchPlots {
                 : operation.substring(operation.indexOf('.') + 1).replace('.', ' ');
     }
 
-    /** Times on the GPU over tokens, both axes logarithmic. Variants that differ little from another line are left out. */
+    /** Times on the GPU over tokens, both axes logarithmic. Variants of another line are left out. */
     public static void sweep(GpuReport report, Path file) {
         XYChart chart =
                 chart(report, "Time over tokens per rank", "tokens per rank", "microseconds on the GPU, slowest rank");
@@ -141,7 +142,7 @@ public final class BenchPlots {
         List<GpuFigures> every = report.runs().stream()
                 .flatMap(r -> r.operations().stream())
                 .filter(f -> f.operation().startsWith("ht."))
-                .filter(f -> !f.operation().endsWith(".cached"))
+                .filter(f -> VARIANTS.stream().noneMatch(f.operation()::endsWith))
                 .toList();
         int most = every.stream().mapToInt(GpuFigures::tokens).max().orElse(0);
         List<GpuFigures> all = every.stream().filter(f -> f.tokens() == most).toList();

@@ -12,7 +12,7 @@ import org.ep4j.cli.rank.RankMessage.Sent;
 /**
  * Result of one bench on the host, as it stands in the JSON.
  *
- * @param format version of this file's form
+ * @param format version of this file's form; 2 and 3 are those of {@link GpuReport}, 1 has no allocated bytes and no groups
  * @param environment where and how it was measured
  * @param ranks R
  * @param hidden H
@@ -23,6 +23,8 @@ import org.ep4j.cli.rank.RankMessage.Sent;
  * @param dtype what dispatches sent
  * @param layout row order of high-throughput dispatches
  * @param skew exponent of the experts' popularity
+ * @param expertGroups groups of experts, of which a token's experts come from a few; 0 where routing has no groups
+ * @param groupsPerToken how many
  * @param warmup rounds that did not count
  * @param iterations rounds that did
  * @param seed of data and routing
@@ -43,13 +45,15 @@ public record BenchReport(
         String dtype,
         String layout,
         double skew,
+        int expertGroups,
+        int groupsPerToken,
         int warmup,
         int iterations,
         long seed,
         List<Figures> operations,
         List<Sent> sent,
         Optional<Double> lowLatencyAdvantage) {
-    private static final int FORMAT = 1;
+    private static final int FORMAT = 4;
 
     /**
      * Conditions of a measurement.
@@ -82,8 +86,10 @@ public record BenchReport(
                 tokens(spec, Mode.HT),
                 tokens(spec, Mode.LL),
                 spec.parts().get(0).wire().name().toLowerCase(Locale.ROOT),
-                spec.layout().name().toLowerCase(Locale.ROOT).replace('_', '-'),
+                spec.parts().get(0).layout().name().toLowerCase(Locale.ROOT).replace('_', '-'),
                 spec.skew(),
+                spec.expertGroups(),
+                spec.groupsPerToken(),
                 spec.warmup(),
                 spec.iterations(),
                 spec.seed(),

@@ -33,6 +33,8 @@ import org.ep4j.cli.rank.RankMessage.Validated;
  * @param ceilingMicros median time of the fastest way to copy and sum the same rows; empty when it was not measured
  * @param ceilingWay that way; empty when it was not measured
  * @param ratioToCeiling {@code ceilingMicros / medianMicros}: 1 is as fast as the ceiling
+ * @param allocatedBytes that one call allocates on the heap of the JVM in its thread, median of all ranks; empty when it was not
+ *     measured
  * @param validatedElements numbers compared with the reference, on all ranks
  * @param problem first difference found; empty when there was none
  * @param rankMedianMicros median of each rank's own times
@@ -57,6 +59,7 @@ public record Figures(
         Optional<Double> ceilingMicros,
         String ceilingWay,
         Optional<Double> ratioToCeiling,
+        Optional<Long> allocatedBytes,
         long validatedElements,
         String problem,
         List<Double> rankMedianMicros,
@@ -131,6 +134,7 @@ public record Figures(
                 fastest.map(Map.Entry::getValue),
                 fastest.map(Map.Entry::getKey).orElse(""),
                 fastest.map(f -> f.getValue() / median),
+                median(ranks.stream().flatMap(r -> r.allocatedBytes().stream()).toList()),
                 validated.stream().mapToLong(Validated::elements).sum(),
                 validated.stream()
                         .map(Validated::problem)
@@ -151,6 +155,11 @@ public record Figures(
 
     private static List<Long> slowestOfEachRound(List<Samples> ranks) {
         return Quantiles.slowest(ranks.stream().map(Samples::nanos).toList());
+    }
+
+    /** Returns one of the values; empty where there is none. */
+    private static Optional<Long> median(List<Long> values) {
+        return values.isEmpty() ? Optional.empty() : Optional.of((long) Quantiles.nearestRank(values, 50));
     }
 
     private static double micros(List<Long> nanos, double percent) {

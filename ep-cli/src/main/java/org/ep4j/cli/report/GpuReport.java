@@ -1,9 +1,12 @@
 package org.ep4j.cli.report;
 
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.Nulls;
 import java.nio.file.Path;
 import java.util.List;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.rank.RankMessage.OnGpu;
+import org.ep4j.cli.rank.RankMessage.Sent;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.json.JsonMapper;
@@ -11,7 +14,7 @@ import tools.jackson.databind.json.JsonMapper;
 /**
  * Result of one bench on GPUs, as it stands in the JSON.
  *
- * @param format version of this file's form; 1 is that of {@link BenchReport}
+ * @param format version of this file's form, {@link #FORMAT}; 1 and 4 are those of {@link BenchReport}
  * @param environment where and how it was measured
  * @param ranks R
  * @param ranksAs processes or threads
@@ -19,6 +22,8 @@ import tools.jackson.databind.json.JsonMapper;
  * @param topK K
  * @param experts E
  * @param skew exponent of the experts' popularity
+ * @param expertGroups groups of experts, of which a token's experts come from a few; 0 where routing has no groups
+ * @param groupsPerToken how many
  * @param warmup rounds that did not count
  * @param iterations rounds that did
  * @param seed of data and routing
@@ -33,12 +38,14 @@ public record GpuReport(
         int topK,
         int experts,
         double skew,
+        @JsonSetter(nulls = Nulls.AS_EMPTY) int expertGroups,
+        @JsonSetter(nulls = Nulls.AS_EMPTY) int groupsPerToken,
         int warmup,
         int iterations,
         long seed,
         List<Run> runs) {
     /** The form that is written. */
-    public static final int FORMAT = 2;
+    public static final int FORMAT = 3;
 
     /**
      * Measurements of one group of ranks.
@@ -51,6 +58,8 @@ public record GpuReport(
      * @param validatedElements numbers compared with the reference before, on all ranks
      * @param problems first differences found
      * @param operations figures of each operation and number of tokens
+     * @param chains figures of chains of low-latency pairs; files of format 2 have none
+     * @param sent what backends that count it have sent, warm-up and rounds that are not measured included; likewise
      */
     public record Run(
             int askedSms,
@@ -60,7 +69,9 @@ public record GpuReport(
             long localBytes,
             long validatedElements,
             List<String> problems,
-            List<GpuFigures> operations) {}
+            List<GpuFigures> operations,
+            @JsonSetter(nulls = Nulls.AS_EMPTY) List<ChainFigures> chains,
+            @JsonSetter(nulls = Nulls.AS_EMPTY) List<Sent> sent) {}
 
     /** Returns whether nothing differed from the reference. */
     public boolean valid() {

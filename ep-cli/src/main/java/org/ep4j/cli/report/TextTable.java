@@ -74,6 +74,6 @@ public final class TextTable {
     private boolean numeric(int column) {
         return rows.stream()
                 .map(cells -> cells.get(column))
-                .allMatch(cell -> cell.isEmpty() || cell.equals("-") || Character.isDigit(cell.charAt(0)));
+                .allMatch(cell -> cell.isEmpty() || cell.equals("-") || cell.matches("[+-]?\\d.*"));
     }
 }

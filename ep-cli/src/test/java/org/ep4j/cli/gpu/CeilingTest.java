@@ -19,7 +19,6 @@ import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
-import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.cli.EmulatedGpus;
 import org.ep4j.cli.rank.ExchangeSpec;
@@ -58,7 +57,8 @@ final class CeilingTest {
                 EXPERTS,
                 List.of(),
                 0,
-                RowLayout.BY_RANK,
+                0,
+                0,
                 0,
                 1,
                 false,
@@ -66,7 +66,8 @@ final class CeilingTest {
                 false,
                 5,
                 folder.resolve("barrier").toString());
-        GpuSpec spec = new GpuSpec(work, List.of(TOKENS), List.of(), 0, 0, List.of(GpuOperation.values()), 0, 1);
+        GpuSpec spec =
+                new GpuSpec(work, List.of(TOKENS), List.of(), 0, 0, List.of(GpuOperation.values()), 0, 1, List.of());
         ExecutorService threads = Executors.newFixedThreadPool(ranks);
         try {
             List<Future<?>> ends = new ArrayList<>();

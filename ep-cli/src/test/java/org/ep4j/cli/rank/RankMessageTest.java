@@ -20,9 +20,11 @@ final class RankMessageTest {
         List<RankMessage> messages = List.of(
                 new RankMessage.Joined("all pairs:\nhost-shm \"x\"", List.of("host-shm"), 5, 6),
                 new RankMessage.Progress(3, 9, "HT round 3"),
-                new RankMessage.Samples("ht.dispatch", List.of(1L, 2L), List.of(3L, 4L), List.of(0L, 1L), 14336),
+                new RankMessage.Samples(
+                        "ht.dispatch", List.of(1L, 2L), List.of(3L, 4L), List.of(0L, 1L), 14336, List.of(5L)),
                 new RankMessage.Path("ibrc-multiqp", 0, 1, List.of("a:1", "b:1"), List.of("c:1"), 2),
                 new RankMessage.Writes(8, 100, List.of(1L, 2L), 10, List.of(3L, 4L), List.of(5L, 6L)),
+                new RankMessage.ChainSamples("ll.pair", 8, "graph", 56, List.of(1L, 2L), List.of(3L, 4L)),
                 new RankMessage.Validated("ht.dispatch", 7, "x[1] is 2, must be 3"),
                 new RankMessage.Failed("EpTimeoutException", "line 1\nline 2", 4));
         for (RankMessage message : messages) {
@@ -48,9 +50,12 @@ final class RankMessageTest {
                 7168,
                 8,
                 256,
-                List.of(new Part(Mode.HT, 1024, Wire.BF16, true), new Part(Mode.LL, 128, Wire.FP8, false)),
+                List.of(
+                        new Part(Mode.HT, 1024, Wire.BF16, RowLayout.BY_EXPERT, true),
+                        new Part(Mode.LL, 128, Wire.FP8, RowLayout.BY_RANK, false)),
                 1.5,
-                RowLayout.BY_EXPERT,
+                8,
+                4,
                 1,
                 2,
                 true,
@@ -82,9 +87,10 @@ final class RankMessageTest {
                 64,
                 2,
                 8,
-                List.of(new Part(Mode.LL, 128, Wire.BF16, true)),
+                List.of(new Part(Mode.LL, 128, Wire.BF16, RowLayout.BY_RANK, true)),
                 0,
-                RowLayout.BY_RANK,
+                0,
+                0,
                 0,
                 1,
                 false,

@@ -38,9 +38,12 @@ final class BenchReportTest {
             7168,
             8,
             256,
-            List.of(new Part(Mode.HT, 1024, Wire.BF16, true), new Part(Mode.LL, 128, Wire.BF16, true)),
+            List.of(
+                    new Part(Mode.HT, 1024, Wire.BF16, RowLayout.BY_EXPERT, true),
+                    new Part(Mode.LL, 128, Wire.BF16, RowLayout.BY_EXPERT, true)),
             0.5,
-            RowLayout.BY_EXPERT,
+            8,
+            4,
             10,
             30,
             true,
@@ -70,7 +73,7 @@ final class BenchReportTest {
         List<Long> nanos =
                 LongStream.range(0, 30).mapToObj(i -> (micros + i) * 1000).toList();
         List<Long> rows = LongStream.range(0, 30).mapToObj(i -> 2000L).toList();
-        return new Samples(operation, nanos, rows, rows, 14336);
+        return new Samples(operation, nanos, rows, rows, 14336, List.of(96L));
     }
 
     private static BenchReport report() {
@@ -173,11 +176,14 @@ final class BenchReportTest {
         assertThat(root.path("hidden").asInt()).isEqualTo(7168);
         assertThat(root.path("layout").asString()).isEqualTo("by-expert");
         assertThat(root.path("lowLatencyTokens").asInt()).isEqualTo(128);
+        assertThat(root.path("expertGroups").asInt()).isEqualTo(8);
+        assertThat(root.path("groupsPerToken").asInt()).isEqualTo(4);
         JsonNode dispatch = root.path("operations").get(0);
         assertThat(dispatch.path("operation").asString()).isEqualTo("ht.dispatch");
         assertThat(dispatch.path("roundMicros")).hasSize(30);
         assertThat(dispatch.path("percentileMicros").size()).isGreaterThan(5);
         assertThat(dispatch.path("ratioToCeiling").asDouble()).isBetween(0.49, 0.51);
+        assertThat(dispatch.path("allocatedBytes").asLong()).isEqualTo(96);
         assertThat(root.path("operations").get(4).path("ratioToCeiling").isNull())
                 .isTrue();
     }
@@ -215,7 +221,7 @@ final class BenchReportTest {
     void theTableHasALineForEachOperation() {
         String table = FigureTable.bench(report().operations());
         assertThat(table.lines().toList()).hasSize(2 + 5);
-        assertThat(table).contains("HT dispatch", "LL combine, in place", "0.50");
+        assertThat(table).contains("HT dispatch", "LL combine, in place", "0.50", "alloc B", " 96");
     }
 
     /** Half a second for a round of 2,000 rows: as wide as the tables become. */
@@ -229,8 +235,8 @@ final class BenchReportTest {
         List<Figures> bench = new ArrayList<>(demo);
         bench.add(figures(Operations.HT_COMBINE_STAGED, 500_000, true));
         bench.add(figures(Operations.LL_BY_HT, 500_000, false));
-        assertThat(FigureTable.bench(bench).lines()).allMatch(line -> line.length() <= Wrapped.COLUMNS);
-        assertThat(FigureTable.demo(Map.of("ll", 4096, "ht", 65536), demo)
+        assertThat(FigureTable.bench(bench).lines()).allMatch(line -> line.length() <= 120);
+        assertThat(FigureTable.demo(Map.of("ll", 4096, "ht", 65536), demo, true)
                         .indent(2)
                         .lines())
                 .allMatch(line -> line.length() <= Wrapped.COLUMNS - 10);

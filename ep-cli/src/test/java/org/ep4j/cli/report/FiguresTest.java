@@ -16,10 +16,10 @@ import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 final class FiguresTest {
-    private static final Samples FAST =
-            new Samples("op", List.of(1_000L, 2_000L, 9_000L), List.of(10L, 10L, 10L), List.of(4L, 4L, 4L), 100);
-    private static final Samples SLOW =
-            new Samples("op", List.of(5_000L, 1_000L, 3_000L), List.of(20L, 20L, 20L), List.of(6L, 6L, 6L), 100);
+    private static final Samples FAST = new Samples(
+            "op", List.of(1_000L, 2_000L, 9_000L), List.of(10L, 10L, 10L), List.of(4L, 4L, 4L), 100, List.of());
+    private static final Samples SLOW = new Samples(
+            "op", List.of(5_000L, 1_000L, 3_000L), List.of(20L, 20L, 20L), List.of(6L, 6L, 6L), 100, List.of());
 
     @Test
     void theTimeOfARoundIsThatOfItsSlowestRank() {
@@ -65,7 +65,7 @@ final class FiguresTest {
     }
 
     private static Samples copies(long... nanos) {
-        return new Samples("op", Arrays.stream(nanos).boxed().toList(), FAST.rows(), FAST.ownRows(), 100);
+        return new Samples("op", Arrays.stream(nanos).boxed().toList(), FAST.rows(), FAST.ownRows(), 100, List.of());
     }
 
     @Test
@@ -89,7 +89,7 @@ final class FiguresTest {
 
     @Test
     void theMedianOfAnEvenNumberOfRoundsLiesBetween() {
-        Samples even = new Samples("op", List.of(1_000L, 4_000L), List.of(1L, 1L), List.of(0L, 0L), 8);
+        Samples even = new Samples("op", List.of(1_000L, 4_000L), List.of(1L, 1L), List.of(0L, 0L), 8, List.of());
         assertThat(Figures.of(List.of(even), Map.of(), List.of()).medianMicros())
                 .isEqualTo(2.5);
     }
@@ -103,11 +103,22 @@ final class FiguresTest {
     }
 
     @Test
+    void theAllocatedBytesAreTheMedianOfAllRanksAndOneOfTheirValues() {
+        List<Long> one = List.of(1L);
+        Samples first = new Samples("op", one, one, one, 8, List.of(0L, 64L, 5_000L));
+        Samples second = new Samples("op", one, one, one, 8, List.of(64L, 80L, 64L));
+        assertThat(Figures.of(List.of(first, second), Map.of(), List.of()).allocatedBytes())
+                .contains(64L);
+        assertThat(Figures.of(List.of(FAST), Map.of(), List.of()).allocatedBytes())
+                .isEqualTo(Optional.empty());
+    }
+
+    @Test
     void oneRoundInAHundredIsSlowerThanThe99thPercentile() {
         List<Long> nanos =
                 LongStream.rangeClosed(1, 200).map(i -> 1_000 * i).boxed().toList();
         List<Long> rows = Collections.nCopies(nanos.size(), 1L);
-        Figures figures = Figures.of(List.of(new Samples("op", nanos, rows, rows, 8)), Map.of(), List.of());
+        Figures figures = Figures.of(List.of(new Samples("op", nanos, rows, rows, 8, List.of())), Map.of(), List.of());
         assertThat(figures.p99Micros()).isEqualTo(198.0);
         assertThat(figures.percentileMicros())
                 .contains(new Figures.Percentile(50, 100.0), new Figures.Percentile(99.9, 200.0));

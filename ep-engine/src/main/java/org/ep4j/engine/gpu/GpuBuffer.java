@@ -178,6 +178,11 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         return all;
     }
 
+    @Override
+    public boolean isIdle() {
+        return operations.isIdle();
+    }
+
     DeviceState deviceState() {
         return deviceState;
     }

@@ -15,4 +15,7 @@ public interface GpuBufferFacts {
 
     /** Returns the symmetric memory that this rank's GPU loads and stores, by rank: its own and that of all peers that are mapped. */
     Map<Integer, DeviceMemory> symmetricMemory();
+
+    /** Returns whether nothing of this buffer is queued or runs. Safe for use from several threads. */
+    boolean isIdle();
 }

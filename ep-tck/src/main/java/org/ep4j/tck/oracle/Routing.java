@@ -26,6 +26,11 @@ public record Routing(String kind, double first, double second) {
         return new Routing("zipf", factor, 0);
     }
 
+    /** Returns a routing in which a token draws from {@code perToken} of {@code groups} groups of consecutive experts. */
+    public static Routing grouped(int groups, int perToken) {
+        return new Routing("grouped", groups, perToken);
+    }
+
     /**
      * Parses the text form.
      *

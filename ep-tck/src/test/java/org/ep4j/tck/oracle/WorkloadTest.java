@@ -109,6 +109,24 @@ class WorkloadTest {
         assertThat(Arrays.stream(workload.ids(3)).map(workload::rankOf)).containsOnly(2);
     }
 
+    @Property(tries = 50)
+    void theExpertsOfATokenComeFromItsGroupsAndAllGroupsAreDrawn(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 8) int perToken) {
+        int tokens = 300;
+        Workload workload = Workload.builder(1, 16, 64, 8)
+                .tokens(tokens)
+                .seed(seed)
+                .routing(Routing.grouped(8, perToken))
+                .build();
+        for (int token = 0; token < tokens; token++) {
+            assertThat(workload.selections(0, token).distinct().count()).isEqualTo(8);
+            assertThat(workload.selections(0, token).map(expert -> expert / 8).distinct())
+                    .hasSizeBetween(1, perToken);
+        }
+        assertThat(Arrays.stream(workload.ids(0)).map(expert -> expert / 8).distinct())
+                .hasSize(8);
+    }
+
     @Test
     void anUnknownRoutingIsRefusedWithTheKnownOnes() {
         for (String text : new String[] {"random", "zipf", "zipf:x", "grouped:2", "uniform:1"}) {
