@@ -148,7 +148,7 @@ class SpiRecordsTest {
                 .hasToString("probe of host:0 within PT20S");
     }
 
-    /** A plan of 2 ranks, a device, or member 2 of 3: its {@code size} is 3, and its other methods return 2. */
+    /** Returns an instance of an interface whose {@code size} is 3 and whose other methods return 2. */
     private static <T> T two(Class<T> type) {
         return type.cast(Proxy.newProxyInstance(
                 type.getClassLoader(),

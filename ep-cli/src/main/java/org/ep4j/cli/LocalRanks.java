@@ -74,7 +74,7 @@ final class LocalRanks implements AutoCloseable {
 
     /** Standard input of ranks. */
     enum Input {
-        /** Rank 0 reads that of the launcher, the others read nothing. */
+        /** Rank 0 reads the standard input of the launcher, the others read nothing. */
         FIRST_RANK,
         /** Empty, but the pipe stays open for as long as the launcher lives, so ranks notice its death. */
         OPEN_UNTIL_DEATH

@@ -10,7 +10,7 @@ import java.util.Map;
  * @param provider full name, {@code tcp;ofi_rxm}
  * @param fabric network
  * @param domain what the provider calls the NIC
- * @param device the kernel's name of it; that of the domain where the provider names none
+ * @param device the kernel's name of it, or the name of the domain where the provider names no device
  * @param vendor PCI id of the vendor, {@code 0x1d0f}; empty when unknown
  * @param address {@code ipv4:10.0.0.1}, {@code ipv6:fe80}, or empty
  * @param memoryMode {@code FI_MR_*} that the provider asks for

@@ -52,7 +52,7 @@ record Probe(
         return new Probe(kind, name, devices, outcome, true, checks, facts);
     }
 
-    /** Returns this probe as that of something that is needed and cannot be used: other hardware is then a failure, too. */
+    /** Returns this probe for something that is needed and cannot be used: other hardware is then a failure, too. */
     Probe failed() {
         List<Check> failures = checks.stream()
                 .map(check -> check.status() == Check.Status.NOT_APPLICABLE

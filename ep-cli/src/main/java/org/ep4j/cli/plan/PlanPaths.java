@@ -144,7 +144,7 @@ final class PlanPaths {
                 .toList();
     }
 
-    /** Returns the memory by which a rank exchanges. Whether drivers register that of a GPU is found when the group is joined. */
+    /** Returns the memory by which a rank exchanges. Whether drivers register GPU memory is found when the group is joined. */
     private static String memory(GroupPlan plan, int rank, String wanted) {
         String device = plan.profiles().get(rank).device().type();
         if (device.equals("host")) {

@@ -12,7 +12,7 @@ import org.ep4j.cli.rank.RankMessage.ChainSamples;
 
 /**
  * Figures of chains of low-latency pairs on GPUs, over all ranks and counted chains. Times are microseconds; the time of a pair is
- * that of the counted pairs of a chain, divided by their number.
+ * the time of the counted pairs of a chain, divided by their number.
  *
  * @param operation name of the pair
  * @param tokens T
@@ -23,7 +23,7 @@ import org.ep4j.cli.rank.RankMessage.ChainSamples;
  * @param minMicros the smallest of {@code rankMicros}
  * @param maxMicros the largest of {@code rankMicros}
  * @param spread 90th less 10th percentile of {@code chainMicros}, by their median
- * @param drift time of the second half of the counted pairs by that of the first half, less 1: median of all ranks and chains
+ * @param drift time of the second half of the counted pairs divided by the time of the first half, less 1: median of all ranks and chains
  * @param rankMicros time of a pair on each rank: median of its chains
  * @param chainMicros time of a pair of every chain, by its slowest rank
  */
