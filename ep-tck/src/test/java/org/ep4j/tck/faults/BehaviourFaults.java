@@ -73,6 +73,7 @@ final class BehaviourFaults {
             if (!method.equals("EpBuffer.dispatchLayout")) {
                 return result;
             }
+            DispatchLayout right = (DispatchLayout) result;
             Tensor ids = (Tensor) arguments[0];
             IntBuffer experts =
                     ByteBuffer.wrap(read(ids)).order(ByteOrder.nativeOrder()).asIntBuffer();
@@ -80,7 +81,8 @@ final class BehaviourFaults {
             DispatchLayout.Builder wide = DispatchLayout.builder((int) ids.dim(0), 3, 1, 14);
             for (int i = 0; i < ids.elements(); i++) {
                 int expert = experts.get(i);
-                if (expert >= 0) {
+                // A masked rank stays left out.
+                if (expert >= 0 && right.tokensToRank(placement.rankOf(expert)) > 0) {
                     wide.select(i / (int) ids.dim(1), expert, placement.rankOf(expert), 0);
                 }
             }
