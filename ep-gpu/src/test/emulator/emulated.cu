@@ -18,6 +18,7 @@ static emulated::Thread** emulated_current() { return &emulated_thread; }
 extern "C" { __attribute__((used, visibility("default"))) emulated::Module emulated_module = {emulated_bind, emulated_current, EMULATED_LANES}; }
 
 #define EP_DEVICE static inline __attribute__((always_inline))
+#define EP_MEMBER inline __attribute__((always_inline))
 #define EP_NOINLINE static __attribute__((noinline, unused))
 #define EP_KERNEL_BESIDE(name, threads) EP_KERNEL(name, threads)
 #define EP_KERNEL(name, threads) \

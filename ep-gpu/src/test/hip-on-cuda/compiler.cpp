@@ -58,7 +58,7 @@ void* nvrtc() {
 
 // Lines of hip.cu for which those of cuda.cu stand: declarations, and that threads run in step, which those of CUDA do not.
 bool is_replaced(const std::string& line) {
-  for (const char* begin : {"#define EP_DEVICE ", "#define EP_NOINLINE ", "#define EP_KERNEL(", "#define EP_KERNEL_BESIDE(", "#define EP_SHARED ", "#define EP_DYNAMIC_SHARED(", "#define EP_IN_STEP ", "typedef u32 Words "}) {
+  for (const char* begin : {"#define EP_DEVICE ", "#define EP_MEMBER ", "#define EP_NOINLINE ", "#define EP_KERNEL(", "#define EP_KERNEL_BESIDE(", "#define EP_SHARED ", "#define EP_DYNAMIC_SHARED(", "#define EP_IN_STEP ", "typedef u32 Words "}) {
     if (line.rfind(begin, 0) == 0) return true;
   }
   return false;

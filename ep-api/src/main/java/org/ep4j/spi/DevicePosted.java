@@ -10,30 +10,27 @@ import org.ep4j.DeviceMemory;
  * the few words that it sends itself as with any {@link HostPosted} buffer, and sees the counters that kernels advance.
  *
  * <p>{@link DeviceCode#source} defines these functions outside of any namespace, for the device. All but the last
- * two go to one peer, by its {@link #peerNumber}. {@code to} and {@code counter} are addresses in this rank's memory that stand
+ * one go to one peer, by its {@link #peerNumber}. {@code to} and {@code counter} are addresses in this rank's memory that stand
  * for the same places of the peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it or {@code
  * ep_posted_quiet} has returned, and addresses and sizes are multiples of 16 bytes, counters of 8. The functions
  * report no errors: they wait while a queue is full or an in-flight limit is reached.
  *
  * <ul>
- *   <li>{@code void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer)}: begins to write, by one
- *       thread; {@code ep_posted_put_wave} and {@code ep_posted_put_block} are called by all threads of a warp or block
- *   <li>{@code void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes, unsigned long long* counter,
- *       unsigned long long value, int peer)}: likewise, and sets a word when all of it is there; {@code
- *       ep_posted_put_signal_wave} and {@code ep_posted_put_signal_block} are called by all threads of a warp or block
+ *   <li>{@code void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer)}: begins to write; called by
+ *       all threads of a warp
+ *   <li>{@code void ep_posted_put_signal_wave(char* to, const char* from, unsigned long long bytes, unsigned long long* counter,
+ *       unsigned long long value, int peer)}: likewise, and sets a word when all of it is there
  *   <li>{@code void ep_posted_put_message_wave(char* to, const char* from, unsigned long long bytes, int peer)}: as {@code
  *       ep_posted_put_wave}, for low latency. Limits of writes in flight count this and puts with a signal as messages, all other puts
  *       as writes of high throughput: see {@code org.ep4j.plan.offer.FlowLimits}
- *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word
- *   <li>{@code void ep_posted_prepare(const void* here)}: optional prefetch of what puts look up; may block the calling
- *       threads. {@code here} is in this rank's memory
- *   <li>{@code void ep_posted_quiet()}: returns when all puts of the calling thread, and of threads of this GPU whose
+ *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word; called by one
+ *       thread
+ *   <li>{@code void ep_posted_quiet()}: called by one thread; returns when all puts of the calling thread, and of threads of this GPU whose
  *       writes it has observed, are visible at their peers
  * </ul>
  *
- * <p>To a peer that has a {@link #mappedOffset}, puts are stores of the calling threads; a release after them makes
- * them visible. {@code from} is then any memory that these threads can read, shared memory too, and may change once
- * the call has returned.
+ * <p>Kernels do not call these functions for a peer that has a {@link #mappedOffset}: they store to its memory themselves, and a release
+ * after these stores makes them visible.
  */
 @API(status = API.Status.EXPERIMENTAL, since = "0.1")
 public interface DevicePosted extends HostPosted {

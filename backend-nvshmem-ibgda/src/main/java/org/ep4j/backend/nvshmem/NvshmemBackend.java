@@ -12,11 +12,13 @@ import org.ep4j.EpResourceException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.gpu.GpuStream;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.spi.AllocatesMemory;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RankProfile;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.transport.BufferArguments;
 import org.ep4j.transport.Collective;
@@ -148,8 +150,18 @@ final class NvshmemBackend implements EpBackend, AllocatesMemory {
                         rank -> rank,
                         rank -> new NvshmemBuffer.Peer(
                                 numbers.getOrDefault(rank, -1),
+                                stores(rank),
                                 collective.label(rank),
                                 collective.about("device-posted writes", rank).build())));
+    }
+
+    /** Not over PCIe: whether stores arrive there in order is known only to the device library. */
+    private boolean stores(int rank) {
+        List<RankProfile> profiles = context.profiles();
+        return !NvshmemKeys.PUTS.get(context.config())
+                && GpuPath.between(profiles.get(context.rank()), profiles.get(rank))
+                        .map(GpuPath::gpuLinks)
+                        .orElse(true);
     }
 
     /** NVSHMEM ends the process where there is no room, so it is only asked where there is. */

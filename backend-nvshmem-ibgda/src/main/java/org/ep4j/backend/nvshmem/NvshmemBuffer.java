@@ -77,10 +77,11 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
      * A rank that this one exchanges with.
      *
      * @param pe its number in NVSHMEM
+     * @param stores whether kernels store to its memory if NVSHMEM maps it, rather than call the device library
      * @param label its name for messages
      * @param failure what all failures with it have in common
      */
-    record Peer(int pe, String label, EpFailure failure) {}
+    record Peer(int pe, boolean stores, String label, EpFailure failure) {}
 
     /**
      * A buffer over zeroed memory.
@@ -155,7 +156,8 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     /** NVSHMEM maps the whole heap of a peer, or none of it. */
     @Override
     public OptionalLong mappedOffset(int rank) {
-        long there = process.mapped(place.address(), find(rank).pe());
+        Peer peer = find(rank);
+        long there = peer.stores() ? process.mapped(place.address(), peer.pe()) : 0;
         return there == 0 ? OptionalLong.empty() : OptionalLong.of(there - place.address());
     }
 

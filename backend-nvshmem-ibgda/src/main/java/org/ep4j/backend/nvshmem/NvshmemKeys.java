@@ -35,8 +35,15 @@ final class NvshmemKeys {
                     "ep.nvshmem.maps",
                     false,
                     "whether ranks of one host map each other's memory through NVSHMEM if nvshmem-ibgda connects them"
-                            + " (by default ipc-nvlink connects them); if false, kernels write to memory of these ranks"
-                            + " with NVSHMEM puts, as they do to ranks of other hosts; puts are slower")
+                            + " (by default ipc-nvlink connects them); if false, these ranks are reached as those of other"
+                            + " hosts, through a window of NVSHMEM, and high throughput copies each row once more")
+            .agreedByAllRanks();
+
+    static final ConfigKey<Boolean> PUTS = ConfigKey.flag(
+                    "ep.nvshmem.puts",
+                    false,
+                    "whether kernels call NVSHMEM's puts also for ranks whose memory NVSHMEM maps over NVLink; if false,"
+                            + " they store there directly, which is faster; for measurements and tests")
             .agreedByAllRanks();
 
     static final ConfigKey<Long> CHUNK = ConfigKey.bytes(
@@ -97,7 +104,7 @@ final class NvshmemKeys {
     private NvshmemKeys() {}
 
     static List<ConfigKey<?>> all() {
-        return List.of(HOME, TRANSPORT, MAPS, CHUNK, HEAP, CUDA_VMM, QUEUE_PAIRS, DCIS, DEPTH, NIC_HANDLER);
+        return List.of(HOME, TRANSPORT, MAPS, PUTS, CHUNK, HEAP, CUDA_VMM, QUEUE_PAIRS, DCIS, DEPTH, NIC_HANDLER);
     }
 
     /**

@@ -21,8 +21,9 @@ using cuda::std::is_unsigned;
 #include <nvshmemx.h>
 #endif
 
-// Limits of what this GPU has in flight on its NIC, see org.ep4j.plan.offer.FlowLimits; 0 for none. NVSHMEM has none of its own but the depth of a queue pair.
-// Writes of high throughput have no signal, all but one kind of low latency have one: that is how the two are counted apart.
+// Limits of what this GPU has in flight on its NIC, see org.ep4j.plan.offer.FlowLimits: EP_INFLIGHT_BYTES, EP_INFLIGHT_WRITES, EP_INFLIGHT_MESSAGES; 0 for
+// none, and not defined where nothing is limited. NVSHMEM has none of its own but the depth of a queue pair. Writes of high throughput have no signal, all but one kind of low latency have one: that is
+// how the two are counted apart.
 enum { EP_COUNT_BYTES, EP_COUNT_WRITES, EP_COUNT_MESSAGES };
 #ifdef EP_INFLIGHT_BYTES
 // What writes of one kind have begun, what has been posted of it, and what is known to be there. One set for all kernels of a module.
@@ -46,7 +47,7 @@ __device__ __forceinline__ bool ep_in_flight_take(EpInFlight* of, unsigned long 
   }
 }
 
-// By one thread, before it or its warp or block posts a write. Waits for room, which comes when earlier writes have arrived.
+// By one thread, before its warp posts a write. Waits for room, which comes when earlier writes have arrived.
 __device__ __noinline__ void ep_in_flight_begin(int kind, unsigned long long bytes) {
   const unsigned long long most = kind == EP_COUNT_WRITES ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES;
   for (;;) {
@@ -69,70 +70,33 @@ __device__ __noinline__ void ep_in_flight_posted(int kind, unsigned long long by
   if (EP_INFLIGHT_BYTES != 0) atomicAdd(&ep_in_flight[EP_COUNT_BYTES].posted, bytes);
 }
 
-// The threads that call for one write together.
-struct EpByThread {
-  __device__ static bool first() { return true; }
-  __device__ static void meet() {}
-};
-struct EpByWave {
-  __device__ static bool first() { return threadIdx.x % 32 == 0; }
-  __device__ static void meet() { __syncwarp(); }
-};
-struct EpByBlock {
-  __device__ static bool first() { return threadIdx.x == 0; }
-  __device__ static void meet() { __syncthreads(); }
-};
-#else
-struct EpByThread;
-struct EpByWave;
-struct EpByBlock;
-#endif
-
-// Posts a write within the limits. Puts to a peer that this GPU maps use no NIC.
-template <int Kind, typename Threads, typename Put>
+// Posts a write within the limits. Called by all threads of a warp. Puts to a peer that this GPU maps use no NIC.
+template <int Kind, typename Put>
 __device__ __forceinline__ void ep_within_limits(const void* to, unsigned long long bytes, int peer, Put put) {
-#ifdef EP_INFLIGHT_BYTES
-  const bool counts = nvshmem_ptr(to, peer) == nullptr;
-  if (counts && Threads::first()) ep_in_flight_begin(Kind, bytes);
-  Threads::meet();
+  const bool counts = threadIdx.x % 32 == 0 && nvshmem_ptr(to, peer) == nullptr;
+  if (counts) ep_in_flight_begin(Kind, bytes);
+  __syncwarp();
   put();
-  Threads::meet();
-  if (counts && Threads::first()) ep_in_flight_posted(Kind, bytes);
+  __syncwarp();
+  if (counts) ep_in_flight_posted(Kind, bytes);
+}
 #else
+template <int Kind, typename Put>
+__device__ __forceinline__ void ep_within_limits(const void*, unsigned long long, int, Put put) {
   put();
+}
 #endif
-}
 
-__device__ __forceinline__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EP_COUNT_WRITES, EpByThread>(to, bytes, peer, [=] { nvshmem_putmem_nbi(to, from, bytes, peer); });
-}
 __device__ __forceinline__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EP_COUNT_WRITES, EpByWave>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
+  ep_within_limits<EP_COUNT_WRITES>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_message_wave(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EP_COUNT_MESSAGES, EpByWave>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
-}
-__device__ __forceinline__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer) {
-  ep_within_limits<EP_COUNT_WRITES, EpByBlock>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_block(to, from, bytes, peer); });
-}
-__device__ __forceinline__ void ep_posted_put_signal(
-    char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  ep_within_limits<EP_COUNT_MESSAGES, EpByThread>(
-      to, bytes, peer, [=] { nvshmem_putmem_signal_nbi(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
+  ep_within_limits<EP_COUNT_MESSAGES>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_signal_wave(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  ep_within_limits<EP_COUNT_MESSAGES, EpByWave>(
+  ep_within_limits<EP_COUNT_MESSAGES>(
       to, bytes, peer, [=] { nvshmemx_putmem_signal_nbi_warp(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
-}
-__device__ __forceinline__ void ep_posted_put_signal_block(
-    char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  ep_within_limits<EP_COUNT_MESSAGES, EpByBlock>(
-      to, bytes, peer, [=] { nvshmemx_putmem_signal_nbi_block(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
-}
-// What this looks up puts look up, too. Nothing lies at 1, which the compiler does not know: else it would leave the look-up out.
-__device__ __forceinline__ void ep_posted_prepare(const void* here) {
-  if (nvshmem_ptr(here, nvshmem_my_pe()) == (void*)1) __nanosleep(1);
 }
 __device__ __forceinline__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer) {
   nvshmemx_signal_op((uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);

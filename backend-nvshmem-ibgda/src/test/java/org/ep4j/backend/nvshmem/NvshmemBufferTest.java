@@ -69,6 +69,10 @@ final class NvshmemBufferTest {
     }
 
     private NvshmemBuffer buffer() {
+        return buffer(PEER, true);
+    }
+
+    private NvshmemBuffer buffer(int pe, boolean stores) {
         return new NvshmemBuffer(
                 process,
                 "b",
@@ -78,7 +82,8 @@ final class NvshmemBufferTest {
                 Map.of(
                         PEER,
                         new NvshmemBuffer.Peer(
-                                PEER,
+                                pe,
+                                stores,
                                 "rank 1 on host b",
                                 EpFailure.builder("device-posted writes", PEER).build())),
                 LONGEST,
@@ -160,6 +165,13 @@ final class NvshmemBufferTest {
                 Duration.ofMillis(1300));
         // Where no time is left, what was queued a moment ago still gets a chance.
         endsInTime(() -> buffer.flush(PEER, System.nanoTime()), "drain", Duration.ofSeconds(1));
+    }
+
+    @Test
+    void kernelsStoreOnlyToPeersThatAreMappedAndAllowIt() {
+        assertThat(buffer(0, true).mappedOffset(PEER)).hasValue(0);
+        assertThat(buffer(0, false).mappedOffset(PEER)).isEmpty();
+        assertThat(buffer(1, true).mappedOffset(PEER)).as("PE 1 is not mapped").isEmpty();
     }
 
     @Test

@@ -25,7 +25,11 @@ final class NvshmemHostsTckTest extends EpBackendTck {
     protected TckSubject subject() {
         return TckSubject.of(NvshmemProvider.ID, "cuda")
                 .without(Capability.THREADS, Capability.RECOVER)
-                .with(Map.of(EpKeys.HOST_RANKS.name(), "2", NvshmemKeys.MAPS.name(), "true"));
+                .with(Map.of(
+                        EpKeys.HOST_RANKS.name(), "2",
+                        NvshmemKeys.MAPS.name(), "true",
+                        // Kernels would store to the other host, which is made up.
+                        NvshmemKeys.PUTS.name(), "true"));
     }
 
     @Override

@@ -59,7 +59,7 @@ public final class GpuBuffers {
                             + " with GPUs, because kernels keep data of each rank in shared memory",
                     "divide the ranks into groups");
         }
-        int needed = LowLatencyLaunch.leastSharedBytes(new BufferLayout(shape, ranks).messageHead(), ranks);
+        int needed = LowLatencyLaunch.leastSharedBytes(new BufferLayout(shape, ranks).messageHead(), ranks, true);
         int shared = device.info().sharedBytes();
         if (shape.maxLowLatencyTokens() > 0 && needed > shared) {
             throw new EpArgumentException(

@@ -22,7 +22,7 @@ import org.ep4j.gpu.driver.EngineGpu;
  * @param highThroughput memory of high-throughput results
  * @param lowLatency memory of low-latency results, two banks one after the other
  * @param temporary see {@link KernelSizes#temporaryBytes}
- * @param remotes whether some peers are not mapped
+ * @param remotes whether some peers have channels
  */
 record GpuState(
         EngineGpu device,

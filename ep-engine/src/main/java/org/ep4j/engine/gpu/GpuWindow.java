@@ -21,8 +21,8 @@ import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.SymmetricBuffer;
 
 /**
- * Memory through which a GPU exchanges rows with peers that it does not map: GPU memory if NICs reach it, else pinned host
- * memory, see {@link WindowPlacement}.
+ * Memory through which a GPU exchanges rows with peers whose symmetric memory it does not map: GPU memory if NICs reach it, else
+ * pinned host memory, see {@link WindowPlacement}.
  *
  * @param layout of everything but the counters
  * @param exposed the memory, as backends register it
@@ -56,7 +56,7 @@ public record GpuWindow(
                 : Optional.of(WindowLayout.of(shape, plan.ranks(), channels, relays.isUsed()));
     }
 
-    /** Ranks that {@code rank} posts to, ascending. */
+    /** Ranks that {@code rank} has channels to and from, ascending. */
     public static List<Integer> remotes(GroupPlan plan, int rank) {
         BitSet mapped = new BitSet();
         plan.mappedPeers(rank).forEach(mapped::set);
@@ -93,7 +93,7 @@ public record GpuWindow(
                 () -> {});
     }
 
-    /** Returns whether kernels of {@code rank} post to its remote peers: to all of them, or to none. */
+    /** Returns whether kernels of {@code rank} write to the peers with channels, to all of them or to none; else the host posts. */
     public static boolean isDevicePosted(GroupPlan plan, int rank) {
         return plan.pathKinds(rank).contains(EpPath.Kind.DEVICE_POSTED);
     }
@@ -116,6 +116,14 @@ public record GpuWindow(
             words.close();
             throw e;
         }
+    }
+
+    /**
+     * Returns the address at which kernels store what goes into the window of {@code peer}: of that window if this GPU maps it, else of
+     * this one, from which it is posted.
+     */
+    long addressFor(int peer) {
+        return address + posted.map(p -> p.mappedOffset(peer).orElse(0)).orElse(0L);
     }
 
     long countersAddress() {

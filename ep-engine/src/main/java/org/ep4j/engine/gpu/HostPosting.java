@@ -15,7 +15,6 @@ import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandRing.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
-import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Relays;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.gpu.driver.EngineGpu;
@@ -29,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Posts to the peers of a GPU by proxy threads: its kernels put commands into rings, which the threads execute. They also publish arrivals
- * to words that kernels poll. See {@code remote.cu}.
+ * to words that kernels poll. See {@code host_posted.cu}.
  */
 final class HostPosting implements Posting, CommandSink {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
@@ -114,17 +113,21 @@ final class HostPosting implements Posting, CommandSink {
         for (int i = 0; i < ringCount; i++) {
             rings.add(new CommandRing(ringMemory.memory(), i * ringBytes, commands));
         }
-        Entry entry = (table, index, peer, there) -> {
-            int ring = index % ringCount;
-            table.putLong(window.layout().outgoing(index))
-                    .putLong(there)
-                    .putLong(ringMemory.deviceAddress() + ring * ringBytes)
-                    .putLong(heads.memory().address() + (long) ring * HEAD_BYTES)
-                    .putLong(commands)
-                    .putLong(relays.relay(me, peer, Mask.NONE))
-                    .putLong(relays.relay(peer, me, Mask.NONE));
-        };
-        this.tableAddress = Posting.table(device, copies, plan, me, window, 9 * Long.BYTES, entry, owned);
+        this.tableAddress = PathTable.write(
+                device,
+                copies,
+                plan,
+                me,
+                window,
+                relays,
+                (peer, index) -> {
+                    int ring = index % ringCount;
+                    return PathTable.Writes.byHost(
+                            ringMemory.deviceAddress() + ring * ringBytes,
+                            heads.memory().address() + (long) ring * HEAD_BYTES,
+                            commands);
+                },
+                owned);
         this.threads = new ProxyThreads(
                 "ep4j-proxy-" + me,
                 threadCount,

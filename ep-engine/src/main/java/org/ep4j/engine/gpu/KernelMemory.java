@@ -52,7 +52,7 @@ final class KernelMemory {
         }
     }
 
-    /** @param windows gives the window of the newest memory, which stands for the memory of peers that are not mapped */
+    /** @param windows gives the window of the newest memory, through which rows go to peers whose symmetric memory is not mapped */
     KernelMemory(EngineGpu device, Copies copies, int ranks, Supplier<Optional<GpuWindow>> windows, Posts posts) {
         this.device = device;
         this.copies = copies;
@@ -111,7 +111,7 @@ final class KernelMemory {
         arguments
                 .set(Param.PEERS, reached.table())
                 .set(Param.LOCAL, reached.symmetric().local().address())
-                .set(Param.REMOTES, reached.posting().tableAddress())
+                .set(Param.PATHS, reached.posting().tableAddress())
                 .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
                 .set(Param.WORDS, window.map(GpuWindow::countersAddress).orElse(0L));
         posting.retire();
@@ -144,15 +144,17 @@ final class KernelMemory {
         return table.memory().address();
     }
 
-    /** Returns the window, or 0, for a rank that has no part in the memory: kernels do not use it. */
+    /** Returns where kernels store what goes to a rank; the window, or 0, if it has no part in the memory: kernels do not use it. */
     private static long address(SymmetricMemory symmetric, int rank, Optional<GpuWindow> window) {
         if (rank == symmetric.rank()) {
             return symmetric.local().address();
         }
         DeviceMemory mapped = symmetric.mapped().get(rank);
-        return mapped != null
-                ? mapped.address()
-                : window.map(GpuWindow::address).orElse(0L);
+        if (mapped != null) {
+            return mapped.address();
+        }
+        boolean reached = symmetric.postedTo().containsKey(rank);
+        return window.map(w -> reached ? w.addressFor(rank) : w.address()).orElse(0L);
     }
 
     /** Ends the threads and frees all tables. */

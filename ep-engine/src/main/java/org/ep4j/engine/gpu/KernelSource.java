@@ -5,6 +5,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.BiConsumer;
+import java.util.function.ToLongFunction;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.ep4j.EpShape;
@@ -19,6 +21,9 @@ public final class KernelSource {
     /** Parts of each mode, in order; a buffer compiles only the parts that it needs, since compilation takes seconds. */
     private static final List<String> HIGH_THROUGHPUT =
             List.of("ht_begin.cu", "ht_dispatch.cu", "ht_receive.cu", "ht_expand.cu", "ht_combine.cu");
+
+    private static final List<String> TRANSPORTS =
+            List.of("fifo.cu", "op.cu", "mapped.cu", "host_posted.cu", "device_posted.cu", "path.cu");
 
     private static final List<String> LOW_LATENCY = List.of("log_fmt.cu", "ll_dispatch.cu", "ll_combine.cu");
 
@@ -35,14 +40,12 @@ public final class KernelSource {
      */
     public static String of(
             EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, boolean postedByDevice) {
-        StringBuilder text = new StringBuilder(constants(shape, ranks, sharedBytes, window));
-        if (postedByDevice) {
-            text.append("#define EP_DEVICE_POSTED 1\n");
+        StringBuilder text = new StringBuilder(constants(shape, ranks, sharedBytes, window, postedByDevice));
+        List<String> parts = new ArrayList<>();
+        if (!postedByDevice) {
+            parts.add("no_device_library.cu");
         }
-        List<String> parts = new ArrayList<>(
-                window.isPresent() && !postedByDevice
-                        ? List.of("fifo.cu", "op.cu", "proxy.cu", "remote.cu")
-                        : List.of("op.cu", "remote.cu"));
+        parts.addAll(TRANSPORTS);
         if (shape.maxTokens() > 0) {
             parts.addAll(HIGH_THROUGHPUT);
             if (window.isPresent()) {
@@ -73,7 +76,8 @@ public final class KernelSource {
     }
 
     /** Returns a shape and its layout as macros, for all kernels: lines of {@code #define}. */
-    private static String constants(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
+    private static String constants(
+            EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, boolean postedByDevice) {
         BufferLayout layout = new BufferLayout(shape, ranks);
         Map<String, Long> values = new LinkedHashMap<>();
         values.put("RANKS", (long) ranks);
@@ -101,28 +105,31 @@ public final class KernelSource {
         values.put("COMBINE_SLOT_HEAD", (long) layout.combineSlotHead());
         values.put("COMBINE_SLOT_BYTES", (long) layout.combineSlotBytes());
         values.put("COMBINE_FLAGS", layout.combineFlag(0, 0, 0));
-        values.put("LL_TABLE_EXPERTS", (long) LowLatencyLaunch.tableExperts(layout.messageHead(), ranks, sharedBytes));
+        values.put("LL_TABLE_EXPERTS", (long)
+                LowLatencyLaunch.tableExperts(layout.messageHead(), ranks, window.isPresent(), sharedBytes));
         values.put("CHUNK", (long) KernelSizes.chunk(shape, ranks));
         values.put("PIECE", (long) KernelSizes.PIECE);
         values.put("STAGED_RECORDS", KernelSizes.stagesRecords(shape, layout, ranks) ? 1L : 0L);
-        values.put("POSTED", window.isPresent() ? 1L : 0L);
+        values.put("HOST_POSTED", window.isPresent() && !postedByDevice ? 1L : 0L);
+        values.put("DEVICE_POSTED", postedByDevice ? 1L : 0L);
         values.put("RELAYS", window.filter(WindowLayout::relays).isPresent() ? 1L : 0L);
-        window.ifPresent(w -> {
-            values.put("RELAYED_RECORD_BYTES", (long) w.relayedRecordBytes());
-            values.put("CHANNELS", (long) w.channels());
-            values.put("CHANNEL_BYTES", w.channelBytes());
-            values.put("CHANNEL_ROOM", w.channelRows());
-            values.put("OUTGOING", w.outgoing(0));
-            values.put("INCOMING", w.incoming(0));
-            values.put("CHANNEL_ROWS", w.rows());
-            values.put("CHANNEL_RECORDS", w.records());
-            values.put("CHANNEL_WEIGHTS", w.weights());
-            values.put("CHANNEL_MESSAGES", w.messages());
-            values.put("CHANNEL_MESSAGE_FLAGS", w.messageFlags());
-            values.put("CHANNEL_COUNTS", w.counts());
-            values.put("CHANNEL_SLOTS", w.slots());
-            values.put("CHANNEL_SLOT_FLAGS", w.slotFlags());
-        });
+        values.put("CHANNELS", (long) window.map(WindowLayout::channels).orElse(0));
+        // Without channels what depends on these is never compiled; none may be 0, since some are divided by.
+        BiConsumer<String, ToLongFunction<WindowLayout>> channel =
+                (name, value) -> values.put(name, window.map(value::applyAsLong).orElse(1L));
+        channel.accept("RELAYED_RECORD_BYTES", WindowLayout::relayedRecordBytes);
+        channel.accept("CHANNEL_BYTES", WindowLayout::channelBytes);
+        channel.accept("CHANNEL_ROOM", WindowLayout::channelRows);
+        channel.accept("OUTGOING", w -> w.outgoing(0));
+        channel.accept("INCOMING", w -> w.incoming(0));
+        channel.accept("CHANNEL_ROWS", WindowLayout::rows);
+        channel.accept("CHANNEL_RECORDS", WindowLayout::records);
+        channel.accept("CHANNEL_WEIGHTS", WindowLayout::weights);
+        channel.accept("CHANNEL_MESSAGES", WindowLayout::messages);
+        channel.accept("CHANNEL_MESSAGE_FLAGS", WindowLayout::messageFlags);
+        channel.accept("CHANNEL_COUNTS", WindowLayout::counts);
+        channel.accept("CHANNEL_SLOTS", WindowLayout::slots);
+        channel.accept("CHANNEL_SLOT_FLAGS", WindowLayout::slotFlags);
         return values.entrySet().stream()
                 .map(e -> "#define EP_" + e.getKey() + " " + literal(e.getValue()))
                 .collect(Collectors.joining("\n", "", "\n"));

@@ -16,6 +16,7 @@ record LowLatencyLaunch(
         int localExperts,
         int messageHead,
         int tableExperts,
+        boolean channels,
         long temporaryBytes) {
     /** Threads for four messages at a time, and more that read counts: {@code EP_LL_COUNTERS}. */
     static final int RECEIVE_THREADS = 4 * 128 + 64;
@@ -58,6 +59,9 @@ record LowLatencyLaunch(
 
     private static final int STATIC_BYTES_OF_RANK = 24;
 
+    /** Most ranks whose paths a block keeps in shared memory: {@code CachedPaths}. */
+    private static final int CACHED_RANKS = 64;
+
     private static final int LOG_BLOCK_BYTES = 256;
     private static final int LOG_RANGES_BYTES = 64;
 
@@ -74,19 +78,27 @@ record LowLatencyLaunch(
                 tableExperts(
                         state.symmetricLayout().messageHead(),
                         state.ranks(),
+                        state.remotes(),
                         state.device().info().sharedBytes()),
+                state.remotes(),
                 state.temporary().byteSize());
     }
 
     /** Most experts whose tables a sending block keeps in shared memory: {@code EP_LL_TABLE_EXPERTS} of the kernels. */
-    static int tableExperts(int messageHead, int ranks, int sharedBytes) {
-        int room = sharedBytes - leastSharedBytes(messageHead, ranks);
+    static int tableExperts(int messageHead, int ranks, boolean channels, int sharedBytes) {
+        int room = sharedBytes - leastSharedBytes(messageHead, ranks, channels);
         return Math.max(0, Math.min(TABLE_EXPERTS, room / EXPERT_BYTES));
     }
 
     /** Shared memory of a sending block without tables. */
-    static int leastSharedBytes(int messageHead, int ranks) {
-        return STATIC_BYTES + STATIC_BYTES_OF_RANK * ranks + messageHead + 16 * MOST_THREADS;
+    static int leastSharedBytes(int messageHead, int ranks, boolean channels) {
+        return staticBytes(ranks, channels) + messageHead + 16 * MOST_THREADS;
+    }
+
+    private static int staticBytes(int ranks, boolean channels) {
+        return STATIC_BYTES
+                + STATIC_BYTES_OF_RANK * ranks
+                + (channels && ranks <= CACHED_RANKS ? PathTable.ENTRY_BYTES * ranks : 0);
     }
 
     /** Blocks for tokens, at most one for each processor; tables that do not fit shared memory must fit the temporary memory. */
@@ -130,7 +142,7 @@ record LowLatencyLaunch(
 
     /** Bytes of a row that a warp moves at a time. */
     int rowPiece(int ranks) {
-        int room = (info.sharedBytes() - STATIC_BYTES - STATIC_BYTES_OF_RANK * ranks) / ROW_WAVES / 16 * 16;
+        int room = (info.sharedBytes() - staticBytes(ranks, channels)) / ROW_WAVES / 16 * 16;
         return Math.min(2 * hidden, room);
     }
 

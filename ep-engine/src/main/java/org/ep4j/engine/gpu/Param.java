@@ -49,7 +49,7 @@ enum Param {
     WAIT_STATISTICS,
     TEMPORARY,
     EXTRA,
-    REMOTES,
+    PATHS,
     WINDOW,
     WORDS
 }

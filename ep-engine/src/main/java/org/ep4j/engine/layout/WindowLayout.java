@@ -7,8 +7,8 @@ import org.ep4j.EpShape;
  * memory. In bytes from the start of the memory or of a channel; the same on all ranks.
  *
  * <p>First announcements, at the offsets of {@link BufferLayout}, then a staging buffer for each rank for what the host posts
- * itself, then a channel to each remote peer, then one from each. What is put into a channel is posted to the same offset of
- * the receiver's channel from this rank.
+ * itself, then a channel to each remote peer, then one from each. What is stored in a channel is posted to the same offset of
+ * the receiver's channel from this rank; if this rank maps the receiver's window, it stores there directly.
  *
  * <p>Returned rows of selections are more than the rows of one channel, but each selection's comes from one rank: the channels
  * from all remote peers together have a slot for each, and those to all of them together are what they are posted from. No

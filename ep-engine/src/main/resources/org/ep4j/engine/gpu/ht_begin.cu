@@ -2,7 +2,7 @@
 //
 // The first kernel of an operation counts what it sends, if it is new. The last of its blocks to have done so announces it and lets the others go
 // on: they are few enough to be on the GPU at once, see Multiprocessors. Its blocks then find all tickets of State.scratch (0: tokens of ht_send, 1: rows of
-// ht_expand, 2 to 5: rows of ht_selections for remote ranks) zero.
+// ht_expand, 2 to 5: rows of ht_selections for posted ranks) zero.
 enum Kind { KIND_DISPATCH = 1, KIND_CACHED_DISPATCH, KIND_COMBINE_ROWS, KIND_COMBINE_SELECTIONS };
 // FNUZ beside FP8 says which codes the rows have; it is compared and nothing else.
 enum Flag { FLAG_FP8 = 1, FLAG_WEIGHTS = 2, FLAG_FNUZ = 4 };
@@ -12,15 +12,11 @@ enum Ticket { TICKET_SEND, TICKET_EXPAND, TICKET_RETURN, TICKET_RETURNED, TICKET
 #define EP_MAX_BLOCKS 2048
 #define EP_RECORD_HEAD (4 + 8 * EP_TOPK)
 
-// ---- Temporary memory: for each block of ht_send the first bad id; with EP_RELAYS how many rows each rank relays for this one; then counts [slices, R]
+// ---- Temporary memory: for each block of ht_send the first bad id; with EP_RELAYS how many rows each rank forwards for this one; then counts [slices, R]
 // of ht_send, or counts [chunks, L] from ht_receive to ht_expand.
 EP_DEVICE u64* first_bad_id(const Op& op) { return (u64*)op.temporary; }
-#if EP_RELAYS
 EP_DEVICE int* relayed_rows(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS); }
-EP_DEVICE int* temporary_counts(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS + EP_ALIGNED(4 * EP_RANKS)); }
-#else
-EP_DEVICE int* temporary_counts(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS); }
-#endif
+EP_DEVICE int* temporary_counts(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS + (EP_RELAYS ? EP_ALIGNED(4 * EP_RANKS) : 0)); }
 
 EP_DEVICE HandleHead* handle_head(const Op& op) { return (HandleHead*)op.handle; }
 EP_DEVICE bool is_fp8(const Op& op) { return (op.flags & FLAG_FP8) != 0; }
@@ -53,27 +49,22 @@ EP_DEVICE void prepare_announcement(const Op& op, Announcement* to) {
   }
 }
 
-#if EP_POSTED
-// Rows of selections that this rank returns to remote ranks in an exact by-expert combine. Called by all lanes of a wave.
+// Rows of selections that this rank returns to posted ranks in an exact by-expert combine. Called by all lanes of a wave.
 EP_DEVICE u64 rows_to_return(const Op& op) {
-  if (op.kind != KIND_COMBINE_SELECTIONS) return 0;
+  if (!EP_HAS_CHANNELS || op.kind != KIND_COMBINE_SELECTIONS) return 0;
   int sum = 0;
   for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
-    if (is_remote(op, r) && !is_masked(op, r)) sum += handle_ints(op, EP_HANDLE_SELECTIONS_FROM)[r];
+    if (is_posted(op, r) && !is_masked(op, r)) sum += handle_ints(op, EP_HANDLE_SELECTIONS_FROM)[r];
   }
   for (int d = EP_LANES / 2; d > 0; d /= 2) sum += (int)shuffle_xor((u32)sum, d);
   return (u32)sum;
 }
-#endif
 
 // Announces the operation to all ranks: the block's words, and rows for each rank where they are counted. That this rank has begun also means that
 // its memory may be written to. Called by all threads of one block.
 EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, const int* rows) {
-  u64 words[8] = {a.number, (u64)op.kind, (u64)op.flags, handle, a.mask_digest, (u64)op.input, 0, 0};
-#if EP_POSTED && !EP_DEVICE_POSTED
-  // All ranks close as many rounds: see close_rounds.
-  words[6] = rows_to_return(op);
-#endif
+  // By the rows that ranks return, all close as many rounds: see close_rounds.
+  const u64 words[8] = {a.number, (u64)op.kind, (u64)op.flags, handle, a.mask_digest, (u64)op.input, EP_HOST_POSTED ? rows_to_return(op) : 0, 0};
   for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
     if (!a.peers[r]) continue;
     char* announcement = announcement_at(a.peers[r], ANNOUNCE_HT, a.number, op.rank);
@@ -85,32 +76,24 @@ EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, cons
     }
     // What the warp wrote comes before what its first lane releases.
     sync_lanes();
-#if EP_DEVICE_POSTED
-    if (is_remote(op, r)) {
-      post_announcement(op, r, ANNOUNCE_HT, a.number, HT_ENTER);
-      continue;
-    }
-#elif EP_POSTED
-    if (lane() == 0 && is_remote(op, r)) post_announcement(op, r, ANNOUNCE_HT, a.number, PHASE_BEGIN);
-#endif
-    if (lane() == 0) advance(op, a.peers[r], r, HT_ENTER, a.number, PHASE_BEGIN);
+    put_announcement(op, a.peers[r], r, ANNOUNCE_HT, a.number, HT_ENTER, PHASE_BEGIN);
   }
 }
 
 // Waits for a counter of all ranks; the same answer for all threads of a block.
-EP_DEVICE bool ht_await_all(const Op& op, int counter, u64 number, int phase) {
+EP_DEVICE bool ht_await_all(const Op& op, Counter counter, u64 number, int phase) {
   bool good = true;
   for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) good = is_masked(op, r) || await(op, counter, r, number, phase);
   return all_threads(good);
 }
 
-// Waits until all ranks have begun the operation, those that are remote only if wanted, and compares what it is; the same answer for all threads of a
-// block.
-EP_DEVICE bool ht_have_begun(const Op& op, u64 number, u64 handle, bool remotes) {
+// Waits until all ranks have begun the operation, those that write to channels only if wanted, and compares what it is; the same answer for all threads of
+// a block.
+EP_DEVICE bool ht_have_begun(const Op& op, u64 number, u64 handle, bool with_channels) {
   u64 mine[8] = {number, (u64)op.kind, (u64)op.flags, handle, op.state->mask_digest, (u64)op.input, 0, 0};
   bool good = true;
   for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) {
-    if (is_masked(op, r) || (is_remote(op, r) && !remotes)) continue;
+    if (is_masked(op, r) || (!with_channels && has_channel_from(op, r))) continue;
     good = await(op, HT_ENTER, r, number, PHASE_BEGIN) && same_announcement(op, ANNOUNCE_HT, number, r, 5, mine, PHASE_BEGIN);
   }
   return all_threads(good);
@@ -119,21 +102,20 @@ EP_DEVICE bool ht_have_begun(const Op& op, u64 number, u64 handle, bool remotes)
 // What a rank has announced, when all have begun.
 EP_DEVICE char* ht_announcement(const Op& op, u64 number, i64 source) { return announcement_at(op.local, ANNOUNCE_HT, number, source); }
 
-#if EP_POSTED
-// Puts what remote ranks have announced where mapped ranks put theirs. Called by all threads of a block, some of which have acquired the counters before
-// it synchronized.
-EP_DEVICE void gather_remotes(const Op& op, u64 number) {
+// Copies announcements from the window to where ranks without channels store theirs. Called by all threads of a block, some of which have acquired the
+// counters before it synchronized.
+EP_DEVICE void gather_announcements(const Op& op, u64 number) {
   const i64 vecs = EP_ANNOUNCEMENT_BYTES / 16;
   for (i64 i = threadIdx.x; i < EP_RANKS * vecs; i += blockDim.x) {
     const i64 r = i / vecs;
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!has_channel_from(op, r) || is_masked(op, r)) continue;
     ((Vec*)ht_announcement(op, number, r))[i % vecs] = load_remote((const Vec*)announcement_at(op.window, ANNOUNCE_HT, number, r) + i % vecs);
   }
   sync_block();
   if (threadIdx.x == 0) store_release(&op.state->ht_gathered, number);
 }
 
-// Waits for the block that does so. Called by one thread.
+// Waits for the block that gathers announcements. Called by one thread.
 EP_DEVICE bool await_gathered(const Op& op, u64 number) {
   const u64 start = nanoseconds();
   while (load_acquire(&op.state->ht_gathered) != number) {
@@ -146,19 +128,15 @@ EP_DEVICE bool await_gathered(const Op& op, u64 number) {
   }
   return true;
 }
-#endif
 
 // Waits until all ranks have begun the operation; the same answer for all threads of a block. Called by all blocks of its first kernel, which are on the
 // GPU at once. The memory of the host is far away, and all of them want the same words: the first one reads there, for all.
 EP_DEVICE bool ht_begun(const Op& op, u64 number, u64 handle) {
-#if EP_POSTED
+  if (!EP_HAS_CHANNELS) return ht_have_begun(op, number, handle, true);
   if (!ht_have_begun(op, number, handle, blockIdx.x == 0)) return false;
   if (blockIdx.x != 0) return all_threads(threadIdx.x != 0 || await_gathered(op, number));
-  gather_remotes(op, number);
+  gather_announcements(op, number);
   return true;
-#else
-  return ht_have_begun(op, number, handle, true);
-#endif
 }
 
 // First row of every source in this rank's memory, and their number: of the dispatch under way, where its routing is new, or of the handle. Called by all
@@ -209,9 +187,7 @@ EP_DEVICE bool ht_enter(const Op& op, const Announcement& a, Prepare prepare) {
     const bool good = prepare(&handle, &rows);
     if (good) ht_announce(op, a, handle, rows);
     if (threadIdx.x < 16) op.state->scratch[threadIdx.x] = 0;
-#if EP_RELAYS
-    for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) relayed_rows(op)[r] = 0;
-#endif
+    for (i64 r = threadIdx.x; EP_RELAYS && r < EP_RANKS; r += blockDim.x) relayed_rows(op)[r] = 0;
     sync_block();
     if (threadIdx.x == 0) {
       if (good) {
@@ -245,21 +221,17 @@ struct Carrier {
 
 // Called by all threads of a block.
 EP_DEVICE Carrier carrier(char* stages, u64 stage_bytes) {
-  Carrier carry = {0, 0, 0};
-#if EP_BULK
+  if (!EP_BULK) return Carrier{0, 0, 0};
   EP_SHARED u64 barriers[1024 / EP_LANES];
-  carry.stage = stages + warp() * stage_bytes;
-  carry.barrier = barriers + warp();
+  const Carrier carry = {stages + warp() * stage_bytes, barriers + warp(), 0};
   if (lane() == 0) {
     barrier_init(carry.barrier, 1);
     bulk_fence();
   }
   sync_block();
-#endif
   return carry;
 }
 
-#if EP_BULK
 EP_DEVICE void load_piece(const Carrier& carry, const char* from, u32 bytes) {
   bulk_wait_read();
   sync_lanes();
@@ -268,32 +240,14 @@ EP_DEVICE void load_piece(const Carrier& carry, const char* from, u32 bytes) {
     bulk_load(carry.stage, from, bytes, carry.barrier);
   }
 }
-#endif
 
 // Begins to read a row. What the warp stored before has then left the stage.
 EP_DEVICE void begin_row(const Carrier& carry, const char* from, u32 bytes) {
-#if EP_BULK
-  load_piece(carry, from, EP_STAGE_PIECE(bytes));
-#endif
+  if (EP_BULK) load_piece(carry, from, EP_STAGE_PIECE(bytes));
 }
 
-// Writes the row that was begun to the places of all lanes that have one. Lanes that also have a record in the stage send it along. "put" is called by all
-// lanes with each piece of the row, where it begins in it and its bytes.
-template <class Put>
-EP_DEVICE void end_row(Carrier& carry, const char* from, u32 bytes, char* to, char* record_to, const char* record, u32 record_bytes, Put put) {
-#if EP_BULK
-  for (u32 at = 0; at < bytes; at += EP_PIECE) {
-    u32 piece = EP_STAGE_PIECE(bytes - at);
-    if (at > 0) load_piece(carry, from + at, piece);
-    barrier_wait(carry.barrier, carry.parity);
-    carry.parity ^= 1;
-    if (to) bulk_store(to + at, carry.stage, piece);
-    if (at == 0 && record_to) bulk_store(record_to, record, record_bytes);
-    bulk_commit();
-    put(carry.stage, at, piece);
-  }
-#else
-  put(from, 0u, bytes);
+// Without bulk copies: copies a row to the places of all lanes that have one.
+EP_DEVICE void copy_row_to_lanes(const char* from, u32 bytes, char* to) {
   Lanes all = ballot(to != 0);
   u32 vecs = bytes / 16;
   for (u32 first = lane(); first < vecs + lane(); first += 4 * EP_LANES) {
@@ -308,11 +262,20 @@ EP_DEVICE void end_row(Carrier& carry, const char* from, u32 bytes, char* to, ch
       }
     }
   }
-#endif
 }
 
+// Writes the row that was begun to the places of all lanes that have one. Lanes that also have a record in the stage send it along.
 EP_DEVICE void end_row(Carrier& carry, const char* from, u32 bytes, char* to, char* record_to, const char* record, u32 record_bytes) {
-  end_row(carry, from, bytes, to, record_to, record, record_bytes, [](const char*, u32, u32) {});
+  if (!EP_BULK) copy_row_to_lanes(from, bytes, to);
+  for (u32 at = 0; EP_BULK && at < bytes; at += EP_PIECE) {
+    u32 piece = EP_STAGE_PIECE(bytes - at);
+    if (at > 0) load_piece(carry, from + at, piece);
+    barrier_wait(carry.barrier, carry.parity);
+    carry.parity ^= 1;
+    if (to) bulk_store(to + at, carry.stage, piece);
+    if (at == 0 && record_to) bulk_store(record_to, record, record_bytes);
+    bulk_commit();
+  }
 }
 
 EP_DEVICE void copy_row(Carrier& carry, char* to, const char* from, u32 bytes) {
@@ -320,11 +283,27 @@ EP_DEVICE void copy_row(Carrier& carry, char* to, const char* from, u32 bytes) {
   end_row(carry, from, bytes, lane() == 0 ? to : 0, 0, 0, 0);
 }
 
-// What a thread's lanes stored has been written. Called by all lanes before counters are advanced.
-EP_DEVICE void rows_written() {
-#if EP_BULK
-  bulk_wait();
-#endif
+// What a wave's lanes stored has been written. Called by all lanes before counters are advanced.
+EP_DEVICE void rows_written() { bulk_wait(); }
+
+// Whether rows in the channel to a rank are put one by one.
+EP_DEVICE bool puts_rows(const Op& op, i64 rank) {
+  bool puts = false;
+  with_transport(op, 0, rank, [&](auto to) { puts = to.PUTS_ROWS; });
+  return puts;
+}
+
+// Puts rows that have been stored in channels to ranks where rows are put one by one: each lane of a wave has one, or none. Called by all lanes of a wave.
+EP_DEVICE void put_row_of_lanes(const Op& op, bool mine, int rank, const char* row, u32 bytes, int phase) {
+  if (!EP_DEVICE_POSTED) return;
+  const Lanes all = ballot(mine && puts_rows(op, rank));
+  if (all == 0) return;
+  rows_written();
+  sync_lanes();
+  for (Lanes left = all; left; left &= left - 1) {
+    const int k = lowest(left);
+    put_from_channel(op, shuffle(rank, k), (const char*)shuffle((u64)row, k), bytes, phase);
+  }
 }
 
 EP_DEVICE int take_ticket(const Op& op, int which) {

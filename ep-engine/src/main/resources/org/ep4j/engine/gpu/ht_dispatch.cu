@@ -236,60 +236,74 @@ EP_DEVICE void write_record(const Op& op, i64 t, int to, int rank, int local, u3
 
 // Where a row of this rank goes, and its record; "first" is this rank's first row there.
 EP_DEVICE char* row_to(const Op& op, int rank, i64 row, const int* first, u32 bytes) {
-#if EP_POSTED
-  if (is_remote(op, rank)) return channel_to(op, rank) + EP_CHANNEL_ROWS + (u64)(row - first[rank]) * bytes;
-#endif
+  if (has_channel_to(op, rank)) return channel_to(op, rank) + EP_CHANNEL_ROWS + (u64)(row - first[rank]) * bytes;
   return op.peers[rank] + EP_ROWS + (u64)row * bytes;
 }
 EP_DEVICE char* record_to(const Op& op, int rank, i64 row, const int* first) {
-#if EP_POSTED
-  if (is_remote(op, rank)) return channel_to(op, rank) + EP_CHANNEL_RECORDS + (u64)(row - first[rank]) * EP_RECORD_BYTES;
-#endif
+  if (has_channel_to(op, rank)) return channel_to(op, rank) + EP_CHANNEL_RECORDS + (u64)(row - first[rank]) * EP_RECORD_BYTES;
   return record_at(op.peers[rank], row);
 }
 
-#if EP_DEVICE_POSTED
-// Posts a row that has been stored into channels: each lane of a wave has one of these, or none. Called by a wave.
-EP_DEVICE void post_row_of_lanes(const Op& op, bool mine, int rank, const char* row, u32 bytes) {
-  const Lanes posts = ballot(mine);
-  if (posts == 0) return;
-  rows_written();
-  sync_lanes();
-  for (Lanes left = posts; left; left &= left - 1) {
-    const int k = lowest(left);
-    post_by_wave(op, shuffle(rank, k), (const char*)shuffle((u64)row, k), bytes);
-  }
-}
-#endif
-
-#if EP_DEVICE_POSTED
-// Puts a piece of a row straight to the places of some lanes. Called by a wave.
-EP_DEVICE void put_pieces(const Op& op, Lanes lanes, int rank, const char* place, const char* what, u32 bytes) {
-  if (lanes == 0) return;
-  for (Lanes left = lanes; left; left &= left - 1) {
-    const int k = lowest(left);
-    put_straight_by_wave(op, shuffle(rank, k), (const char*)shuffle((u64)place, k), what, bytes);
-  }
-#if EP_BULK
-  bulk_fence();
-#endif
-}
-#endif
-
-#if EP_RELAYS
+// In the channel to a relay, or from a rank that it forwards rows of. Records begin behind their number.
 EP_DEVICE char* relayed_row(const char* channel, i64 index, u32 bytes) { return (char*)channel + EP_CHANNEL_ROWS + (u64)index * bytes; }
+EP_DEVICE u64* relayed_count(const char* channel) { return (u64*)(channel + EP_CHANNEL_RECORDS); }
 EP_DEVICE u32* relayed_record(const char* channel, i64 index) { return (u32*)(channel + EP_CHANNEL_RECORDS + 16 + (u64)index * EP_RELAYED_RECORD_BYTES); }
 
-// Writes a token's record for the rank that relays it: the ids of experts that it does so for, and where the row goes. "by" is the relay of the
-// lane's selection, "row" is -1 where the selection is not its rank's first. Called by a wave.
-EP_DEVICE void write_relayed_record(const Op& op, i64 t, int via, int by, const Selection& s, i64 row, u32* record) {
-  write_record(op, t, via, by, s.id, s.weight, [=](int word, u32 value) { store_remote(record + word, value); });
-  if (lane() < EP_TOPK) store_remote(record + EP_RECORD_BYTES / 4 + lane(), by == via ? (u32)row : 0xffffffffu);
-}
-#endif
+// How the row of a lane's selection leaves this rank.
+struct RowRoute {
+  bool direct;   // the lane sends it to its rank
+  bool relayed;  // the lane sends it to a relay, once for all of the token's ranks that this relay forwards it to
+  int via;       // relay of the selection's rank, whether the row is sent or not; -1: none
+  int place;     // in the channel to the relay, where "relayed"
+  Lanes sent;    // lanes that send a row directly
+};
 
-#if EP_POSTED
-// What a combine needs to know of remote ranks, and cached dispatches. Called by all threads of a block.
+// Called by all lanes of a wave. "targets" are the lanes where "sends" is true.
+EP_DEVICE RowRoute row_route(const Op& op, int rank, bool sends, Lanes targets) {
+  RowRoute route = {sends, false, -1, 0, targets};
+  if (!EP_RELAYS) return route;
+  if (rank >= 0 && !is_masked(op, rank)) route.via = via_to(op, rank);
+  const Lanes alike = same(sends ? route.via : -1);
+  route.direct = sends && route.via < 0;
+  route.relayed = sends && route.via >= 0 && lowest(alike) == lane();
+  // Any place will do, since the record says where the row goes.
+  if (route.relayed) route.place = add(relayed_rows(op) + route.via, 1);
+  route.sent = ballot(route.direct);
+  return route;
+}
+
+// Writes a token's records for the relays that forward it: the ids of experts for which each does so, and where the row goes. "row" is -1 where the lane's
+// selection is not its rank's first. Called by all lanes of a wave.
+EP_DEVICE void write_relayed_records(const Op& op, i64 t, const RowRoute& route, const Selection& s, i64 row) {
+  for (Lanes left = ballot(route.relayed); left; left &= left - 1) {
+    const int k = lowest(left), via = shuffle(route.via, k);
+    u32* record = relayed_record(channel_to(op, via), shuffle(route.place, k));
+    write_record(op, t, via, route.via, s.id, s.weight, [=](int word, u32 value) { store_remote(record + word, value); });
+    if (lane() < EP_TOPK) store_remote(record + EP_RECORD_BYTES / 4 + lane(), route.via == via ? (u32)row : 0xffffffffu);
+  }
+}
+
+// Writes a token's records for the ranks that get it directly: one after another to "staged", from where they go with the rows, or to their places. "row" is
+// that of the lane's selection. Called by all lanes of a wave.
+EP_DEVICE void write_records(const Op& op, i64 t, Lanes sent, int rank, int local, u32 weight, i64 row, const int* first, char* staged, u32 record_bytes) {
+  int n = 0;
+  for (Lanes left = sent; left; left &= left - 1, n++) {
+    const int k = lowest(left);
+    const int to = shuffle(rank, k);
+    if (EP_STAGES_RECORDS) {
+      u32* record = (u32*)(staged + n * record_bytes);
+      write_record(op, t, to, rank, local, weight, [=](int word, u32 value) { record[word] = value; });
+    } else {
+      u32* record = (u32*)record_to(op, to, (i64)shuffle((u64)row, k), first);
+      write_record(op, t, to, rank, local, weight, [=](int word, u32 value) { store_remote(record + word, value); });
+    }
+  }
+  if (!EP_STAGES_RECORDS) return;
+  bulk_fence();
+  sync_lanes();
+}
+
+// What a combine needs to know of ranks with channels, and cached dispatches. Called by all threads of a block.
 EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
   int* first_of = handle_ints(op, EP_HANDLE_FIRST);
   int* sent = handle_ints(op, EP_HANDLE_SENT);
@@ -303,79 +317,59 @@ EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
   }
 }
 
-// Posts what lies in the channels. Called by all threads of the last block.
-EP_DEVICE void post_rows(const Op& op, u32 bytes) {
-#if EP_RELAYS
-  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || via_to(op, r) != r) continue;
-    store_remote((u64*)(channel_to(op, r) + EP_CHANNEL_RECORDS), (u64)load_remote(relayed_rows(op) + r));
-  }
-  fence_system();
-  sync_block();
-#endif
-#if EP_DEVICE_POSTED
-  for (i64 r = 0; r < EP_RANKS; r++) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
-    // Rows have been posted one by one.
-#if EP_RELAYS
+// Puts what lies in the channels and has not been put yet. Called by all threads of the last block, which all see it.
+EP_DEVICE void put_rows(const Op& op, u32 bytes) {
+  for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
+    if (!has_channel_to(op, r) || is_masked(op, r)) continue;
     const int via = via_to(op, r);
-    if (via == r) post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, 16 + (u64)load_remote(relayed_rows(op) + r) * EP_RELAYED_RECORD_BYTES);
-    if (via >= 0) continue;
-#endif
-    post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r) * EP_RECORD_BYTES);
-  }
-  sync_block();
-#else
-  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
-#if EP_RELAYS
-    const int via = via_to(op, r);
-    if (via == r) {
-      const u64 relayed = (u64)load_remote(relayed_rows(op) + r);
-      post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, relayed * bytes, PHASE_DISPATCH_ROWS);
-      post(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, 16 + relayed * EP_RELAYED_RECORD_BYTES, PHASE_DISPATCH_ROWS);
+    // In the channel to a relay all rows are to be forwarded, and the channels of ranks behind one are empty.
+    const bool relayed = EP_RELAYS && via == r;
+    if (via >= 0 && !relayed) continue;
+    const char* channel = channel_to(op, r);
+    const u64 rows = (u64)load_remote(relayed ? relayed_rows(op) + r : handle_ints(op, EP_HANDLE_SENT) + r);
+    if (relayed && lane() == 0) {
+      store_remote(relayed_count(channel), rows);
+      fence_system();
     }
-    if (via >= 0) continue;
-#endif
-    const u64 rows = (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r);
-    post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * bytes, PHASE_DISPATCH_ROWS);
-    post(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, rows * EP_RECORD_BYTES, PHASE_DISPATCH_ROWS);
+    sync_lanes();
+    with_transport(op, 0, r, [&](auto to) {
+      const char* records = channel + EP_CHANNEL_RECORDS;
+      if (!to.PUTS_ROWS) to.put(place_there(op, r, channel + EP_CHANNEL_ROWS), channel + EP_CHANNEL_ROWS, rows * bytes, PHASE_DISPATCH_ROWS);
+      to.put(place_there(op, r, records), records, relayed ? 16 + rows * EP_RELAYED_RECORD_BYTES : rows * EP_RECORD_BYTES, PHASE_DISPATCH_ROWS);
+    });
   }
-#endif
+  // Other threads advance the counters.
+  sync_block();
 }
-#endif
 
-EP_KERNEL(ht_send, 1024) {
-  EP_DYNAMIC_SHARED(stages);
-  EP_SHARED Announcement announcement;
-  EP_SHARED int first[EP_RANKS];  // rows of this rank for each rank, then the first of them there
-  u32 bytes = row_bytes_of(op);
-  u32 record_bytes = is_fp8(op) ? EP_RECORD_BYTES : (EP_RECORD_HEAD + 15) / 16 * 16;
-  u32 piece = EP_STAGE_PIECE(bytes);
-  Carrier carry = carrier(stages, piece + (EP_STAGES_RECORDS ? record_bytes * EP_MAX_TARGETS : 0));
-  wait_for_previous();
-  const bool fresh = op.kind == KIND_DISPATCH;
+// Begins the operation, and counts what it sends where its routing is new; "first" becomes this rank's first row on every rank, where that is needed. False
+// when nothing is sent. Called by all threads of a block.
+EP_DEVICE bool begin_send(const Op& op, bool fresh, Announcement* announcement, int* first) {
   // All that is needed first is asked for at once.
   int id[EP_TOPK];
   if (fresh) read_ids(op, ((i64)warp() * gridDim.x + blockIdx.x) * EP_LANES + lane(), id);
   const bool works = threadIdx.x != 0 || !failed(op);
-  prepare_announcement(op, &announcement);
+  prepare_announcement(op, announcement);
   // Void until the rows are there; also when nothing is done, since the memory may have been another handle's.
   if (fresh && blockIdx.x == 0 && threadIdx.x == 0) handle_head(op)->number = 0;
-  if (!all_threads(works)) return;
+  if (!all_threads(works)) return false;
   if (fresh && blockIdx.x == 0) {
     for (i64 e = threadIdx.x; e < op.local_experts; e += blockDim.x) handle_ints(op, EP_HANDLE_EXPERT_ROWS)[e] = 0;
     for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) handle_ints(op, EP_HANDLE_SELECTIONS_FROM)[r] = 0;
   }
-  if (fresh ? !count_tokens(op, announcement, id, first) : !ht_enter_again(op, announcement)) return;
-  const u64 number = announcement.number;
-  if (!ht_begun(op, number, fresh ? 0 : handle_head(op)->number)) return;
-  if (fresh && !first_rows(op, number, first)) return;
+  if (fresh ? !count_tokens(op, *announcement, id, first) : !ht_enter_again(op, *announcement)) return false;
+  const u64 number = announcement->number;
+  if (!ht_begun(op, number, fresh ? 0 : handle_head(op)->number)) return false;
+  if (fresh && !first_rows(op, number, first)) return false;
   sync_block();
-#if EP_POSTED
+  if (!EP_HAS_CHANNELS) return true;
   keep_rows(op, number, first, fresh);
   sync_block();
-#endif
+  return true;
+}
+
+// Sends tokens, with tickets, until there are none left. Called by all lanes of a wave; its records are staged "piece" bytes behind the start of its stage.
+EP_DEVICE void dispatch_rows(const Op& op, Carrier& carry, bool fresh, const int* first, u32 bytes, u32 piece, u32 record_bytes) {
   i64 t = take_ticket(op, TICKET_SEND);
   Selection next = selection_of(op, t);
   while (t < op.tokens) {
@@ -393,73 +387,38 @@ EP_KERNEL(ht_send, 1024) {
       handle_ints(op, EP_HANDLE_TARGET_ROW)[t * EP_TOPK + lane()] = (int)row;
     }
     int local = s.id < 0 ? -1 : op.local_of[s.id];
-    int n = 0;
-#if EP_RELAYS
-    // Ranks that pass the token on get it once; its place there is any, since the record says where it goes.
-    const int by = rank < 0 || !is_remote(op, rank) || is_masked(op, rank) ? -1 : via_to(op, rank);
-    const Lanes alike = same(sends ? by : -1);
-    const bool relays = sends && by >= 0 && lowest(alike) == lane();
-    const int place = relays ? add(relayed_rows(op) + by, 1) : 0;
-    for (Lanes left = ballot(relays); left; left &= left - 1) {
-      const int k = lowest(left), via = shuffle(by, k);
-      write_relayed_record(op, t, via, by, s, sends ? row : -1, relayed_record(channel_to(op, via), shuffle(place, k)));
-    }
-    const bool straight = sends && by < 0;
-    const Lanes recorded = ballot(straight);
-#else
-    const bool straight = sends;
-    const Lanes recorded = targets;
-#endif
-    for (Lanes left = recorded; left; left &= left - 1, n++) {
-      int k = lowest(left);
-      int to = shuffle(rank, k);
-#if EP_STAGES_RECORDS
-      u32* record = (u32*)(carry.stage + piece + n * record_bytes);
-      write_record(op, t, to, rank, local, s.weight, [=](int word, u32 value) { record[word] = value; });
-#else
-      u32* record = (u32*)record_to(op, to, (i64)shuffle((u64)row, k), first);
-      write_record(op, t, to, rank, local, s.weight, [=](int word, u32 value) { store_remote(record + word, value); });
-#endif
-    }
-#if EP_STAGES_RECORDS
-    bulk_fence();
-    sync_lanes();
-#endif
+    const RowRoute route = row_route(op, rank, sends, targets);
+    if (EP_RELAYS) write_relayed_records(op, t, route, s, sends ? row : -1);
+    write_records(op, t, route.sent, rank, local, s.weight, row, first, carry.stage + piece, record_bytes);
     if (targets) {
-      char* to = straight ? row_to(op, rank, row, first, bytes) : 0;
-#if EP_RELAYS
-      if (relays) to = relayed_row(channel_to(op, by), place, bytes);
-#endif
-      char* its_record = straight && EP_STAGES_RECORDS ? record_to(op, rank, row, first) : 0;
-      const char* record = carry.stage + piece + count(recorded & lanes_below()) * record_bytes;
-#if EP_DEVICE_POSTED
-#if EP_RELAYS
-      const int posted_to = relays ? by : straight && is_remote(op, rank) ? rank : -1;
-#else
-      const int posted_to = sends && is_remote(op, rank) ? rank : -1;
-#endif
-      const bool put = posted_to >= 0 && is_straight(op, posted_to);
-      const Lanes puts = ballot(put);
-      end_row(carry, from, bytes, put ? 0 : to, its_record, record, record_bytes, [&](const char* what, u32 at, u32 size) {
-        put_pieces(op, puts, posted_to, to + at, what, size);
-      });
-      post_row_of_lanes(op, posted_to >= 0 && !put, posted_to, to, bytes);
-#else
+      char* to = route.direct ? row_to(op, rank, row, first, bytes) : 0;
+      if (route.relayed) to = relayed_row(channel_to(op, route.via), route.place, bytes);
+      char* its_record = route.direct && EP_STAGES_RECORDS ? record_to(op, rank, row, first) : 0;
+      const char* record = carry.stage + piece + count(route.sent & lanes_below()) * record_bytes;
       end_row(carry, from, bytes, to, its_record, record, record_bytes);
-#endif
+      put_row_of_lanes(op, to != 0, route.relayed ? route.via : rank, to, bytes, PHASE_DISPATCH_ROWS);
     }
     t = later;
   }
+}
+
+EP_KERNEL(ht_send, 1024) {
+  EP_DYNAMIC_SHARED(stages);
+  EP_SHARED Announcement announcement;
+  EP_SHARED int first[EP_RANKS];  // rows of this rank for each rank, then the first of them there
+  u32 bytes = row_bytes_of(op);
+  u32 record_bytes = is_fp8(op) ? EP_RECORD_BYTES : (EP_RECORD_HEAD + 15) / 16 * 16;
+  u32 piece = EP_STAGE_PIECE(bytes);
+  Carrier carry = carrier(stages, piece + (EP_STAGES_RECORDS ? record_bytes * EP_MAX_TARGETS : 0));
+  wait_for_previous();
+  const bool fresh = op.kind == KIND_DISPATCH;
+  if (!begin_send(op, fresh, &announcement, first)) return;
+  const u64 number = announcement.number;
+  dispatch_rows(op, carry, fresh, first, bytes, piece, record_bytes);
   launch_dependents();
   rows_written();
   if (!last_block(op, 1)) return;
-#if EP_POSTED
-  post_rows(op, bytes);
-#endif
-#if EP_RELAYS
-  // The others when rows have been relayed to them, too: see ht_take.
-  advance_some(op, true, HT_DATA, number, PHASE_DISPATCH_ROWS);
-#else
-  advance_all(op, HT_DATA, number, PHASE_DISPATCH_ROWS);
-#endif
+  if (EP_HAS_CHANNELS) put_rows(op, bytes);
+  // With relays those without channels later, when rows have been forwarded to them, too: see ht_take.
+  advance_some(op, HT_DATA, number, PHASE_DISPATCH_ROWS, [&](i64 r) { return !EP_RELAYS || has_channel_to(op, r); });
 }

@@ -1,14 +1,14 @@
-// High throughput with remote ranks: kernels between those that do the same for all.
+// High throughput with channels: kernels between those that do the same for all ranks.
 //
-//   ht_take  after ht_send: copies the rows of channels to their final places, with EP_RELAYS also those of mapped ranks. The counters of these then
-//            say that all rows are there, of this rank and those that it relays. No ht_send waits for rows, and no ht_take for mapped ranks.
-//   ht_give  in place of the beginning of ht_combine: sends rows of remote ranks' tokens back, which cannot read them where they are
+//   ht_take  after ht_send: copies the rows of channels to their final places, with EP_RELAYS also on ranks that this one forwards rows to. Its counters at
+//            these then say that all rows are there, of this rank and those that it forwards. No ht_send waits for rows, and no ht_take for ranks without
+//            channels.
+//   ht_give  in place of the beginning of ht_combine: sends rows back to ranks that have channels, which do not read them where they are
 
-#if EP_RELAYS
-// Copies a remote rank's rows to all ranks of this one's domain that they are for. Called by all threads of a grid.
-EP_DEVICE void relay_rows(const Op& op, Carrier& carry, i64 source, u32 bytes) {
+// Forwards the rows of a channel to all ranks that they are for: this one, and others that it writes to without a channel. Called by all threads of a grid.
+EP_DEVICE void forward_rows(const Op& op, Carrier& carry, i64 source, u32 bytes) {
   const char* channel = channel_from(op, source);
-  const i64 waves = blockDim.x / EP_LANES, rows = (i64)load_remote((const u64*)(channel + EP_CHANNEL_RECORDS));
+  const i64 waves = blockDim.x / EP_LANES, rows = (i64)load_remote(relayed_count(channel));
   for (i64 i = (i64)warp() * gridDim.x + blockIdx.x; i < rows; i += (i64)gridDim.x * waves) {
     const char* from = relayed_row(channel, i, bytes);
     begin_row(carry, from, bytes);
@@ -36,7 +36,6 @@ EP_DEVICE void relay_rows(const Op& op, Carrier& carry, i64 source, u32 bytes) {
     }
   }
 }
-#endif
 
 EP_KERNEL(ht_take, 1024) {
   EP_DYNAMIC_SHARED(stages);
@@ -44,23 +43,19 @@ EP_KERNEL(ht_take, 1024) {
   wait_for_previous();
   if (!ht_goes_on(op)) return;
   first_rows_from(op, start);
-  if (!await_remotes(op, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS)) return;
+  if (!await_channels(op, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS)) return;
   const u32 bytes = row_bytes_of(op);
   const i64 waves = blockDim.x / EP_LANES;
   Carrier carry = carrier(stages, EP_STAGE_PIECE(bytes));
-#if EP_BULK
-  // What came before it was announced, and bulk copies read.
+  // What was written before it was announced, and bulk copies read.
   bulk_fence_global();
-#endif
   // Each rank begins with another one.
   for (i64 i = 1; i < EP_RANKS; i++) {
     const i64 r = (op.rank + i) % EP_RANKS;
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
-#if EP_RELAYS
+    if (!has_channel_from(op, r) || is_masked(op, r)) continue;
     const int via = via_from(op, r);
-    if (via == op.rank) relay_rows(op, carry, r, bytes);
+    if (EP_RELAYS && via == op.rank) forward_rows(op, carry, r, bytes);
     if (via >= 0) continue;
-#endif
     const i64 rows = start[r + 1] - start[r];
     for (i64 i = (i64)warp() * gridDim.x + blockIdx.x; i < rows; i += (i64)gridDim.x * waves) {
       copy_row(carry, op.local + EP_ROWS + (u64)(start[r] + i) * bytes, channel_from(op, r) + EP_CHANNEL_ROWS + (u64)i * bytes, bytes);
@@ -68,34 +63,25 @@ EP_KERNEL(ht_take, 1024) {
     copy_all(record_at(op.local, start[r]), channel_from(op, r) + EP_CHANNEL_RECORDS, (u64)rows * EP_RECORD_BYTES);
   }
   rows_written();
-#if EP_RELAYS
-  if (!last_block(op, 3)) return;
-  advance_some(op, false, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS);
-#endif
+  if (!EP_RELAYS || !last_block(op, 3)) return;
+  advance_some(op, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS, [&](i64 r) { return !has_channel_to(op, r); });
 }
 
-// Brings rows of a remote rank's tokens into the channel to it; with EP_DEVICE_POSTED each is posted. Called by all threads of a grid.
-EP_DEVICE void give_rows(const Op& op, Carrier& carry, i64 rank, const char* x, i64 rows) {
+// Brings rows of a rank's tokens into the channel to it. Called by all threads of a grid.
+EP_DEVICE void return_rows(const Op& op, Carrier& carry, i64 rank, const char* x, i64 rows) {
   const i64 waves = blockDim.x / EP_LANES;
-#if EP_DEVICE_POSTED
-  const bool straight = is_straight(op, rank);
-#endif
   for (i64 row = (i64)warp() * gridDim.x + blockIdx.x; row < rows; row += (i64)gridDim.x * waves) {
-    const char* from = x + (u64)row * EP_BF16_ROW;
     char* to = channel_to(op, rank) + EP_CHANNEL_ROWS + (u64)row * EP_BF16_ROW;
-#if EP_DEVICE_POSTED
-    if (straight) {
-      begin_row(carry, from, EP_BF16_ROW);
-      end_row(carry, from, EP_BF16_ROW, 0, 0, 0, 0, [&](const char* what, u32 at, u32 bytes) { put_pieces(op, 1, (int)rank, to + at, what, bytes); });
-      continue;
-    }
-#endif
-    copy_row(carry, to, from, EP_BF16_ROW);
-#if EP_DEVICE_POSTED
-    rows_written();
-    sync_lanes();
-    post_by_wave(op, rank, to, EP_BF16_ROW);
-#endif
+    copy_row(carry, to, x + (u64)row * EP_BF16_ROW, EP_BF16_ROW);
+    put_row_of_lanes(op, lane() == 0, (int)rank, to, EP_BF16_ROW, PHASE_COMBINE_ROWS);
+  }
+}
+
+// Puts the rows that lie in the channels and have not been put yet. Called by all threads of the last block, which all see them.
+EP_DEVICE void put_returned_rows(const Op& op, const int* start) {
+  for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
+    if (!has_channel_to(op, r) || is_masked(op, r) || puts_rows(op, r)) continue;
+    put_from_channel(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, (u64)(start[r + 1] - start[r]) * EP_BF16_ROW, PHASE_COMBINE_ROWS);
   }
 }
 
@@ -108,30 +94,18 @@ EP_KERNEL(ht_give, EP_COMBINE_WARPS * EP_LANES) {
   first_rows_from(op, start);
   const char* x = op.by_expert ? op.local + op.input : op.x;
   Carrier carry = carrier(shared, EP_STAGE_PIECE(EP_BF16_ROW));
-#if EP_BULK
-  // Sums of the kernel before.
+  // Sums of the kernel before, which bulk copies read.
   bulk_fence_global();
-#endif
   for (i64 i = 1; i < EP_RANKS; i++) {
     const i64 r = (op.rank + i) % EP_RANKS;
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
-    give_rows(op, carry, r, x + (u64)start[r] * EP_BF16_ROW, start[r + 1] - start[r]);
+    if (!has_channel_to(op, r) || is_masked(op, r)) continue;
+    return_rows(op, carry, r, x + (u64)start[r] * EP_BF16_ROW, start[r + 1] - start[r]);
   }
   rows_written();
-  give_weights(op, start);
+  write_weights(op, start);
   if (!last_block(op, 12)) return;
-  post_weights(op, start);
-#if EP_DEVICE_POSTED
-  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (is_remote(op, r) && !is_masked(op, r)) advance(op, 0, r, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
-  }
-#else
-  // By the threads that have posted the weights: the counter comes last.
-  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
-    const u64 rows = (u64)(start[r + 1] - start[r]);
-    post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * EP_BF16_ROW, PHASE_COMBINE_ROWS);
-    advance(op, 0, r, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
-  }
-#endif
+  put_returned_rows(op, start);
+  put_weights(op, start);
+  // The others need no counter: their rows were where they read them when the operation began.
+  advance_some(op, HT_DATA, announcement.number, PHASE_COMBINE_ROWS, [&](i64 r) { return has_channel_to(op, r); });
 }

@@ -1,6 +1,6 @@
 // Low-latency combine. A sending kernel writes the row of every selection, or one sum for each (token, rank), to its slot on the token's rank;
 // ll_combine_receive adds up the slots of each token in top-k order. Every slot has a flag of its own. The counter LL_COMBINE only says that the
-// source's announcement is there, by which ranks see that they do the same.
+// source's announcement is there, by which ranks see that they do the same; from ranks that the host posts for it says that all slots are there too.
 
 #define EP_LL_VECTORS (EP_HIDDEN / 8)                 // 16-byte words of a row
 #define EP_LL_COLUMNS 4                               // of those a lane of a sending wave works on
@@ -29,28 +29,22 @@ EP_DEVICE void add_weighted(float* sums, float weight, Vec v) {
 EP_DEVICE const Vec* row_of(const Op& op, int row) { return (const Vec*)(op.x + (u64)row * EP_BF16_ROW); }
 
 // ---- Send.
-#if EP_DEVICE_POSTED
-struct Filled;
-#endif
 // What a block must know to send.
 struct Sending {
   u64 number;
   i64 messages;       // that came with the dispatch
   const i64* before;  // [R + 1]: messages of the ranks before, counted from the rank after this one
-  char* const* peer;
-#if EP_DEVICE_POSTED
-  Filled* filled;
-#endif
+  char* const* peer;  // op.peers
 };
 
-// One message that came with the dispatch: where its selections' rows lie here, and where its token is at home.
+// One message that came with the dispatch: where its selections' rows lie here, and the rank that its token belongs to.
 struct Outgoing {
   int row;       // of the selection of this lane, -1 where it is not on this rank
   float weight;  // of this lane's selection
   Lanes here;    // selections that are
   int token;
-  char* home;    // symmetric memory of the token's rank
-  int rank;      // that one
+  int rank;      // of the token
+  char* peer;    // op.peers of that rank
 };
 
 // Called by whole waves.
@@ -70,59 +64,27 @@ EP_DEVICE Outgoing outgoing(const Op& op, const Sending& all, i64 index) {
     if (op.partial) out.weight = ((const float*)handle_ints(op, EP_LL_HANDLE_ROW_WEIGHTS))[message * EP_TOPK + lane()];
   }
   out.token = handle_ints(op, EP_LL_HANDLE_TOKENS)[message];
-  out.home = all.peer[source];
   out.rank = source;
+  out.peer = all.peer[source];
   out.here = ballot(out.row >= 0);
   return out;
 }
 
-EP_DEVICE char* slot_of(const Op& op, const Sending& all, const Outgoing& out, int k) { return combine_slot_to(op, out.home, out.rank, all.number, out.token, k); }
-// Says that a slot is filled, from "from" on by "bytes" bytes.
-EP_DEVICE void publish_slot(const Op& op, const Sending& all, const Outgoing& out, int k, u64 from, u64 bytes) {
-  u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
-  publish(op, out.rank, slot_of(op, all, out, k) + from, bytes, flag, all.number, PHASE_LL_COMBINE_RECEIVE);
+EP_DEVICE char* slot_of(const Op& op, const Sending& all, const Outgoing& out, int k) { return combine_slot_to(op, out.peer, out.rank, all.number, out.token, k); }
+// Where a row lies in its slot when it is not coded.
+EP_DEVICE char* row_in_slot(const Op& op, const Sending& all, const Outgoing& out, int k) { return slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD; }
+
+// Publishes a slot of which "bytes" bytes have been stored from "what" on. Called by all lanes of a wave, all of which see them.
+EP_DEVICE void publish_slot(const Op& op, const Sending& all, const Outgoing& out, int k, const char* what, u64 bytes) {
+  u64* const flag = combine_flag_to(op, out.peer, out.rank, all.number, out.token, k);
+  publish_by_wave(op, out.rank, what, bytes, flag, all.number, PHASE_LL_COMBINE_RECEIVE);
 }
-// Of a row as it is.
+// Publishes one that holds a row as it is.
 EP_DEVICE void publish_row(const Op& op, const Sending& all, const Outgoing& out, int k) {
-  publish_slot(op, all, out, k, EP_COMBINE_SLOT_HEAD, EP_BF16_ROW);
+  publish_slot(op, all, out, k, row_in_slot(op, all, out, k), EP_BF16_ROW);
 }
 
-#if EP_DEVICE_POSTED
-// As above, by a wave; the first lane has seen that it is filled.
-EP_DEVICE void publish_slot_by_wave(const Op& op, const Sending& all, const Outgoing& out, int k, u64 from, u64 bytes) {
-  sync_lanes();
-  u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
-  publish_by_wave(op, lane() == 0, out.rank, slot_of(op, all, out, k) + from, bytes, flag, all.number);
-}
-EP_DEVICE void publish_row_by_wave(const Op& op, const Sending& all, const Outgoing& out, int k) {
-  publish_slot_by_wave(op, all, out, k, EP_COMBINE_SLOT_HEAD, EP_BF16_ROW);
-}
-
-// What a block has filled for remote ranks, in shared memory: each of its teams one row at most.
-struct Filled {
-  int rows;
-  int ranks[EP_LL_ABREAST];
-  char* what[EP_LL_ABREAST];
-  u64* flags[EP_LL_ABREAST];
-};
-
-// Says that a row has been stored to a rank that is mapped.
-EP_DEVICE void publish_stored_row(const Op& op, const Sending& all, const Outgoing& out, int k) {
-  store_published(combine_flag_to(op, out.home, out.rank, all.number, out.token, k), all.number);
-}
-
-// Called by one thread of a team.
-EP_DEVICE void fill(const Op& op, const Sending& all, const Outgoing& out, int k, Filled* filled) {
-  const int i = add(&filled->rows, 1);
-  filled->ranks[i] = out.rank;
-  filled->what[i] = slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD;
-  filled->flags[i] = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
-}
-#else
-EP_DEVICE void publish_stored_row(const Op& op, const Sending& all, const Outgoing& out, int k) { publish_row(op, all, out, k); }
-#endif
-
-// One piece of the sum of a message's rows, to "to" in shared memory or in a slot.
+// One piece of the sum of a message's rows: with bulk copies to "to" in shared memory, from where store_span stores it, else to its slot.
 EP_DEVICE void sum_piece(const Op& op, const Outgoing& out, int first, Vec* to) {
   float sums[EP_LL_COLUMNS][8];
 #pragma unroll
@@ -146,184 +108,113 @@ EP_DEVICE void sum_piece(const Op& op, const Outgoing& out, int first, Vec* to) 
 #pragma unroll
   for (int j = 0; j < EP_LL_COLUMNS; j++) {
     const int i = j * EP_LANES + lane();
-#if EP_BULK
-    to[i] = round_sums(sums[j]);
-#else
-    if (first + i < EP_LL_VECTORS) store_remote(to + i, round_sums(sums[j]));
-#endif
+    if (EP_BULK) to[i] = round_sums(sums[j]);
+    else if (first + i < EP_LL_VECTORS) store_remote(to + i, round_sums(sums[j]));
   }
 }
 
-// Sums: EP_LL_SPAN waves work on a message.
+// Stores what a team has summed at a time, from the 16-byte word "first" of the row on. Called by one lane: when it returns the stage has been read, and after
+// the last of a row's spans the whole row is stored.
+EP_DEVICE void store_span(char* row, int first, const Vec* stage) {
+  const int left = EP_LL_VECTORS - first, vectors = left < EP_LL_SPAN_VECTORS ? left : EP_LL_SPAN_VECTORS;
+  bulk_store(row + (u64)first * 16, stage, vectors * 16);
+  bulk_commit();
+  if (left <= EP_LL_SPAN_VECTORS) bulk_wait();
+  else bulk_wait_read();
+}
+
+// Sums: a team of EP_LL_SPAN waves works on a message, and its first wave publishes it.
 EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
   const int team = warp() / EP_LL_SPAN, member = warp() % EP_LL_SPAN, teams = blockDim.x / EP_LANES / EP_LL_SPAN;
   // Few messages are spread over all blocks.
   const i64 each = (all.messages + gridDim.x - 1) / gridDim.x, abreast = each < teams ? each : teams;
-#if EP_BULK
-  Vec* stage = (Vec*)shared + team * EP_LL_SPAN_VECTORS;
-#endif
+  Vec* const stage = (Vec*)shared + team * EP_LL_SPAN_VECTORS;
   for (i64 from = blockIdx.x; from < all.messages; from += gridDim.x * abreast) {
     const i64 index = from + (i64)team * gridDim.x;
-    const bool works = team < abreast && index < all.messages;
+    const bool inside = team < abreast && index < all.messages;
     Outgoing out;
-    if (works) out = outgoing(op, all, index);
-#if EP_DEVICE_POSTED
-    else prepare_puts(op);
-#endif
-    const int k = works && out.here ? lowest(out.here) : 0;
-#if EP_DEVICE_POSTED
-    const bool remote = works && is_remote(op, out.rank), straight = EP_BULK && works && is_straight(op, out.rank);
-#else
-    const bool remote = false;
-#endif
+    if (inside) out = outgoing(op, all, index);
+    const bool works = inside && out.here;
+    const int k = works ? lowest(out.here) : 0;
     for (int span = 0; span < EP_LL_SPANS; span++) {
       const int first = span * EP_LL_SPAN_VECTORS, mine = first + member * EP_LL_PIECE;
       const bool ends = span == EP_LL_SPANS - 1;
-#if EP_DEVICE_POSTED
-      if (ends && remote && !straight && out.here && member == 0 && lane() == 0) fill(op, all, out, k, all.filled);
-#endif
-#if EP_BULK
-      if (works && out.here) {
+      if (EP_BULK && works) {
         sum_piece(op, out, mine, stage + member * EP_LL_PIECE);
-#if EP_DEVICE_POSTED
-        if (straight && mine < EP_LL_VECTORS) {
-          const int vectors = EP_LL_VECTORS - mine < EP_LL_PIECE ? EP_LL_VECTORS - mine : EP_LL_PIECE;
-          sync_lanes();
-          const char* slot = slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD;
-          put_straight_by_wave_noinline(op, out.rank, slot + (u64)mine * 16, stage + member * EP_LL_PIECE, vectors * 16);
-        }
-#endif
         bulk_fence();
+      } else if (works && mine < EP_LL_VECTORS) {
+        sum_piece(op, out, mine, (Vec*)row_in_slot(op, all, out, k) + mine);
       }
-      sync_block();
-#if EP_DEVICE_POSTED
-      if (straight && out.here && ends && member == 0 && lane() == 0) {
-        signal_straight(op, out.rank, combine_flag_to(op, out.home, out.rank, all.number, out.token, k), all.number);
-      }
-      if (!straight && works && out.here && member == 0 && lane() == 0) {
-#else
-      if (works && out.here && member == 0 && lane() == 0) {
-#endif
-        const int vectors = EP_LL_VECTORS - first < EP_LL_SPAN_VECTORS ? EP_LL_VECTORS - first : EP_LL_SPAN_VECTORS;
-        bulk_store(slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)first * 16, stage, vectors * 16);
-        bulk_commit();
+      if (EP_BULK || ends) sync_block();
+      if (works && member == 0) {
+        if (EP_BULK && lane() == 0) store_span(row_in_slot(op, all, out, k), first, stage);
         if (ends) {
-          bulk_wait();
-          if (!remote) publish_stored_row(op, all, out, k);
-        } else {
-          bulk_wait_read();
+          sync_lanes();
+          publish_row(op, all, out, k);
         }
       }
-#if EP_DEVICE_POSTED
-      if (ends) sync_block();
-#endif
-#else
-      if (works && out.here && mine < EP_LL_VECTORS) sum_piece(op, out, mine, (Vec*)(slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD) + mine);
-      if (!ends) continue;
-      sync_block();
-      if (works && out.here && !remote && member == 0 && lane() == 0) publish_stored_row(op, all, out, k);
-#endif
-#if EP_DEVICE_POSTED
-      if (ends) {
-        publish_by_block(op, false, all.filled->rows, all.filled->ranks, all.filled->what, EP_BF16_ROW, all.filled->flags, all.number);
-        sync_block();
-        if (threadIdx.x == 0) all.filled->rows = 0;
-      }
-#endif
-#if EP_BULK || EP_DEVICE_POSTED
-      if (!ends || from + gridDim.x * abreast < all.messages) sync_block();
-#endif
+      // Before the stage is written again it has been read.
+      if (EP_BULK && (!ends || from + gridDim.x * abreast < all.messages)) sync_block();
     }
   }
 }
 
-// Rows as they are: a wave copies one to its slot. "op.extra" bytes are moved at a time.
+// Copies a row by way of "stage", "piece" bytes at a time. Called by one lane, which has the stage, the barrier "arrived" and its parity to itself.
+EP_DEVICE void copy_row_by_bulk(char* to, const char* from, i64 piece, char* stage, u64* arrived, u32* parity) {
+  for (i64 at = 0; at < EP_BF16_ROW; at += piece) {
+    const u32 bytes = (u32)(EP_BF16_ROW - at < piece ? EP_BF16_ROW - at : piece);
+    barrier_expect(arrived, bytes);
+    bulk_load(stage, from + at, bytes, arrived);
+    barrier_wait(arrived, *parity);
+    *parity ^= 1;
+    bulk_store(to + at, stage, bytes);
+    bulk_commit();
+    bulk_wait_read();
+  }
+  bulk_wait();
+}
+
+// Copies a row. Called by a wave.
+EP_DEVICE void copy_row_by_wave(Vec* to, const Vec* from) {
+  for (int i = lane(); i < EP_LL_VECTORS; i += 8 * EP_LANES) {
+    Vec v[8];
+#pragma unroll
+    for (int j = 0; j < 8; j++) if (i + j * EP_LANES < EP_LL_VECTORS) v[j] = load_once(from + i + j * EP_LANES);
+#pragma unroll
+    for (int j = 0; j < 8; j++) if (i + j * EP_LANES < EP_LL_VECTORS) store_remote(to + i + j * EP_LANES, v[j]);
+  }
+}
+
+// Rows as they are: a wave copies one to its slot and publishes it. "op.extra" bytes are moved at a time.
 EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
   const int waves = blockDim.x / EP_LANES;
-  // Some waves share a message, since most have a few rows here.
-#if EP_DEVICE_POSTED
-  const int most = 2 * EP_LL_ABREAST;  // a put keeps a wave longer
-#else
-  const int most = EP_LL_ABREAST;
-#endif
+  // Some waves share a message, since most have a few rows here; more where a put keeps a wave longer.
+  constexpr int most = EP_DEVICE_POSTED ? 2 * EP_LL_ABREAST : EP_LL_ABREAST;
   const int team = warp() / most, teams = (waves + most - 1) / most, member = warp() % most;
   const int members = team < waves / most ? most : waves % most;
-#if EP_BULK
   EP_SHARED u64 arrived[32];
-  if (lane() == 0) {
-    barrier_init(&arrived[warp()], 1);
-    bulk_fence();
+  char* const stage = shared + (u64)warp() * op.extra;
+  u32 parity = 0;  // of the first lane
+  if (EP_BULK) {
+    if (lane() == 0) {
+      barrier_init(&arrived[warp()], 1);
+      bulk_fence();
+    }
+    sync_block();
+    bulk_fence_global();
   }
-  sync_block();
-  bulk_fence_global();
-  char* stage = shared + (u64)warp() * op.extra;
-  u32 parity = 0;
-#endif
   for (i64 index = (i64)team * gridDim.x + blockIdx.x; index < all.messages; index += (i64)teams * gridDim.x) {
     const Outgoing out = outgoing(op, all, index);
     int turn = 0;
     for (Lanes left = out.here; left; left &= left - 1) {
       const int k = lowest(left);
-      const char* from = (const char*)row_of(op, shuffle(out.row, k));
+      const Vec* from = row_of(op, shuffle(out.row, k));
       if (turn++ % members != member) continue;
-      char* to = slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD;
-#if EP_BULK && EP_DEVICE_POSTED
-      if (is_straight(op, out.rank)) {
-        for (i64 at = 0; at < EP_BF16_ROW; at += op.extra) {
-          const u32 bytes = (u32)(EP_BF16_ROW - at < op.extra ? EP_BF16_ROW - at : op.extra);
-          if (lane() == 0) {
-            barrier_expect(&arrived[warp()], bytes);
-            bulk_load(stage, from + at, bytes, &arrived[warp()]);
-          }
-          barrier_wait(&arrived[warp()], parity);
-          parity ^= 1;
-          put_straight_by_wave(op, out.rank, to + at, stage, bytes);
-          bulk_fence();
-          sync_lanes();
-        }
-        if (lane() == 0) signal_straight(op, out.rank, combine_flag_to(op, out.home, out.rank, all.number, out.token, k), all.number);
-        sync_lanes();
-        continue;
-      }
-#endif
-#if EP_BULK
-      if (lane() == 0) {
-        for (i64 at = 0; at < EP_BF16_ROW; at += op.extra) {
-          const u32 bytes = (u32)(EP_BF16_ROW - at < op.extra ? EP_BF16_ROW - at : op.extra);
-          barrier_expect(&arrived[warp()], bytes);
-          bulk_load(stage, from + at, bytes, &arrived[warp()]);
-          barrier_wait(&arrived[warp()], parity);
-          parity ^= 1;
-          bulk_store(to + at, stage, bytes);
-          bulk_commit();
-          bulk_wait_read();
-        }
-        bulk_wait();
-#if !EP_DEVICE_POSTED
-        publish_row(op, all, out, k);
-#endif
-      }
-#if EP_DEVICE_POSTED
-      // The first lane alone has waited.
-      parity = (u32)shuffle((int)parity, 0);
-      publish_row_by_wave(op, all, out, k);
-#endif
-#else
-      for (int i = lane(); i < EP_LL_VECTORS; i += 8 * EP_LANES) {
-        Vec v[8];
-#pragma unroll
-        for (int j = 0; j < 8; j++) if (i + j * EP_LANES < EP_LL_VECTORS) v[j] = load_once((const Vec*)from + i + j * EP_LANES);
-#pragma unroll
-        for (int j = 0; j < 8; j++) if (i + j * EP_LANES < EP_LL_VECTORS) store_remote((Vec*)to + i + j * EP_LANES, v[j]);
-      }
-#if EP_DEVICE_POSTED
-      publish_row_by_wave(op, all, out, k);
-#else
+      char* to = row_in_slot(op, all, out, k);
+      if (!EP_BULK) copy_row_by_wave((Vec*)to, from);
+      else if (lane() == 0) copy_row_by_bulk(to, (const char*)from, op.extra, stage, &arrived[warp()], &parity);
       sync_lanes();
-      if (lane() == 0) publish_row(op, all, out, k);
-#endif
-#endif
-      sync_lanes();
+      publish_row(op, all, out, k);
     }
   }
 }
@@ -335,9 +226,6 @@ EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& 
   u32* ranges = (u32*)(stage + 2 * EP_LOG_STAGE);
   char* coded = stage + EP_LOG_STAGE;
   int at = EP_COMBINE_SLOT_HEAD;
-#if EP_DEVICE_POSTED
-  const bool straight = is_straight(op, out.rank);
-#endif
   for (int block = 0; block < EP_SCALES; block += EP_LOG_BLOCKS) {
     const int blocks = EP_SCALES - block < EP_LOG_BLOCKS ? EP_SCALES - block : EP_LOG_BLOCKS;
     for (int i = lane(); i < EP_LOG_BLOCKS * 16; i += EP_LANES) {
@@ -355,29 +243,12 @@ EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& 
     sync_lanes();
     const int bytes = log_fmt_encode((const u32*)stage, block, blocks, ranges, coded);
     sync_lanes();
-#if EP_DEVICE_POSTED
-    if (straight) {
-      put_straight_by_wave(op, out.rank, slot + 4 * block, ranges, 4 * blocks);
-      put_straight_by_wave(op, out.rank, slot + at, coded, bytes);
-      sync_lanes();
-      at += bytes;
-      continue;
-    }
-#endif
     if (lane() < blocks) store_remote((u32*)slot + block + lane(), ranges[lane()]);
     for (int i = lane(); i < (bytes + 15) / 16; i += EP_LANES) store_remote((Vec*)(slot + at) + i, ((const Vec*)coded)[i]);
     sync_lanes();
     at += bytes;
   }
-#if EP_DEVICE_POSTED
-  if (!straight) {
-    publish_slot_by_wave(op, all, out, first, 0, at);
-  } else if (lane() == 0) {
-    signal_straight(op, out.rank, combine_flag_to(op, out.home, out.rank, all.number, out.token, first), all.number);
-  }
-#else
-  if (lane() == 0) publish_slot(op, all, out, first, 0, at);
-#endif
+  publish_slot(op, all, out, first, slot, at);
 }
 
 EP_DEVICE void send_coded(const Op& op, const Sending& all, char* shared) {
@@ -389,9 +260,6 @@ EP_DEVICE void send_coded(const Op& op, const Sending& all, char* shared) {
     const Outgoing out = outgoing(op, all, item / each);
     const Lanes rows = op.partial ? out.here : out.here & (Lanes)1 << item % each;
     if (rows) send_coded_row(op, all, out, rows, stage);
-#if EP_DEVICE_POSTED
-    else prepare_puts(op);
-#endif
   }
 }
 
@@ -415,125 +283,127 @@ EP_DEVICE void count_messages(const Op& op, i64* before) {
   }
 }
 
-// Called by a wave.
-EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64 dispatch) {
-  for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
-    if (is_masked(op, r)) continue;
-    u64* words = (u64*)announcement_at(peer[r], ANNOUNCE_LL_COMBINE, number, op.rank);
-    const u64 values[8] = {number, (u64)op.flags, op.state->mask_digest, 0, dispatch, 0, 0, 0};
-    for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
-    if (!is_remote(op, r)) store_published(counter_at(peer[r], LL_COMBINE, op.rank), number);
-  }
-}
+// What a sending block learns before it begins, in shared memory.
+struct CombineStart {
+  char* peer[EP_RANKS];
+  i64 before[EP_RANKS + 1];  // see Sending
+  u64 number;
+  u64 dispatch;  // number of the dispatch that made the handle, 0 where it was refused or not all was received
+  u64 credit;    // least that ranks have given
+  int stop;      // an operation before has failed
+};
 
-#if EP_DEVICE_POSTED
-// Says to remote ranks what this rank does; slots have flags of their own. Called by the wave that has written the block.
-EP_DEVICE void end_combine(const Op& op, u64 number) {
-  sync_lanes();
-  for (i64 r = 0; r < EP_RANKS; r++) {
-    if (is_remote(op, r) && !is_masked(op, r)) post_announcement(op, r, ANNOUNCE_LL_COMBINE, number, LL_COMBINE);
-  }
-}
-#elif EP_POSTED
-// Says to remote ranks that all is there. Called by all threads of the last block.
-EP_DEVICE void end_combine(const Op& op, u64 number) {
-  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
-    post(op, r, (const char*)combine_flag_to(op, 0, r, number, 0, 0), EP_SLOT_FLAG_BANK, PHASE_LL_COMBINE_RECEIVE);
-    post_announcement(op, r, ANNOUNCE_LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
-    advance(op, 0, r, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
-  }
-}
-#endif
-
-template <class Send>
-EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
-  EP_SHARED char* peer[EP_RANKS];
-  EP_SHARED i64 before[EP_RANKS + 1];
-  EP_SHARED u64 number, dispatch, credit;
-  EP_SHARED int stop;
-  State* const state = op.state;
+// Asks for all that a block must know at once. Called by all threads of it, which synchronise after it.
+EP_DEVICE void load_start(const Op& op, CombineStart* start) {
   const int threads = blockDim.x;
-  const bool leader = (int)threadIdx.x == threads - 1;
+  // What never changes may be asked for before the kernel before has ended.
   char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
   wait_for_previous();
-  for (int r = threadIdx.x; r < EP_RANKS; r += threads) peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
-#if EP_DEVICE_POSTED
-  EP_SHARED Filled filled;
-  EP_SHARED CachedRemotes cache;
-  if (threadIdx.x == 0) filled.rows = 0;
-  cache_remotes(op, &cache);
-#endif
+  for (int r = threadIdx.x; r < EP_RANKS; r += threads) start->peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
   if (threadIdx.x == 0) {
     // In this order: see ll_dispatch_send.
-    number = load_acquire(&state->ll_combine_number) + 1;
-    stop = failed(op);
+    start->number = load_acquire(&op.state->ll_combine_number) + 1;
+    start->stop = failed(op);
   }
-  if (warp() == 0) count_messages(op, before);
+  if (warp() == 0) count_messages(op, start->before);
   if ((int)threadIdx.x >= threads - EP_LANES) {
     const LowLatencyHandleHead* handle = (const LowLatencyHandleHead*)op.handle;
     const u64 from = handle->incomplete ? 0 : handle->number;
     const u64 least = least_credit(op, LL_COMBINE_CREDIT);
-    if (leader) {
-      dispatch = from;
-      credit = least;
+    if ((int)threadIdx.x == threads - 1) {
+      start->dispatch = from;
+      start->credit = least;
     }
   }
-  sync_block();
-  if (stop || dispatch == 0) {
-    if (leader && stop) state->ll_refused[2 + op.bank] = 1;
-    if (leader && !stop && blockIdx.x == 0) refuse(op, &state->ll_refused[2 + op.bank], FAILURE_VOID_HANDLE, op.rank, 0, 0, 0);
+}
+
+// Whether the operation may begin. Called by all threads of a block, with the same result in all blocks but where a wait fails.
+EP_DEVICE bool may_combine(const Op& op, const CombineStart& start) {
+  State* const state = op.state;
+  const bool leader = threadIdx.x == blockDim.x - 1;
+  if (start.stop || start.dispatch == 0) {
+    if (leader && start.stop) state->ll_refused[2 + op.bank] = 1;
+    if (leader && !start.stop && blockIdx.x == 0) refuse(op, &state->ll_refused[2 + op.bank], FAILURE_VOID_HANDLE, op.rank, 0, 0, 0);
     if (leader) fence_device();
-    return;
+    return false;
   }
+  const u64 number = start.number;
   if (leader) {
     count_operation(op, EP_DONE_LL_COMBINE, &state->ll_combine_number, &state->ll_combine_of[op.bank], &state->ll_refused[2 + op.bank], number);
     // See may_dispatch.
     fence_device();
     launch_dependents();
   }
-  if (number > 2 && credit < number - 2 && !await_credits(op, LL_COMBINE_CREDIT, number, PHASE_LL_COMBINE_CREDIT)) {
-    if (leader) {
-      state->ll_refused[2 + op.bank] = 1;
-      state->ll_combine_taken[number & 1] = number + 1;
-      store_release(&state->ll_combine_number, number);
-    }
-    return;
+  if (number <= 2 || start.credit >= number - 2 || await_credits(op, LL_COMBINE_CREDIT, number, PHASE_LL_COMBINE_CREDIT)) return true;
+  if (leader) {
+    state->ll_refused[2 + op.bank] = 1;
+    state->ll_combine_taken[number & 1] = number + 1;
+    store_release(&state->ll_combine_number, number);
   }
-#if EP_DEVICE_POSTED
-  const Op cached = with_remotes(op, &cache);
-  const Sending all = {number, before[EP_RANKS], before, peer, &filled};
-#else
-  const Op& cached = op;
-  const Sending all = {number, before[EP_RANKS], before, peer};
-#endif
-  if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) {
-    announce_combine(cached, peer, number, dispatch);
-#if EP_DEVICE_POSTED
-    end_combine(cached, number);
-#endif
+  return false;
+}
+
+// Says to all ranks what this one does, but to those that the host posts to: see end_combine. Not after the slots, which have flags of their own. Called
+// by a wave.
+EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64 dispatch) {
+  for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
+    if (is_masked(op, r)) continue;
+    u64* words = (u64*)announcement_at(peer[r], ANNOUNCE_LL_COMBINE, number, op.rank);
+    const u64 values[8] = {number, (u64)op.flags, op.state->mask_digest, 0, dispatch, 0, 0, 0};
+    for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
+    if (!is_posted(op, r)) store_published(counter_to(op, peer[r], r, LL_COMBINE), number);
   }
-  send(cached, all);
-  if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op, LL_COMBINE_CREDIT, number);
-#if EP_POSTED && !EP_DEVICE_POSTED
-  if (last_block(op, EP_DONE_LL_COMBINE_END)) end_combine(op, number);
-#endif
+  if (!EP_DEVICE_POSTED) return;
+  sync_lanes();
+  for (int r = 0; r < EP_RANKS; r++) {
+    if (op.paths[r].kind != PATH_DEVICE_POSTED || is_masked(op, r)) continue;
+    put_announcement(op, peer[r], r, ANNOUNCE_LL_COMBINE, number, LL_COMBINE, PHASE_LL_COMBINE_RECEIVE);
+  }
+}
+
+// Says to ranks that the host posts to that all is there, with all flags, and what this one does. Called by all threads of the last block: one wave
+// for each rank, whose commands are executed in order.
+EP_DEVICE void end_combine(const Op& op, char* const* peer, u64 number) {
+  for (int r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
+    if (op.paths[r].kind != PATH_HOST_POSTED || is_masked(op, r)) continue;
+    put_from_channel(op, r, (const char*)combine_flag_to(op, peer[r], r, number, 0, 0), EP_SLOT_FLAG_BANK, PHASE_LL_COMBINE_RECEIVE);
+    put_announcement(op, peer[r], r, ANNOUNCE_LL_COMBINE, number, LL_COMBINE, PHASE_LL_COMBINE_RECEIVE);
+  }
+}
+
+// "send" is called by all threads of a block.
+template <class Send>
+EP_DEVICE void combine_send(const Op& op, Send send) {
+  EP_SHARED CombineStart start;
+  EP_SHARED CachedPaths cache;
+  cache_paths(op, &cache);
+  load_start(op, &start);
+  sync_block();
+  if (!may_combine(op, start)) return;
+  const Op copy = with_paths(op, &cache);
+  const Op& cached = EP_HAS_CHANNELS ? copy : op;
+  const u64 number = start.number;
+  const bool last_wave = threadIdx.x >= blockDim.x - EP_LANES;
+  if (blockIdx.x == gridDim.x - 1 && last_wave) announce_combine(cached, start.peer, number, start.dispatch);
+  send(cached, Sending{number, start.before[EP_RANKS], start.before, start.peer});
+  if (blockIdx.x == 0 && last_wave) give_credit(cached, LL_COMBINE_CREDIT, number);
+  if (EP_HOST_POSTED && last_block(cached, EP_DONE_LL_COMBINE_END)) end_combine(cached, start.peer, number);
 }
 
 // Three kernels, since they need different numbers of registers. EP_LL_ABREAST teams of waves.
 EP_KERNEL(ll_combine_send_sums, EP_LL_ABREAST * EP_LL_SPAN * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, shared, [&](const Op& cached, const Sending& all) { send_sums(cached, all, shared); });
+  combine_send(op, [&](const Op& cached, const Sending& all) { send_sums(cached, all, shared); });
 }
 
 EP_KERNEL(ll_combine_send_rows, 1024) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, shared, [&](const Op& cached, const Sending& all) { send_rows(cached, all, shared); });
+  combine_send(op, [&](const Op& cached, const Sending& all) { send_rows(cached, all, shared); });
 }
 
 EP_KERNEL(ll_combine_send_coded, 512) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, shared, [&](const Op& cached, const Sending& all) { send_coded(cached, all, shared); });
+  combine_send(op, [&](const Op& cached, const Sending& all) { send_coded(cached, all, shared); });
 }
 
 // ---- Receive.
@@ -542,9 +412,7 @@ struct Wanted {
   int owner;     // of this lane's selection, -1 where nothing comes for it
   float weight;
   Lanes slots;   // that hold something
-#if EP_POSTED
-  const char* slot;  // of this lane's selection
-#endif
+  const char* slot;  // of this lane's selection; with EP_CHANNELS
 };
 
 EP_DEVICE Wanted wanted(const Op& op, u64 number, i64 token) {
@@ -556,30 +424,25 @@ EP_DEVICE Wanted wanted(const Op& op, u64 number, i64 token) {
     all.owner = handle_ints(op, EP_LL_HANDLE_OWNERS)[i];
     if (!op.partial) all.weight = (op.weights ? op.weights : (const float*)handle_ints(op, EP_LL_HANDLE_WEIGHTS))[i];
   }
-#if EP_RANKS <= EP_LANES
-  // All at once, not each after the owner is known.
-  const Lanes masked = ballot(lane() < EP_RANKS && is_masked(op, lane()));
-  if (all.owner >= 0 && (masked >> all.owner & 1)) all.owner = -1;
-#else
-  if (all.owner >= 0 && is_masked(op, all.owner)) all.owner = -1;
-#endif
+  if (EP_RANKS <= EP_LANES) {
+    // All at once, not each after the owner is known.
+    const Lanes masked = ballot(lane() < EP_RANKS && is_masked(op, lane()));
+    if (all.owner >= 0 && (masked >> all.owner & 1)) all.owner = -1;
+  } else if (all.owner >= 0 && is_masked(op, all.owner)) {
+    all.owner = -1;
+  }
   const Lanes alike = same(all.owner);
   if (op.partial && lowest(alike) != lane()) all.owner = -1;
   all.slots = ballot(all.owner >= 0);
-#if EP_POSTED
   // All at once, and before they are waited for: where they lie depends on whose they are.
-  all.slot = all.owner < 0 ? 0 : combine_slot_from(op, number, all.owner, token, lane());
-#endif
+  all.slot = EP_HAS_CHANNELS && all.owner >= 0 ? combine_slot_from(op, number, all.owner, token, lane()) : 0;
   return all;
 }
 
 // The slot of a selection. Called by whole waves.
 EP_DEVICE const char* slot_of(const Op& op, const Wanted& all, u64 number, i64 token, int k) {
-#if EP_POSTED
-  return (const char*)shuffle((u64)all.slot, k);
-#else
+  if (EP_HAS_CHANNELS) return (const char*)shuffle((u64)all.slot, k);
   return combine_slot_at(op.local, number, token, k);
-#endif
 }
 
 // Waits for the slots of a token. Called by whole waves.
@@ -681,12 +544,8 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   const u32 refused = load_remote(&state->ll_refused[2 + op.bank]);
   const bool leader = blockIdx.x == gridDim.x - 1;
   if (!leader) launch_dependents();
-#if EP_POSTED && !EP_DEVICE_POSTED
-  const bool there = refused || await_remotes(op, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
-#else
-  const bool there = true;
-#endif
-  if (!refused && there) combine_received(op, number, parts, receive);
+  // Of ranks that the host posts for all slots are there when the counter is.
+  if (!refused && await_hosts(op, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE)) combine_received(op, number, parts, receive);
   // As in ll_dispatch_receive: after a failure too, and other blocks may still read, see give_credit.
   if (!refused && blockIdx.x == 0 && threadIdx.x == 0) state->ll_combine_taken[number & 1] = number + 1;
   if (leader) {

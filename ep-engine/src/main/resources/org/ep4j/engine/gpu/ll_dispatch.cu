@@ -27,8 +27,6 @@ enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
 #define EP_LL_BATCH 4    // 16-byte words that a thread has under way
 #define EP_LL_ENCODERS 512  // most threads of a sending block that encode
 #define EP_LL_EACH 2     // 16-byte words of a row that a sending thread encodes; the last wave of a sending block encodes nothing, it routes
-// Whether all threads of a sending block know where a message goes.
-#define EP_LL_LISTED (!EP_BULK || EP_DEVICE_POSTED)
 #define EP_LL_EXPERT_ROWS ((u64)EP_RANKS * EP_MAX_LL_TOKENS)
 
 EP_DEVICE int selection(const Op& op, i64 i) {
@@ -65,9 +63,7 @@ EP_DEVICE u32 e4m3_code(u32 value, float product) {
 
 EP_DEVICE u32 e4m3_codes(u32 pair, float factor, bool plain) {
   float low = multiply(low_half(pair), factor), high = multiply(high_half(pair), factor);
-#if EP_HAS_E4M3
-  if (plain) return e4m3_pair(low, high);
-#endif
+  if (EP_HAS_E4M3 && plain) return e4m3_pair(low, high);
   return e4m3_code(pair << 16, low) | e4m3_code(pair, high) << 8;
 }
 
@@ -119,16 +115,11 @@ EP_DEVICE void give_credit(const Op& op, int counter, u64 number) {
   if (counter == LL_COMBINE_CREDIT && combine >= number) combine = number - 1;
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
     if (is_masked(op, r)) continue;
-#if EP_DEVICE_POSTED
-    // Nothing comes before them that a fence would have to show.
-    if (is_remote(op, r)) {
-      signal_noinline(counter_there(op, LL_DISPATCH_CREDIT), dispatch, (int)op.remotes[r].number);
-      signal_noinline(counter_there(op, LL_COMBINE_CREDIT), combine, (int)op.remotes[r].number);
-      continue;
-    }
-#endif
-    advance(op, op.peers[r], r, LL_DISPATCH_CREDIT, dispatch, PHASE_LL_DISPATCH_CREDIT);
-    advance(op, op.peers[r], r, LL_COMBINE_CREDIT, combine, PHASE_LL_COMBINE_CREDIT);
+    // Nothing comes before them that a flush would have to show.
+    with_transport(op, op.peers[r], r, [&](auto to) {
+      to.signal(LL_DISPATCH_CREDIT, dispatch, PHASE_LL_DISPATCH_CREDIT);
+      to.signal(LL_COMBINE_CREDIT, combine, PHASE_LL_COMBINE_CREDIT);
+    });
   }
 }
 
@@ -322,15 +313,38 @@ EP_DEVICE void find_slots(const Op& op, const Tables& tables, char* const* peer,
   if (to.id >= 0 && lowest(to.alike) == lane()) *(volatile int*)&tables.selected[to.id] += count(to.alike);
 }
 
-#if EP_BULK && EP_DEVICE_POSTED
-// Publishes a token's messages to all ranks that this GPU maps: at once, since a wave that releases waits for what its block has stored. Called
-// by the wave that routes.
-EP_DEVICE void signal_mapped(const Op& op, const Route& to, u64 number) {
-  const bool remote = to.target && is_remote(op, to.rank), straight = remote && is_straight(op, to.rank);
-  char* const flag = straight ? flag_straight(op, to.rank, to.flag) : (char*)to.flag;
-  if (to.target && remote == straight) store_release(flag, number);
+// A token's messages to ranks that kernels post to, for all waves of a block.
+struct PostedMessages {
+  static constexpr int MOST = EP_DEVICE_POSTED ? EP_MAX_TARGETS : 1;
+  int count;
+  int rank[MOST];
+  char* what[MOST];
+  u64* flag[MOST];
+};
+
+// Publishes a token's messages, but lists those that kernels post: a put keeps a wave longer. Called by the wave that routes.
+EP_DEVICE void publish_messages(const Op& op, const Route& to, u64 bytes, u64 number, PostedMessages& posted) {
+  bulk_wait();
+  const bool lists = EP_DEVICE_POSTED && to.target && op.paths[to.rank].kind == PATH_DEVICE_POSTED;
+  if (to.target && !lists) publish_by_thread(op, to.rank, to.target, bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
+  if (EP_DEVICE_POSTED) {
+    const Lanes all = ballot(lists);
+    const int i = count(all & (((Lanes)1 << lane()) - 1));
+    if (lists) {
+      posted.rank[i] = to.rank;
+      posted.what[i] = to.target;
+      posted.flag[i] = to.flag;
+    }
+    if (lane() == 0) posted.count = count(all);
+  }
 }
-#endif
+
+// Puts the listed messages, by a wave each. Called by all threads of a block, which see what has been stored.
+EP_DEVICE void put_messages(const Op& op, const PostedMessages& posted, u64 bytes, u64 number) {
+  for (int i = warp(); i < posted.count; i += blockDim.x / EP_LANES) {
+    publish_by_wave(op, posted.rank[i], posted.what[i], bytes, posted.flag[i], number, PHASE_LL_DISPATCH_RECEIVE);
+  }
+}
 
 // What a combine needs of the token.
 EP_DEVICE void keep(const Op& op, const Route& to, i64 token) {
@@ -364,132 +378,129 @@ EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const
     u64* words = (u64*)announcement_at(peer[r], ANNOUNCE_LL_DISPATCH, number, op.rank);
     const u64 values[8] = {number, (u64)op.flags, digest, 0, 0, 0, 0, 0};
     for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
-    if (!is_remote(op, r)) store_published(counter_at(peer[r], LL_DISPATCH, op.rank), number);
+    if (!is_posted(op, r)) store_published(counter_to(op, peer[r], r, LL_DISPATCH), number);
   }
 }
 
-#if EP_DEVICE_POSTED
-// Says to remote ranks how much this rank sends and what it does; messages have flags of their own, and so has each count, so these go side by side.
-// Called by all threads of the block that has written the counts.
-EP_DEVICE void end_dispatch(const Op& op, u64 number) {
+// Puts counts and announcement to ranks that kernels post to: messages have flags of their own, and so has each count, so these go side by side. Called by
+// all threads of the block that has written them.
+EP_DEVICE void put_counts_by_device(const Op& op, char* const* peer, u64 number) {
   for (i64 i = warp(); i < 2 * EP_RANKS; i += blockDim.x / EP_LANES) {
     const i64 r = i / 2;
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
-    if (i % 2 == 0) post_by_wave_noinline(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES);
-    else post_announcement(op, r, ANNOUNCE_LL_DISPATCH, number, LL_DISPATCH);
+    if (op.paths[r].kind != PATH_DEVICE_POSTED || is_masked(op, r)) continue;
+    if (i % 2 == 0) put_from_channel(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES, PHASE_LL_DISPATCH_RECEIVE);
+    else put_announcement(op, peer[r], r, ANNOUNCE_LL_DISPATCH, number, LL_DISPATCH, PHASE_LL_DISPATCH_RECEIVE);
   }
 }
-#elif EP_POSTED
-// Says to remote ranks that all is there. Called by all threads of the last block.
-EP_DEVICE void end_dispatch(const Op& op, u64 number) {
-  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+
+// Puts flags, counts and announcement to ranks that the host posts to, which read nothing before the counter says that all is there. Called by all threads
+// of the last block.
+EP_DEVICE void put_flags_by_host(const Op& op, char* const* peer, u64 number) {
+  for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
+    if (op.paths[r].kind != PATH_HOST_POSTED || is_masked(op, r)) continue;
     const char* counts = (const char*)ll_counts_to(op, 0, r, number);
     const u64 messages = (u32)load_remote((const u64*)counts);
-    post(op, r, (const char*)message_flag_to(op, 0, r, number, 0), messages * 8, PHASE_LL_DISPATCH_RECEIVE);
-    post(op, r, counts, EP_LL_COUNT_BYTES, PHASE_LL_DISPATCH_RECEIVE);
-    post_announcement(op, r, ANNOUNCE_LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
-    advance(op, 0, r, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
+    put_from_channel(op, r, (const char*)message_flag_to(op, 0, r, number, 0), messages * 8, PHASE_LL_DISPATCH_RECEIVE);
+    put_from_channel(op, r, counts, EP_LL_COUNT_BYTES, PHASE_LL_DISPATCH_RECEIVE);
+    put_announcement(op, peer[r], r, ANNOUNCE_LL_DISPATCH, number, LL_DISPATCH, PHASE_LL_DISPATCH_RECEIVE);
   }
 }
-#endif
 
 // First of the tokens of a sending block.
 EP_DEVICE int first_token(const Op& op, u32 block) {
   u32 blocks = gridDim.x;
-#if EP_DEVICE_POSTED
-  // Where no other has more for it, the last one has none: what it says of all tokens is put while the others put theirs.
-  const u32 tokens = (u32)op.tokens;
-  if (blocks > 1 && (tokens + blocks - 2) / (blocks - 1) == (tokens + blocks - 1) / blocks) blocks--;
-  if (block >= blocks) return (int)tokens;
-#endif
+  if (EP_DEVICE_POSTED) {
+    // Where no other has more for it, the last one has none: what it says of all tokens is put while the others put theirs.
+    const u32 tokens = (u32)op.tokens;
+    if (blocks > 1 && (tokens + blocks - 2) / (blocks - 1) == (tokens + blocks - 1) / blocks) blocks--;
+    if (block >= blocks) return (int)tokens;
+  }
   return (int)(op.tokens * block / blocks);
 }
 
-EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
-  EP_DYNAMIC_SHARED(shared);
-  EP_SHARED char* peer[EP_RANKS];
-  EP_SHARED int masked[EP_RANKS];
-  EP_SHARED int messages[EP_RANKS];  // so far, of tokens before this block's, then also of those
-  EP_SHARED u64 number, credit;
-  EP_SHARED int bad, twice, stop;
-  State* const state = op.state;
-  const int all = blockDim.x, threads = all - EP_LANES, tokens = (int)op.tokens;
-  const bool router = (int)threadIdx.x >= threads;
-  const int first = first_token(op, blockIdx.x), end = first_token(op, blockIdx.x + 1);
-  const int vectors = EP_HIDDEN / 8, piece_vectors = EP_LL_EACH * threads, pieces = (vectors + piece_vectors - 1) / piece_vectors;
-  u32* head = (u32*)shared;
-  char* row = shared + EP_MESSAGE_HEAD;
-  const int vector_bytes = op.format == WIRE_BF16 ? 16 : 8;
-  const u64 message_bytes = EP_MESSAGE_HEAD + (u64)vectors * vector_bytes;
-  Tables tables;
-  tables.owner = (int*)(row + 16 * piece_vectors);
-  tables.local_of = tables.owner + EP_EXPERTS;
-  tables.selected = EP_LL_TABLES ? tables.local_of + EP_EXPERTS : (int*)op.temporary + (u64)blockIdx.x * EP_EXPERTS;
-  tables.masked = masked;
-  // What never changes may be asked for at once. It is put where it belongs when everything else has been asked for.
-  const bool constant = EP_LL_TABLES && threadIdx.x < EP_EXPERTS;
-  const int owner0 = constant ? op.owner[threadIdx.x] : 0, local0 = constant ? op.local_of[threadIdx.x] : 0;
-  char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
-#if EP_DEVICE_POSTED
-  if (warp() == threads / EP_LANES - 1) prepare_puts(op);
-#endif
-  wait_for_previous();
+// What the threads of a sending block share.
+struct SendingBlock {
+  char* peer[EP_RANKS];
+  int masked[EP_RANKS];
+  int messages[EP_RANKS];  // so far, of tokens before this block's, then also of those
+  u64 number, credit;
+  int bad, twice, stop;
+  PostedMessages posted;
+};
 
-  // Everything is asked for at once; it arrives at about the same time.
-  Vec v[EP_LL_EACH];
+// A sending block as each of its threads knows it. The last wave routes, the others encode. A row is encoded in pieces where it is longer than the threads
+// together have room for.
+struct Sender {
+  Tables tables;
+  u32* head;  // of the message under way, in shared memory; the row follows
+  char* row;
+  int threads;  // that encode
+  bool router;
+  int first, end;  // tokens
+  int vectors, piece_vectors, pieces;  // 16-byte words of a row, and of a piece
+  int vector_bytes;  // of such a word once encoded
+
+  EP_MEMBER int from(int piece) const { return piece * piece_vectors; }
+  EP_MEMBER int in(int piece) const { return vectors - from(piece) < piece_vectors ? vectors - from(piece) : piece_vectors; }
+  EP_MEMBER u64 message_bytes() const { return EP_MESSAGE_HEAD + (u64)vectors * vector_bytes; }
+};
+
+EP_DEVICE Sender sender(const Op& op, SendingBlock& block, char* shared) {
+  Sender s;
+  s.threads = blockDim.x - EP_LANES;
+  s.router = (int)threadIdx.x >= s.threads;
+  s.first = first_token(op, blockIdx.x);
+  s.end = first_token(op, blockIdx.x + 1);
+  s.vectors = EP_HIDDEN / 8;
+  s.piece_vectors = EP_LL_EACH * s.threads;
+  s.pieces = (s.vectors + s.piece_vectors - 1) / s.piece_vectors;
+  s.vector_bytes = op.format == WIRE_BF16 ? 16 : 8;
+  s.head = (u32*)shared;
+  s.row = shared + EP_MESSAGE_HEAD;
+  s.tables.owner = (int*)(s.row + 16 * s.piece_vectors);
+  s.tables.local_of = s.tables.owner + EP_EXPERTS;
+  s.tables.selected = EP_LL_TABLES ? s.tables.local_of + EP_EXPERTS : (int*)op.temporary + (u64)blockIdx.x * EP_EXPERTS;
+  s.tables.masked = block.masked;
+  return s;
+}
+
+// Reads what an encoding thread has of a piece of a token's row.
+EP_DEVICE void load_piece(const Op& op, const Sender& s, int token, int piece, Vec* v) {
 #pragma unroll
   for (int j = 0; j < EP_LL_EACH; j++) {
-    const int i = j * threads + threadIdx.x;
-    v[j] = Vec{0, 0, 0, 0};
-    if (!router && first < end && i < vectors) v[j] = load_once((const Vec*)op.x + (u64)first * vectors + i);
+    const int i = s.from(piece) + j * s.threads + threadIdx.x;
+    v[j] = i < s.vectors ? load_once((const Vec*)op.x + (u64)token * s.vectors + i) : Vec{0, 0, 0, 0};
   }
-  Route to = {-1, 0, -1, 0, 0, 0, 0};
-  if (router && first < end) ask(op, to, first);
-  int ids[EP_TOPK];
-  if ((int)threadIdx.x < tokens) selections(op, threadIdx.x, ids);
-  for (int r = threadIdx.x; r < EP_RANKS; r += all) {
-    masked[r] = (int)state->masked[r];
-    peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
-    messages[r] = 0;
+}
+
+EP_DEVICE void encode_piece(const Op& op, const Sender& s, int token, int piece, const Vec* v) {
+#pragma unroll
+  for (int j = 0; j < EP_LL_EACH; j++) {
+    const int i = j * s.threads + threadIdx.x;
+    encode(op.format, v[j], 8 * (s.from(piece) + i), token < s.end && i < s.in(piece), s.head + EP_HEAD_SCALES, s.row + s.vector_bytes * i);
   }
-#if EP_DEVICE_POSTED
-  EP_SHARED CachedRemotes cache;
-  cache_remotes(op, &cache);
-  const Op cached = with_remotes(op, &cache);
-#else
-  const Op& cached = op;
-#endif
+}
+
+// Fills in the tables; "owner0" and "local0" are what this thread has read of them ahead.
+EP_DEVICE void fill_tables(const Op& op, const Tables& tables, bool constant, int owner0, int local0) {
   if (constant) {
     tables.owner[threadIdx.x] = owner0;
     tables.local_of[threadIdx.x] = local0;
     tables.selected[threadIdx.x] = 0;
   }
-  for (int e = threadIdx.x + all; EP_LL_TABLES && e < EP_EXPERTS; e += all) {
+  for (int e = threadIdx.x + blockDim.x; EP_LL_TABLES && e < EP_EXPERTS; e += blockDim.x) {
     tables.owner[e] = op.owner[e];
     tables.local_of[e] = op.local_of[e];
     tables.selected[e] = 0;
   }
-  for (i64 e = threadIdx.x; !EP_LL_TABLES && e < EP_EXPERTS; e += all) tables.selected[e] = 0;
-  if (threadIdx.x == 0) {
-    number = load_acquire(&state->ll_dispatch_number) + 1;
-    bad = 0;
-    twice = 0;
-  }
-  if (router) {
-    const u64 least = least_credit(op, LL_DISPATCH_CREDIT);
-    if (lane() == 0) credit = least;
-  }
-  sync_block();
-  if (router) {
-    // After the number: a block that gives up marks the failure before it uses the number up.
-    const int failure = failed(op);
-    if (first < end) find_ranks(op, tables, first, to, head);
-    if (lane() == 0) stop = failure;
-  }
+  for (i64 e = threadIdx.x; !EP_LL_TABLES && e < EP_EXPERTS; e += blockDim.x) tables.selected[e] = 0;
+}
 
-  // What was selected before this block's tokens, and whether all of it is right. A thread has a token.
-  for (int t = threadIdx.x; t - lane() < tokens; t += all) {
+// Counts what was selected before the block's tokens, and checks all ids. A thread has a token, whose selections "ids" are; called by all threads of a block.
+EP_DEVICE void count_before(const Op& op, const Sender& s, SendingBlock& block, int* ids) {
+  const Tables& tables = s.tables;
+  const int tokens = (int)op.tokens;
+  for (int t = threadIdx.x; t - lane() < tokens; t += blockDim.x) {
     if (t != (int)threadIdx.x && t < tokens) selections(op, t, ids);
     int rank[EP_TOPK];
     bool wrong = false, again = false;
@@ -502,7 +513,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       rank[k] = EP_LL_TABLES ? tables.owner[valid ? ids[k] : 0] : op.owner[valid ? ids[k] : 0];
     }
 #pragma unroll
-    for (int k = 0; k < EP_TOPK; k++) rank[k] = masked[rank[k]] || ids[k] < 0 ? -1 : rank[k];
+    for (int k = 0; k < EP_TOPK; k++) rank[k] = block.masked[rank[k]] || ids[k] < 0 ? -1 : rank[k];
 #pragma unroll
     for (int k = 0; k < EP_TOPK; k++) {
       bool before = false;
@@ -511,194 +522,165 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
         again |= rank[k] >= 0 && ids[j] == ids[k];
         before |= rank[j] == rank[k];
       }
-      if (rank[k] < 0 || t >= first) continue;
+      if (rank[k] < 0 || t >= s.first) continue;
       add(&tables.selected[ids[k]], 1);
       if (EP_RANKS <= 64) hits |= 1ull << rank[k];
-      else if (!before) add(&messages[rank[k]], 1);
+      else if (!before) add(&block.messages[rank[k]], 1);
     }
-    if (wrong) bad = 1;
-    if (again) twice = 1;
+    if (wrong) block.bad = 1;
+    if (again) block.twice = 1;
     // One addition for a wave.
     for (int r = 0; EP_RANKS <= 64 && r < EP_RANKS; r++) {
       const int more = count(ballot(hits >> r & 1));
-      if (more && lane() == 0) add(&messages[r], more);
+      if (more && lane() == 0) add(&block.messages[r], more);
     }
   }
-#if EP_LL_LISTED
-  EP_SHARED char* targets[EP_MAX_TARGETS];
-  EP_SHARED u64* flags[EP_MAX_TARGETS];
-  EP_SHARED int target_ranks[EP_MAX_TARGETS];
-#endif
-#if !EP_BULK
-  EP_SHARED int target_count;
-#endif
-#if EP_DEVICE_POSTED
-  EP_SHARED int posted;  // of the targets, which come first
-#endif
-  int t = first, piece = 0;
+}
+
+// Stores a piece of a message to all its ranks by bulk copies, one by each lane of the wave that routes.
+EP_DEVICE void store_piece(const Sender& s, const Route& to, int piece) {
+  const bool whole = s.pieces == 1;
+  sync_lanes();
+  if (to.target) {
+    const char* from = whole ? (const char*)s.head : s.row;
+    bulk_store(to.target + (whole ? 0 : EP_MESSAGE_HEAD + s.from(piece) * s.vector_bytes), from, (u32)(s.in(piece) * s.vector_bytes + (whole ? EP_MESSAGE_HEAD : 0)));
+    // It has the scales, which are complete now.
+    if (!whole && piece == s.pieces - 1) bulk_store(to.target, s.head, EP_MESSAGE_HEAD);
+  }
+  bulk_commit();
+}
+
+// Stores a piece of a message to all its ranks by all threads of a block, which wait for each other before and after.
+EP_DEVICE void copy_piece(const Sender& s, const Route& to, int piece) {
+  EP_SHARED char* target[EP_MAX_TARGETS];
+  EP_SHARED int targets;
+  if (s.router && piece == 0) {
+    const Lanes sends = ballot(to.target != 0);
+    if (to.target) target[count(sends & (((Lanes)1 << lane()) - 1))] = to.target;
+    if (lane() == 0) targets = count(sends);
+  }
+  sync_block();
+  const int head_vectors = piece == s.pieces - 1 ? EP_MESSAGE_HEAD / 16 : 0, all_vectors = head_vectors + s.in(piece) * s.vector_bytes / 16;
+  for (int i = threadIdx.x; i < targets * all_vectors; i += blockDim.x) {
+    char* there = target[i / all_vectors];
+    const int j = i % all_vectors;
+    if (j < head_vectors) store_remote((Vec*)there + j, ((const Vec*)s.head)[j]);
+    else store_remote((Vec*)(there + EP_MESSAGE_HEAD + s.from(piece) * s.vector_bytes) + j - head_vectors, ((const Vec*)s.row)[j - head_vectors]);
+  }
+  sync_block();
+}
+
+// Sends the block's tokens, the first of which is read and its ranks are known; false where the operation does not begin. "v" has what this thread encodes
+// next, "to" the last token's route at the end. Called by all threads of a block.
+EP_DEVICE bool send_tokens(const Op& op, const Sender& s, SendingBlock& block, Vec* v, Route& to) {
+  int t = s.first, piece = 0;
   bool begun = false;
   while (true) {
-    const int from = piece * piece_vectors;  // first of the vectors of this piece
-    const int here = vectors - from < piece_vectors ? vectors - from : piece_vectors;
-    if (!router) {
-#pragma unroll
-      for (int j = 0; j < EP_LL_EACH; j++) {
-        const int i = j * threads + threadIdx.x;
-        encode(op.format, v[j], 8 * (from + i), t < end && i < here, head + EP_HEAD_SCALES, row + vector_bytes * i);
-      }
+    if (!s.router) {
+      encode_piece(op, s, t, piece, v);
     } else if (begun && piece == 0) {
-      find_ranks(op, tables, t, to, head);
-      find_slots(cached, tables, peer, messages, number, to, head);
+      find_ranks(op, s.tables, t, to, s.head);
+      find_slots(op, s.tables, block.peer, block.messages, block.number, to, s.head);
     }
-#if EP_BULK
     bulk_fence();
-#endif
     sync_block();
     if (!begun) {
-      if (!may_dispatch(op, tables, first, number, credit, stop, bad, twice)) return;
-      if (t == end) break;
-      if (router) {
-        find_slots(cached, tables, peer, messages, number, to, head);
-#if EP_BULK
+      if (!may_dispatch(op, s.tables, s.first, block.number, block.credit, block.stop, block.bad, block.twice)) return false;
+      if (t == s.end) return true;
+      if (s.router) {
+        find_slots(op, s.tables, block.peer, block.messages, block.number, to, s.head);
         bulk_fence();
-#endif
       }
+      begun = true;
     }
-#if EP_LL_LISTED
-    if (router && piece == 0) {
-      const Lanes sends = ballot(to.target != 0);
-#if EP_DEVICE_POSTED
-      const Lanes below = ((Lanes)1 << lane()) - 1, remotes = ballot(to.target != 0 && is_remote(cached, to.rank));
-      const int place = remotes >> lane() & 1 ? count(remotes & below) : count(remotes) + count(sends & ~remotes & below);
-      if (lane() == 0) posted = count(remotes);
-#else
-      const int place = count(sends & (((Lanes)1 << lane()) - 1));
-#endif
-      if (to.target) {
-        targets[place] = to.target;
-        flags[place] = to.flag;
-        target_ranks[place] = to.rank;
-      }
-#if !EP_BULK
-      if (lane() == 0) target_count = count(sends);
-#endif
-    }
-#endif
-    begun = true;
-    const bool ends = piece == pieces - 1;
-#if EP_BULK
-    const bool whole = pieces == 1;
-#if EP_DEVICE_POSTED
-    const bool stores = to.target && !is_straight(cached, to.rank);
-#else
-    const bool stores = to.target;
-#endif
-    if (router) {
-      sync_lanes();
-      if (stores) {
-        bulk_store(to.target + (whole ? 0 : EP_MESSAGE_HEAD + from * vector_bytes), whole ? shared : row, (u32)(here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0)));
-        if (!whole && ends) bulk_store(to.target, shared, EP_MESSAGE_HEAD);
-      }
-      bulk_commit();
-    }
-#if EP_DEVICE_POSTED
-    sync_block();
-    for (int i = 0; i < posted; i++) {
-      if (!is_straight(cached, target_ranks[i])) continue;
-      const u64 at = whole ? 0 : EP_MESSAGE_HEAD + (u64)from * vector_bytes;
-      put_straight_by_block(cached, target_ranks[i], targets[i] + at, whole ? shared : row, here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0));
-      if (!whole && ends) put_straight_by_block(cached, target_ranks[i], targets[i], shared, EP_MESSAGE_HEAD);
-    }
-    if (ends && posted) sync_block();
-#endif
-#else
-    sync_block();
-    const int head_vectors = ends ? EP_MESSAGE_HEAD / 16 : 0, all_vectors = head_vectors + here * vector_bytes / 16;
-    for (int i = threadIdx.x; i < target_count * all_vectors; i += all) {
-      char* target = targets[i / all_vectors];
-      const int j = i % all_vectors;
-      if (j < head_vectors) store_remote((Vec*)target + j, ((const Vec*)shared)[j]);
-      else store_remote((Vec*)(target + EP_MESSAGE_HEAD + from * vector_bytes) + j - head_vectors, ((const Vec*)row)[j - head_vectors]);
-    }
-    sync_block();
-#if EP_DEVICE_POSTED
-    if (ends) {
-      if ((int)threadIdx.x >= posted && (int)threadIdx.x < target_count) store_release(flags[threadIdx.x], number);
-      publish_by_block(cached, false, posted, target_ranks, targets, message_bytes, flags, number);
-    }
-#else
-    if (ends && (int)threadIdx.x < target_count) {
-      const int i = threadIdx.x;
-      publish(op, target_ranks[i], targets[i], message_bytes, flags[i], number, PHASE_LL_DISPATCH_RECEIVE);
-    }
-#endif
-#endif
-    if (ends) {
-      piece = 0;
-      if (++t == end) break;
+    if (!EP_BULK) copy_piece(s, to, piece);
+    else if (s.router) store_piece(s, to, piece);
+    const bool ends = piece == s.pieces - 1;
+    piece = ends ? 0 : piece + 1;
+    if (ends && ++t == s.end) return true;
+    if (!s.router) {
+      load_piece(op, s, t, piece, v);
+    } else if (ends) {
+      publish_messages(op, to, s.message_bytes(), block.number, block.posted);
+      keep(op, to, t - 1);
+      ask(op, to, t);
     } else {
-      piece++;
-    }
-    if (!router) {
-#pragma unroll
-      for (int j = 0; j < EP_LL_EACH; j++) {
-        const int i = piece * piece_vectors + j * threads + threadIdx.x;
-        v[j] = i < vectors ? load_once((const Vec*)op.x + (u64)t * vectors + i) : Vec{0, 0, 0, 0};
-      }
-    } else {
-#if EP_BULK
-      if (ends) {
-        bulk_wait();
-#if !EP_DEVICE_POSTED
-        if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
-#endif
-      } else {
-        bulk_wait_read();
-      }
-#endif
-      if (ends) {
-        keep(op, to, t - 1);
-        ask(op, to, t);
-      }
+      bulk_wait_read();
     }
     sync_block();
-#if EP_BULK && EP_DEVICE_POSTED
-    // Of the token before: what is asked for next is on its way, and others encode it while flags are stored.
-    if (ends) {
-      if (router) signal_mapped(cached, to, number);
-      publish_by_block(cached, true, posted, target_ranks, targets, message_bytes, flags, number);
-    }
-#endif
+    if (EP_DEVICE_POSTED && ends) put_messages(op, block.posted, s.message_bytes(), block.number);
   }
+}
 
+// Ends the sending of a block: publishes its last token, and in the last block says how much this rank sends. Called by all threads of a block.
+EP_DEVICE void end_sending(const Op& op, const Sender& s, SendingBlock& block, const Route& to) {
   const bool last = blockIdx.x == gridDim.x - 1;
   if (last) sync_block();
-#if EP_BULK
-  if (router) {
-    bulk_wait();
-#if EP_DEVICE_POSTED
-    signal_mapped(cached, to, number);
-#else
-    if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
-#endif
+  if (s.router && s.first < s.end) {
+    publish_messages(op, to, s.message_bytes(), block.number, block.posted);
+    keep(op, to, s.end - 1);
   }
-#endif
-  if (router && first < end) keep(op, to, end - 1);
-#if EP_BULK && EP_DEVICE_POSTED
-  sync_block();
-  if (first < end) publish_by_block(cached, true, posted, target_ranks, targets, message_bytes, flags, number);
-#endif
-  if (last && !router) announce_counts(cached, tables, peer, messages, number, threads);
-  if (last && warp() == 0) announce_dispatch(cached, tables, peer, number);
-  if (blockIdx.x == 0 && warp() == 0) give_credit(op, LL_DISPATCH_CREDIT, number);
-#if EP_DEVICE_POSTED
-  if (last) {
+  if (EP_DEVICE_POSTED && s.first < s.end) {
     sync_block();
-    end_dispatch(cached, number);
+    put_messages(op, block.posted, s.message_bytes(), block.number);
   }
-#elif EP_POSTED
-  if (last_block(op, EP_DONE_LL_DISPATCH_END)) end_dispatch(op, number);
-#endif
+  if (last && !s.router) announce_counts(op, s.tables, block.peer, block.messages, block.number, s.threads);
+  if (last && warp() == 0) announce_dispatch(op, s.tables, block.peer, block.number);
+  if (blockIdx.x == 0 && warp() == 0) give_credit(op, LL_DISPATCH_CREDIT, block.number);
+  if (EP_DEVICE_POSTED && last) {
+    sync_block();
+    put_counts_by_device(op, block.peer, block.number);
+  }
+  if (EP_HOST_POSTED && last_block(op, EP_DONE_LL_DISPATCH_END)) put_flags_by_host(op, block.peer, block.number);
+}
+
+EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
+  EP_DYNAMIC_SHARED(shared);
+  EP_SHARED SendingBlock block;
+  EP_SHARED CachedPaths cache;
+  State* const state = op.state;
+  const Sender s = sender(op, block, shared);
+  // What never changes may be asked for at once. It is put where it belongs when everything else has been asked for.
+  const bool constant = EP_LL_TABLES && threadIdx.x < EP_EXPERTS;
+  const int owner0 = constant ? op.owner[threadIdx.x] : 0, local0 = constant ? op.local_of[threadIdx.x] : 0;
+  char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
+  wait_for_previous();
+
+  // Everything is asked for at once; it arrives at about the same time.
+  Vec v[EP_LL_EACH];
+  if (!s.router && s.first < s.end) load_piece(op, s, s.first, 0, v);
+  else for (int j = 0; j < EP_LL_EACH; j++) v[j] = Vec{0, 0, 0, 0};
+  Route to = {-1, 0, -1, 0, 0, 0, 0};
+  if (s.router && s.first < s.end) ask(op, to, s.first);
+  int ids[EP_TOPK];
+  if (threadIdx.x < op.tokens) selections(op, threadIdx.x, ids);
+  for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    block.masked[r] = (int)state->masked[r];
+    block.peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
+    block.messages[r] = 0;
+  }
+  cache_paths(op, &cache);
+  const Op copy = with_paths(op, &cache);
+  const Op& cached = EP_HAS_CHANNELS ? copy : op;
+  fill_tables(op, s.tables, constant, owner0, local0);
+  if (threadIdx.x == 0) {
+    block.number = load_acquire(&state->ll_dispatch_number) + 1;
+    block.bad = 0;
+    block.twice = 0;
+  }
+  if (s.router) {
+    const u64 least = least_credit(op, LL_DISPATCH_CREDIT);
+    if (lane() == 0) block.credit = least;
+  }
+  sync_block();
+  if (s.router) {
+    // After the number: a block that gives up marks the failure before it uses the number up.
+    const int failure = failed(op);
+    if (s.first < s.end) find_ranks(op, s.tables, s.first, to, s.head);
+    if (lane() == 0) block.stop = failure;
+  }
+  count_before(op, s, block, ids);
+  if (send_tokens(cached, s, block, v, to)) end_sending(cached, s, block, to);
 }
 
 // ---- Receive.
@@ -892,31 +874,29 @@ EP_DEVICE bool receive_counts(const Op& op, u64 number) {
 struct Counted {
   int messages;
   int failed;
-#if !EP_NAMED_BARRIERS
-  int waves;  // that have counted
-#endif
+  int waves;  // that have counted; without named barriers
 };
 
 // Called by counting waves that have written.
 EP_DEVICE void has_counted(Counted* counted, bool good, int groups) {
   if (lane() == 0 && !good) counted->failed = 1;
   sync_lanes();
-#if EP_NAMED_BARRIERS
-  for (int g = 0; g < groups; g++) arrive(1 + g, EP_LL_GROUP + EP_LL_COUNTERS);
-#else
-  fence_block();
-  if (lane() == 0) add(&counted->waves, 1);
-#endif
+  if (EP_NAMED_BARRIERS) {
+    for (int g = 0; g < groups; g++) arrive(1 + g, EP_LL_GROUP + EP_LL_COUNTERS);
+  } else {
+    fence_block();
+    if (lane() == 0) add(&counted->waves, 1);
+  }
 }
 
 // Waits for all counting waves. Called by a group, once for each source.
 EP_DEVICE void await_counted(Counted* counted, int group, int waves) {
-#if EP_NAMED_BARRIERS
-  meet(1 + group, EP_LL_GROUP + EP_LL_COUNTERS);
-#else
-  while (*(volatile int*)&counted->waves < waves) pause();
-  fence_block();
-#endif
+  if (EP_NAMED_BARRIERS) {
+    meet(1 + group, EP_LL_GROUP + EP_LL_COUNTERS);
+  } else {
+    while (*(volatile int*)&counted->waves < waves) pause();
+    fence_block();
+  }
 }
 
 // Takes a part of a source's messages. Called by all threads of a block.
@@ -929,9 +909,7 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
   bool good = true;
   if (threadIdx.x == 0) {
     counted->failed = 0;
-#if !EP_NAMED_BARRIERS
     counted->waves = 0;
-#endif
   }
   sync_block();
   if (group == groups) {
@@ -989,9 +967,7 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
   // What follows begins when all blocks allow it, so the last one is enough to keep it behind the sending kernel.
   if (!leader) launch_dependents();
   if (!refused) {
-#if EP_POSTED && !EP_DEVICE_POSTED
-    good = await_remotes(op, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
-#endif
+    good = await_hosts(op, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
     if (good && leader) good = receive_counts(op, number);
     if (block < workers) {
       // Blocks of the same source take its messages in turn.

@@ -4,10 +4,41 @@
 // row, whether it is sent with them or not), EP_MAX_TOKENS, EP_MAX_LL_TOKENS, EP_CAPACITY (rows that can be received), and of BufferLayout
 // EP_ANNOUNCEMENTS, EP_ANNOUNCEMENT_BYTES, EP_ROWS, EP_RECORDS, EP_RECORD_BYTES, EP_COMBINE_AREA, EP_COMBINE_WEIGHTS, EP_MESSAGES, EP_MESSAGE_HEAD,
 // EP_MESSAGE_BYTES, EP_MESSAGE_FLAGS, EP_LL_COUNTS, EP_LL_COUNT_BYTES, EP_COMBINE_SLOTS, EP_COMBINE_SLOT_HEAD, EP_COMBINE_SLOT_BYTES, EP_COMBINE_FLAGS; of KernelSizes
-// EP_CHUNK, EP_PIECE, EP_STAGED_RECORDS.
+// EP_CHUNK, EP_PIECE, EP_STAGED_RECORDS; of WindowLayout those that path.cu names, EP_CHANNELS among them: channels of each kind, 0 where all ranks write to
+// each other's symmetric memory. EP_HOST_POSTED and EP_DEVICE_POSTED say whether there are such paths. Kernels test these, and what a dialect has, in plain
+// conditions: what is never true is not compiled.
 #define EP_MAX_TARGETS (EP_TOPK < EP_RANKS ? EP_TOPK : EP_RANKS)
 #define EP_BF16_ROW (2 * EP_HIDDEN)
 #define EP_FP8_ROW EP_HIDDEN
+#define EP_HAS_CHANNELS (EP_CHANNELS > 0)
+#define EP_ALIGNED_16(bytes) (((bytes) + 15) / 16 * 16)
+
+// ---- In place of what a dialect lacks.
+#if !EP_HAS_BF16
+EP_DEVICE u32 round_bits(u32 bits) { return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fff0000u : bits + 0x7fffu + ((bits >> 16) & 1); }
+EP_DEVICE u32 bf16_pair(float low, float high) { return (round_bits(as_bits(low)) >> 16) | (round_bits(as_bits(high)) & 0xffff0000u); }
+#endif
+// These are never called.
+#if !EP_HAS_E4M3
+EP_DEVICE u32 e4m3_pair(float, float) { return 0; }
+#endif
+#if !EP_NAMED_BARRIERS
+EP_DEVICE void arrive(int, int) {}
+EP_DEVICE void meet(int, int) {}
+#endif
+#if !EP_BULK
+EP_DEVICE void barrier_init(u64*, u32) {}
+EP_DEVICE void barrier_expect(u64*, u32) {}
+EP_DEVICE void barrier_wait(u64*, u32) {}
+EP_DEVICE void bulk_load(void*, const void*, u32, u64*) {}
+EP_DEVICE void bulk_store(void*, const void*, u32) {}
+// These have nothing to do.
+EP_DEVICE void bulk_commit() {}
+EP_DEVICE void bulk_wait_read() {}
+EP_DEVICE void bulk_wait() {}
+EP_DEVICE void bulk_fence() {}
+EP_DEVICE void bulk_fence_global() {}
+#endif
 
 // Order of org.ep4j.engine.layout.Counter and Announcement.
 enum Counter { HT_ENTER, HT_DATA, HT_DONE, LL_DISPATCH, LL_DISPATCH_CREDIT, LL_COMBINE, LL_COMBINE_CREDIT, HT_ROUND };
@@ -28,7 +59,7 @@ struct State {
   u64 mask_digest;
   u64 abort_asked;         // when a thread last read op.abort, by the clock of the GPU
   u64 ht_opened;           // how often the blocks of a high-throughput operation have been let go on, see ht_enter
-  u64 ht_gathered;         // number of the high-throughput operation that all have begun, and remote ranks' announcements are there, see gather_remotes
+  u64 ht_gathered;         // number of the high-throughput operation that all have begun; announcements of ranks with channels are there, see gather_announcements
   u32 failed;              // a wait ended without success: kernels do nothing until the host has read the record
   u32 refused;             // the high-throughput operation under way sends nothing: bad ids, too many rows
   u32 done[16];            // blocks that are done with a kernel: zero before and after
@@ -53,37 +84,25 @@ struct Failure {
   u64 deadline;  // nanoseconds that waits of the operation could take
 };
 
-#if EP_DEVICE_POSTED
-// A peer that is not mapped, which kernels write by calls of a backend's device library: what goes to it is put into a channel of this rank's window, and
-// from there to the same place of the peer's channel for this rank. Order of org.ep4j.engine.gpu.Posting#table.
-struct Remote {
-  char* out;       // channel to it in the window; 0 for a peer that is mapped, and for this rank
-  const char* in;  // channel from it
-  char* there;     // place in this rank's window that stands for the peer's channel from this rank
-  i64 number;      // of the peer in calls of the device library
-  i64 via;         // see via_to
-  i64 comes_via;   // see via_from
-  i64 mapped;      // what is added to such a place to reach the peer's by stores; 0 where this GPU does not
+// How this rank writes to another one, and where it finds what that one writes. A path is mapped where the rank's memory is stored to; else what is stored
+// in this rank's window is posted, by threads of the host or by kernels. Order of org.ep4j.engine.gpu.PathTable.
+enum PathKind { PATH_MAPPED, PATH_HOST_POSTED, PATH_DEVICE_POSTED };
+struct Path {
+  i64 kind;
+  i64 comes;        // kind of the path from the rank to this one, in the plan: PATH_DEVICE_POSTED also where its kernels store
+  char* out;        // channel to the rank: where the path is mapped the rank's end of it, else this rank's; 0: no channel but the rank's symmetric memory
+  const char* in;   // channel from the rank; 0: the rank writes to this rank's symmetric memory
+  char* counters;   // of the rank, as this GPU stores to them; where the path is mapped
+  u64 there;        // offset of the rank's end of "out" in its window
+  i64 number;       // PATH_DEVICE_POSTED: of the rank in calls of the device library
+  i64 via;          // see via_to
+  i64 comes_via;    // see via_from
+  Fifo fifo;        // PATH_HOST_POSTED
 };
-#elif EP_POSTED
-// A peer that is not mapped: what goes to it is put into a channel of this rank's window, and proxy threads post it to the same place of the
-// peer's channel for this rank. Order of org.ep4j.engine.gpu.HostPosting.
-struct Remote {
-  char* out;       // channel to it in the window; 0 for a peer that is mapped, and for this rank
-  const char* in;  // channel from it
-  u64 out_at;      // offset of "out" in the window
-  u64 in_there;    // offset of this rank's channel in the peer's window
-  Fifo fifo;
-  i64 via;         // see via_to
-  i64 comes_via;   // see via_from
-};
-#else
-struct Remote;
-#endif
 
 // Arguments of every kernel; those that a kernel does not need are 0. Order of org.ep4j.engine.gpu.Param. All fields have 8 bytes.
 struct Op {
-  char* const* peers;    // symmetric memory of every rank; the window for remote ones
+  char* const* peers;    // symmetric memory of every rank; with a channel its window where that is mapped, else this rank's
   char* local;           // of this rank
   State* state;
   Failure* failure;      // host memory
@@ -130,19 +149,21 @@ struct Op {
   u64* wait_statistics;  // [R] or null
   char* temporary;       // device memory that holds nothing between operations, see org.ep4j.engine.gpu.KernelSizes
   i64 extra;             // what a kernel of its own needs
-  const Remote* remotes; // [R]; with EP_POSTED
-  char* window;          // memory that NICs reach: announcements as in symmetric memory, then channels; with EP_POSTED
-  char* words;           // counters of remote ranks as in symmetric memory: host memory, with EP_DEVICE_POSTED of the window; with EP_POSTED
+  const Path* paths;     // [R]; with EP_CHANNELS
+  char* window;          // memory that NICs reach: announcements as in symmetric memory, then channels; with EP_CHANNELS
+  char* words;           // counters of ranks with channels as in symmetric memory: host memory, or where kernels post of the window; with EP_CHANNELS
 };
 
-#if EP_POSTED
-EP_DEVICE bool is_remote(const Op& op, i64 rank) { return op.remotes[rank].out != 0; }
-#else
-EP_DEVICE bool is_remote(const Op&, i64) { return false; }
-#endif
+// Whether what goes to a rank goes through a channel, and whether what comes from one does.
+EP_DEVICE bool has_channel_to(const Op& op, i64 rank) { return EP_HAS_CHANNELS && op.paths[rank].out != 0; }
+EP_DEVICE bool has_channel_from(const Op& op, i64 source) { return EP_HAS_CHANNELS && op.paths[source].in != 0; }
+EP_DEVICE bool is_posted(const Op& op, i64 rank) { return EP_HAS_CHANNELS && op.paths[rank].kind != PATH_MAPPED; }
+
+// Offset in a rank's window of what is at "at" in the channel to it.
+EP_DEVICE u64 place_there(const Op& op, i64 rank, const char* at) { return EP_HAS_CHANNELS ? op.paths[rank].there + (u64)(at - op.paths[rank].out) : 0; }
 
 // Memory that holds a rank's announcements.
-EP_DEVICE char* written_by(const Op& op, i64 source) { return is_remote(op, source) ? op.window : op.local; }
+EP_DEVICE char* written_by(const Op& op, i64 source) { return has_channel_from(op, source) ? op.window : op.local; }
 
 // ---- A handle of high throughput. One that sends: where each selection goes. One that receives: where each row came from.
 struct HandleHead {
@@ -165,8 +186,8 @@ struct HandleHead {
 #define EP_HANDLE_EXPERT_ROWS (EP_HANDLE_ROWS_FROM + EP_ALIGNED(4ull * EP_RANKS))       // int [L], L at most E
 #define EP_HANDLE_OFFSETS (EP_HANDLE_EXPERT_ROWS + EP_ALIGNED(4ull * EP_EXPERTS))       // i64 [L + 1]
 #define EP_HANDLE_SELECTIONS_FROM (EP_HANDLE_OFFSETS + EP_ALIGNED(8ull * (EP_EXPERTS + 1)))  // int [R]; by expert only
-#define EP_HANDLE_FIRST (EP_HANDLE_SELECTIONS_FROM + EP_ALIGNED(4ull * EP_RANKS))  // int [R]: this rank's first row there; with EP_POSTED
-#define EP_HANDLE_SENT (EP_HANDLE_FIRST + EP_ALIGNED(4ull * EP_RANKS))                // int [R]: its rows there; with EP_POSTED
+#define EP_HANDLE_FIRST (EP_HANDLE_SELECTIONS_FROM + EP_ALIGNED(4ull * EP_RANKS))  // int [R]: this rank's first row there; with EP_CHANNELS
+#define EP_HANDLE_SENT (EP_HANDLE_FIRST + EP_ALIGNED(4ull * EP_RANKS))                // int [R]: its rows there; with EP_CHANNELS
 #define EP_HANDLE_BYTES (EP_HANDLE_SENT + EP_ALIGNED(4ull * EP_RANKS))
 
 // ---- A handle of low latency.
@@ -191,9 +212,10 @@ EP_DEVICE int* handle_ints(const Op& op, u64 offset) { return (int*)(op.handle +
 
 // ---- Symmetric memory.
 EP_DEVICE char* counter_at(char* base, int kind, i64 source) { return base + ((u64)kind * EP_RANKS + source) * 64; }
-// A rank's counter here. Those of remote ranks are in memory of the host, which writes them when this GPU sees what they stand for, or with
-// EP_DEVICE_POSTED where their GPUs write them.
-EP_DEVICE const u64* counter_of(const Op& op, int kind, i64 source) { return (const u64*)counter_at(is_remote(op, source) ? op.words : op.local, kind, source); }
+// A rank's counter here. Those of ranks that the host posts for are in memory of the host, which writes them when this GPU sees what they stand for.
+EP_DEVICE const u64* counter_of(const Op& op, int kind, i64 source) { return (const u64*)counter_at(has_channel_from(op, source) ? op.words : op.local, kind, source); }
+// This rank's counter at another one, whose memory is "peer" where it has no channel. Where this GPU maps the rank.
+EP_DEVICE char* counter_to(const Op& op, char* peer, i64 rank, int kind) { return counter_at(has_channel_to(op, rank) ? op.paths[rank].counters : peer, kind, op.rank); }
 EP_DEVICE char* announcement_at(char* base, int kind, u64 number, i64 source) {
   return base + EP_ANNOUNCEMENTS + ((kind * 2ull + (number & 1)) * EP_RANKS + source) * EP_ANNOUNCEMENT_BYTES;
 }
@@ -347,11 +369,8 @@ EP_DEVICE bool same_announcement(const Op& op, int kind, u64 number, i64 source,
 
 // Proxies and NICs read what is posted from memory that may be cached.
 EP_DEVICE void fence_last_block() {
-#if EP_POSTED
-  fence_system();
-#else
-  fence_published();
-#endif
+  if (EP_HAS_CHANNELS) fence_system();
+  else fence_published();
 }
 
 // True for exactly one block of a grid, the last to arrive here; everything that the others did before is then visible to it, on the
@@ -376,10 +395,6 @@ EP_DEVICE bool is_masked(const Op& op, i64 rank) { return op.state->masked[rank]
 // ---- Numbers, rounded as on the host; every NaN becomes 0x7fff.
 EP_DEVICE float low_half(u32 pair) { return as_float(pair << 16); }
 EP_DEVICE float high_half(u32 pair) { return as_float(pair & 0xffff0000u); }
-#if !EP_HAS_BF16
-EP_DEVICE u32 round_bits(u32 bits) { return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fff0000u : bits + 0x7fffu + ((bits >> 16) & 1); }
-EP_DEVICE u32 bf16_pair(float low, float high) { return (round_bits(as_bits(low)) >> 16) | (round_bits(as_bits(high)) & 0xffff0000u); }
-#endif
 
 // ---- Sums of rows: BF16 rows in FP32, in order, from +0, rounded once.
 EP_DEVICE void add_pairs(float* sums, Vec v) {

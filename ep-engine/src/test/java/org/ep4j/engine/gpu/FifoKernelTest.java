@@ -50,7 +50,6 @@ final class FifoKernelTest {
         module = device.load(
                 "fifo",
                 KernelSource.of(shape, 3, device.info().sharedBytes(), Optional.empty(), false)
-                        + KernelSource.parts("fifo.cu", "proxy.cu")
                         + FifoKernels.OF_THE_ENGINE);
         launcher = new Launcher(device, module, List.of("fifo_test"));
         ringMemory = device.allocatePinned(CommandRing.bytes(COMMANDS));

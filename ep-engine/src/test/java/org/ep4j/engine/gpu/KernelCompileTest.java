@@ -83,9 +83,7 @@ final class KernelCompileTest {
         EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         sources.put("messages-posted", posted(small, 3, least, 2));
         sources.put("relayed", relayed(3, least));
-        sources.put(
-                "proxies",
-                mapped(small, 3, least) + KernelSource.parts("fifo.cu", "proxy.cu") + FifoKernels.OF_THE_ENGINE);
+        sources.put("proxies", mapped(small, 3, least) + FifoKernels.OF_THE_ENGINE);
         sources.put("fifo", KernelSource.parts("fifo.cu") + FifoKernels.ALONE);
         sources.put("ordering", PeerOrdering.source());
         return sources;
@@ -152,17 +150,10 @@ final class KernelCompileTest {
 
     /** What backends define, see {@link org.ep4j.spi.DevicePosted}; the linker would find it. */
     private static final String POSTED_BY_DEVICE = """
-        extern __device__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer);
         extern __device__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer);
         extern __device__ void ep_posted_put_message_wave(char* to, const char* from, unsigned long long bytes, int peer);
-        extern __device__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer);
-        extern __device__ void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes,
-            unsigned long long* counter, unsigned long long value, int peer);
         extern __device__ void ep_posted_put_signal_wave(char* to, const char* from, unsigned long long bytes,
             unsigned long long* counter, unsigned long long value, int peer);
-        extern __device__ void ep_posted_put_signal_block(char* to, const char* from, unsigned long long bytes,
-            unsigned long long* counter, unsigned long long value, int peer);
-        extern __device__ void ep_posted_prepare(const void* here);
         extern __device__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer);
         extern __device__ void ep_posted_quiet();
         """;
@@ -183,9 +174,8 @@ final class KernelCompileTest {
         byte[] object = TestCompilers.cudaObject("posted by device", source, code, architecture);
         assertThat(machine(object)).isEqualTo(CUDA_MACHINE);
         String text = new String(object, StandardCharsets.ISO_8859_1);
-        // Not through rings: what they call, and nothing of those.
-        assertThat(text).contains("ep_posted_signal", "ep_posted_put");
-        assertThat(source).contains("EP_DEVICE_POSTED").doesNotContain("fifo_put(");
+        assertThat(text).contains("ep_posted_signal", "ep_posted_put", "library_put", "library_signal");
+        assertThat(source).contains("#define EP_DEVICE_POSTED 1", "#define EP_HOST_POSTED 0");
     }
 
     @Tag("all")
@@ -274,6 +264,8 @@ final class KernelCompileTest {
         assertThat(names)
                 .allSatisfy(name ->
                         assertThat(text.contains("\0" + name + "\0")).as(name).isTrue());
+        // Functions of a transport that no path has are not compiled.
+        assertThat(text).doesNotContain("library_put", "library_signal", "library_quiet");
     }
 
     private static int machine(byte[] elf) {

@@ -29,12 +29,15 @@ final class LowLatencyLaunchTest {
                             .maxLowLatencyTokens(1)
                             .build();
                     int head = new BufferLayout(shape, ranks).messageHead();
-                    int tables = LowLatencyLaunch.tableExperts(head, ranks, sharedBytes);
-                    var pieces =
-                            new LowLatencyLaunch(info, false, 100, hidden, experts, experts, head, tables, 1L << 30);
-                    assertThat(pieces.sendBytes() + STATIC_BYTES_OF_RANK * ranks)
-                            .as("%d ranks, %d experts, hidden %d", ranks, experts, hidden)
-                            .isLessThanOrEqualTo(sharedBytes - 1024);
+                    for (boolean channels : List.of(false, true)) {
+                        int tables = LowLatencyLaunch.tableExperts(head, ranks, channels, sharedBytes);
+                        LowLatencyLaunch launch = launch(info, true, hidden, experts, head, tables, channels);
+                        int fixed = STATIC_BYTES_OF_RANK * ranks
+                                + (channels && ranks <= 64 ? PathTable.ENTRY_BYTES * ranks : 0);
+                        assertThat(List.of(launch.sendBytes(), launch.rowBytes(ranks)))
+                                .as("%d ranks, %d experts, hidden %d, channels %s", ranks, experts, hidden, channels)
+                                .allMatch(bytes -> bytes + fixed <= sharedBytes - 1024);
+                    }
                 }
             }
         }
@@ -48,8 +51,8 @@ final class LowLatencyLaunchTest {
             EpShape shape =
                     EpShape.builder(hidden, 256, 8).maxLowLatencyTokens(1).build();
             int head = new BufferLayout(shape, 64).messageHead();
-            int tables = LowLatencyLaunch.tableExperts(head, 64, info.sharedBytes());
-            var pieces = new LowLatencyLaunch(info, false, 304, hidden, 256, 256, head, tables, 1L << 30);
+            int tables = LowLatencyLaunch.tableExperts(head, 64, true, info.sharedBytes());
+            LowLatencyLaunch pieces = launch(info, false, hidden, 256, head, tables, true);
             assertThat(List.of(
                             pieces.sendBytes(),
                             pieces.receiveBytes(),
@@ -62,10 +65,16 @@ final class LowLatencyLaunchTest {
         }
     }
 
+    private static LowLatencyLaunch launch(
+            GpuInfo info, boolean bulk, int hidden, int experts, int head, int tables, boolean channels) {
+        return new LowLatencyLaunch(
+                info, bulk, info.multiprocessors(), hidden, experts, experts, head, tables, channels, 1L << 30);
+    }
+
     @Test
     void tablesAreThereForAllExpertsThatModelsHave() {
-        assertThat(LowLatencyLaunch.tableExperts(512, 64, 101_376)).isGreaterThan(4096);
-        assertThat(LowLatencyLaunch.tableExperts(512, 64, 232_448)).isEqualTo(8192);
-        assertThat(LowLatencyLaunch.tableExperts(60_000, 64, 65_536)).isZero();
+        assertThat(LowLatencyLaunch.tableExperts(512, 64, true, 101_376)).isGreaterThan(4096);
+        assertThat(LowLatencyLaunch.tableExperts(512, 64, true, 232_448)).isEqualTo(8192);
+        assertThat(LowLatencyLaunch.tableExperts(60_000, 64, true, 65_536)).isZero();
     }
 }

@@ -10,6 +10,8 @@ typedef long long i64;
 struct alignas(16) Vec { u32 x, y, z, w; };
 
 #define EP_DEVICE static __device__ __forceinline__
+// For a function of a type.
+#define EP_MEMBER __device__ __forceinline__
 // Not inlined: has at most as many registers as the option of CudaCompiler allows.
 #define EP_NOINLINE static __device__ __noinline__
 #define EP_KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name(const Op op)

@@ -9,6 +9,7 @@ typedef long long i64;
 struct alignas(16) Vec { u32 x, y, z, w; };
 
 #define EP_DEVICE static inline __attribute__((device, always_inline))
+#define EP_MEMBER inline __attribute__((device, always_inline))
 #define EP_NOINLINE static __attribute__((device, noinline))
 #define EP_KERNEL(name, threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, threads))) void name(const Op op)
 #define EP_KERNEL_BESIDE(name, threads) EP_KERNEL(name, threads)
@@ -180,5 +181,6 @@ EP_DEVICE float exp2_near(float v) { return __builtin_exp2f(v); }
 
 // The conversion of gfx942 gives another E4M3 (bias 8), that of gfx950 saturates only in a mode of the wave.
 #define EP_HAS_E4M3 0
+#define EP_HAS_BF16 0
 #define EP_NAMED_BARRIERS 0
 #define EP_BULK 0
