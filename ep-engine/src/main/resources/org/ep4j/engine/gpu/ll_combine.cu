@@ -123,6 +123,50 @@ EP_DEVICE void store_span(char* row, int first, const Vec* stage) {
   else bulk_wait_read();
 }
 
+// The sum of a message's rows at one of their 16-byte words, with up to EP_LL_ROWS loads on their way. Called by whole waves.
+EP_DEVICE Vec sum_at(const Op& op, const Outgoing& out, int vector) {
+  float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  for (Lanes left = out.here; left;) {
+    Vec v[EP_LL_ROWS];
+    Lanes batch = left;
+#pragma unroll
+    for (int j = 0; j < EP_LL_ROWS; j++) {
+      if (!left) break;
+      const int row = shuffle(out.row, lowest(left));
+      if (vector < EP_LL_VECTORS) v[j] = load_once(row_of(op, row) + vector);
+      left &= left - 1;
+    }
+#pragma unroll
+    for (int j = 0; j < EP_LL_ROWS; j++) {
+      if (!batch) break;
+      add_weighted(sums, shuffle(out.weight, lowest(batch)), v[j]);
+      batch &= batch - 1;
+    }
+  }
+  return round_sums(sums);
+}
+
+// Sums of no more messages than there are blocks: all waves of a block work on one, and the first publishes it. A row must fit the stage of a team.
+EP_DEVICE void send_few_sums(const Op& op, const Sending& all, char* shared) {
+  if (blockIdx.x >= all.messages) return;
+  const Outgoing out = outgoing(op, all, blockIdx.x);
+  if (!out.here) return;
+  const int k = lowest(out.here);
+  Vec* const row = (Vec*)row_in_slot(op, all, out, k);
+  for (int i = threadIdx.x; i - lane() < EP_LL_VECTORS; i += blockDim.x) {
+    const Vec sum = sum_at(op, out, i);
+    if (i >= EP_LL_VECTORS) continue;
+    if (EP_BULK) ((Vec*)shared)[i] = sum;
+    else store_remote(row + i, sum);
+  }
+  bulk_fence();
+  sync_block();
+  if (warp() != 0) return;
+  if (EP_BULK && lane() == 0) store_span((char*)row, 0, (const Vec*)shared);
+  sync_lanes();
+  publish_row(op, all, out, k);
+}
+
 // Sums: a team of EP_LL_SPAN waves works on a message, and its first wave publishes it.
 EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
   const int team = warp() / EP_LL_SPAN, member = warp() % EP_LL_SPAN, teams = blockDim.x / EP_LANES / EP_LL_SPAN;
@@ -187,11 +231,9 @@ EP_DEVICE void copy_row_by_wave(Vec* to, const Vec* from) {
 
 // Rows as they are: a wave copies one to its slot and publishes it. "op.extra" bytes are moved at a time.
 EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
-  const int waves = blockDim.x / EP_LANES;
-  // Some waves share a message, since most have a few rows here; more where a put keeps a wave longer.
-  constexpr int most = EP_DEVICE_POSTED ? 2 * EP_LL_ABREAST : EP_LL_ABREAST;
-  const int team = warp() / most, teams = (waves + most - 1) / most, member = warp() % most;
-  const int members = team < waves / most ? most : waves % most;
+  // Waves share a message, since most have a few rows here: as many as it can have rows where there are enough waves, or a put keeps a wave longer.
+  const i64 waves = (i64)(blockDim.x / EP_LANES) * gridDim.x;
+  const int members = EP_DEVICE_POSTED || all.messages * EP_TOPK <= waves ? EP_TOPK : EP_LL_ABREAST;
   EP_SHARED u64 arrived[32];
   char* const stage = shared + (u64)warp() * op.extra;
   u32 parity = 0;  // of the first lane
@@ -203,8 +245,10 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
     sync_block();
     bulk_fence_global();
   }
-  for (i64 index = (i64)team * gridDim.x + blockIdx.x; index < all.messages; index += (i64)teams * gridDim.x) {
-    const Outgoing out = outgoing(op, all, index);
+  // One after another they are in different blocks.
+  for (i64 share = (i64)warp() * gridDim.x + blockIdx.x; share < all.messages * members; share += waves) {
+    const Outgoing out = outgoing(op, all, share / members);
+    const int member = (int)(share % members);
     int turn = 0;
     for (Lanes left = out.here; left; left &= left - 1) {
       const int k = lowest(left);
@@ -393,7 +437,10 @@ EP_DEVICE void combine_send(const Op& op, Send send) {
 // Three kernels, since they need different numbers of registers. EP_LL_ABREAST teams of waves.
 EP_KERNEL(ll_combine_send_sums, EP_LL_ABREAST * EP_LL_SPAN * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, [&](const Op& cached, const Sending& all) { send_sums(cached, all, shared); });
+  combine_send(op, [&](const Op& cached, const Sending& all) {
+    if (EP_LL_SPANS == 1 && all.messages <= gridDim.x) send_few_sums(cached, all, shared);
+    else send_sums(cached, all, shared);
+  });
 }
 
 EP_KERNEL(ll_combine_send_rows, 1024) {

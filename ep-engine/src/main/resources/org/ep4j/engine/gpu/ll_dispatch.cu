@@ -496,12 +496,19 @@ EP_DEVICE void fill_tables(const Op& op, const Tables& tables, bool constant, in
   for (i64 e = threadIdx.x; !EP_LL_TABLES && e < EP_EXPERTS; e += blockDim.x) tables.selected[e] = 0;
 }
 
+// First token that a thread counts. Few tokens are counted by the wave that routes, which has nothing else to do meanwhile.
+EP_DEVICE int first_counted(const Op& op) {
+  const int wave = op.tokens <= EP_LANES ? blockDim.x / EP_LANES - 1 - warp() : warp();
+  return wave * EP_LANES + lane();
+}
+
 // Counts what was selected before the block's tokens, and checks all ids. A thread has a token, whose selections "ids" are; called by all threads of a block.
 EP_DEVICE void count_before(const Op& op, const Sender& s, SendingBlock& block, int* ids) {
   const Tables& tables = s.tables;
   const int tokens = (int)op.tokens;
-  for (int t = threadIdx.x; t - lane() < tokens; t += blockDim.x) {
-    if (t != (int)threadIdx.x && t < tokens) selections(op, t, ids);
+  const int own = first_counted(op);
+  for (int t = own; t - lane() < tokens; t += blockDim.x) {
+    if (t != own && t < tokens) selections(op, t, ids);
     int rank[EP_TOPK];
     bool wrong = false, again = false;
     u64 hits = 0;
@@ -653,7 +660,8 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   Route to = {-1, 0, -1, 0, 0, 0, 0};
   if (s.router && s.first < s.end) ask(op, to, s.first);
   int ids[EP_TOPK];
-  if (threadIdx.x < op.tokens) selections(op, threadIdx.x, ids);
+  const int counted = first_counted(op);
+  if (counted < op.tokens) selections(op, counted, ids);
   for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     block.masked[r] = (int)state->masked[r];
     block.peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
