@@ -35,7 +35,7 @@ final class NvshmemKeys {
                     "ep.nvshmem.maps",
                     false,
                     "whether ranks of one host map each other's memory through NVSHMEM if nvshmem-ibgda connects them"
-                            + " (by default ipc-nvlink connects them); if false, these ranks are reached as those of other"
+                            + " (by default ipc-nvlink connects them); if false, these ranks are reached like ranks of other"
                             + " hosts, through a window of NVSHMEM, and high throughput copies each row once more")
             .agreedByAllRanks();
 

@@ -53,7 +53,7 @@ final class PathTable {
 
     /** Way to each peer that has a channel. */
     interface WritesTo {
-        /** Returns how kernels write to {@code peer}; {@code index} is that of its channel. */
+        /** Returns how kernels write to {@code peer}; {@code index} is the index of its channel. */
         Writes to(int peer, int index);
     }
 

@@ -10,7 +10,7 @@ EP_NOINLINE void library_put_with_signal(char* there, const char* from, u64 byte
 EP_NOINLINE void library_signal(u64* word, u64 value, int peer) { ep_posted_signal(word, value, peer); }
 EP_NOINLINE void library_quiet() { ep_posted_quiet(); }
 
-// The methods are those of Mapped; a backend that has no room waits.
+// It has the methods of Mapped; a backend that has no room waits.
 struct DevicePosted {
   const Op& op;
   const i64 rank;

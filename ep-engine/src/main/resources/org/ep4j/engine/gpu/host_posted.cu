@@ -53,7 +53,7 @@ EP_DEVICE bool fifo_advance(const Op& op, const Fifo& fifo, i64 peer, int counte
   return fifo_push(op, fifo, peer, value, fifo_advance_word1(peer, counter), phase);
 }
 
-// The methods are those of Mapped. Where a command finds no room in time the failure is recorded, and whatever the kernel waits for next fails.
+// It has the methods of Mapped. Where a command finds no room in time the failure is recorded, and whatever the kernel waits for next fails.
 struct HostPosted {
   const Op& op;
   const i64 rank;

@@ -284,7 +284,7 @@ EP_DEVICE void write_relayed_records(const Op& op, i64 t, const RowRoute& route,
 }
 
 // Writes a token's records for the ranks that get it directly: one after another to "staged", from where they go with the rows, or to their places. "row" is
-// that of the lane's selection. Called by all lanes of a wave.
+// the row of the lane's selection. Called by all lanes of a wave.
 EP_DEVICE void write_records(const Op& op, i64 t, Lanes sent, int rank, int local, u32 weight, i64 row, const int* first, char* staged, u32 record_bytes) {
   int n = 0;
   for (Lanes left = sent; left; left &= left - 1, n++) {
