@@ -278,7 +278,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             if (!done && open.get()) {
                 stuck = true;
                 unmarked |= !queued;
-                device.keep();
+                device.keepMemory();
             }
             waiting.unlock();
         }

@@ -189,7 +189,7 @@ final class NvshmemProcess {
                 deadline,
                 () -> locked(() -> {
                     // NVSHMEM's state lies in the GPU's primary context, and outlives the group.
-                    device.keep();
+                    device.keepContext();
                     setEnvironment(variables);
                     NativeRecord unique = Structures.id(id);
                     NativeRecord attributes = Structures.attributes(

@@ -44,7 +44,7 @@ final class InitialisationTest {
                 (proxy, method, arguments) -> switch (method.getName()) {
                     case "inside" -> ((Supplier<?>) arguments[0]).get();
                     case "id" -> Device.cuda(ordinal);
-                    case "keep" -> {
+                    case "keepContext" -> {
                         begun.countDown();
                         yield "";
                     }

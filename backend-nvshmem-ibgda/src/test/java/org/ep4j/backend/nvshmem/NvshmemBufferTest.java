@@ -96,7 +96,7 @@ final class NvshmemBufferTest {
                 type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> switch (method.getName()) {
                     case "inside" -> ((Supplier<?>) arguments[0]).get();
                     case "id" -> Device.cuda(0);
-                    case "keep" -> kept.incrementAndGet();
+                    case "keepMemory" -> kept.incrementAndGet();
                     case "createStream" -> proxy(GpuStream.class);
                     case "createUntimedEvent" -> proxy(EngineEvent.class);
                     case "allocatePinned" -> proxy(PinnedMemory.class);

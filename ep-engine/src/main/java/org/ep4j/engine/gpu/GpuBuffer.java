@@ -273,7 +273,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
                             + " ended, and their kernels still need this memory",
                     name);
             // Proxy threads continue in pinned memory, also when the device is closed.
-            state.device().keep();
+            state.device().keepMemory();
             return;
         }
         if (freed.compareAndSet(false, true)) {

@@ -80,7 +80,7 @@ final class KernelMemory {
     /** Ends the threads; tables that kernels may have in a graph stay until the buffer is closed. */
     private void end(Reached reached) {
         if (!reached.posting().end(SOON)) {
-            device.keep();
+            device.keepMemory();
             if (!used.contains(reached)) {
                 used.addLast(reached);
             }
@@ -162,7 +162,7 @@ final class KernelMemory {
         prepared.filter(reached -> !used.contains(reached)).ifPresent(used::push);
         for (Reached reached : used) {
             if (!reached.posting().end(LONGEST)) {
-                device.keep();
+                device.keepMemory();
                 LOG.log(
                         System.Logger.Level.WARNING,
                         "pinned memory of " + device.id()

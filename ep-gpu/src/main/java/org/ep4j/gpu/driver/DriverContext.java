@@ -20,6 +20,7 @@ public final class DriverContext implements AutoCloseable {
     private final String entering;
     private volatile boolean closed;
     private volatile boolean kept;
+    private volatile boolean memoryKept;
 
     /** Depth of nested calls of {@link #inside} in the calling thread. */
     private final ThreadLocal<int[]> inside = ThreadLocal.withInitial(() -> new int[1]);
@@ -168,13 +169,19 @@ public final class DriverContext implements AutoCloseable {
         }
     }
 
-    /** Keeps the context until the process ends, with everything that was not freed before. */
+    /** Keeps the context until the process ends. */
     void keep() {
         kept = true;
     }
 
-    boolean isKept() {
-        return kept;
+    /** Keeps the context until the process ends, with everything that was not freed before. */
+    void keepMemory() {
+        memoryKept = true;
+        kept = true;
+    }
+
+    boolean isMemoryKept() {
+        return memoryKept;
     }
 
     /** Runs {@code work} unless this is closed and the driver has freed everything. */

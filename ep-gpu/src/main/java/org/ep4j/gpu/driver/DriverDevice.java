@@ -387,8 +387,13 @@ public abstract class DriverDevice implements EngineGpu {
     }
 
     @Override
-    public void keep() {
+    public void keepContext() {
         context.keep();
+    }
+
+    @Override
+    public void keepMemory() {
+        context.keepMemory();
     }
 
     /** Refuses memory of another device, and memory that is closed. */
@@ -429,7 +434,7 @@ public abstract class DriverDevice implements EngineGpu {
     private synchronized void freeQueued(DeviceMemory memory, long stream) {
         if (memoryStream == null) {
             warnKept(memory, "its group was closed before; close arenas, then the group");
-        } else if (context.isKept()) {
+        } else if (context.isMemoryKept()) {
             warnKept(memory, "operations of a buffer had not ended when it was closed");
         } else {
             context.call(() -> "freeing of " + memory, () -> context.driver().memFreeAsync(memory.address(), stream));
@@ -485,7 +490,7 @@ public abstract class DriverDevice implements EngineGpu {
 
         @Override
         public void close() {
-            if (closed.compareAndSet(false, true) && !context.isKept()) {
+            if (closed.compareAndSet(false, true) && !context.isMemoryKept()) {
                 context.call("freeing of pinned memory", () -> context.driver().hostFree(host));
             }
         }

@@ -104,8 +104,14 @@ public interface EngineGpu extends EngineDevice, GpuDevice {
     /** Creates an event at the end of what is queued on {@code stream} now; destroyed when it is no longer reachable. */
     EpEvent record(long stream);
 
-    /** Keeps pinned memory of this device and its context until the process ends: a thread that could not be ended may still use them. */
-    void keep();
+    /** Keeps the context until the process ends, for a library that has its state there. Memory is freed as before. */
+    void keepContext();
+
+    /**
+     * Keeps pinned memory, memory of arenas and the context until the process ends: a kernel that has not ended, or a thread that could
+     * not be ended, may still use them.
+     */
+    void keepMemory();
 
     /** Makes later work on {@code stream} wait for {@code event}; returns false if it is not an event of this kind of device. */
     boolean await(long stream, EpEvent event);

@@ -11,6 +11,7 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.TensorArena;
 import org.ep4j.gpu.driver.PinnedMemory;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
@@ -146,6 +147,22 @@ final class CudaDeviceTest {
             device.zero(memory.memory().address() + 4088, 8, 0);
             assertThat(Kernels.read(device, memory.memory()).getLong(4088)).isZero();
         }
+    }
+
+    @Test
+    void memoryOfAnArenaIsFreedWhereOnlyTheContextIsKept() {
+        try (CudaDevice device = EmulatedCuda.open(0)) {
+            device.keepContext();
+            assertThat(isFreedWithItsArena(device)).isTrue();
+            device.keepMemory();
+            assertThat(isFreedWithItsArena(device)).isFalse();
+        }
+    }
+
+    private static boolean isFreedWithItsArena(CudaDevice device) {
+        TensorArena arena = device.arena();
+        arena.memory(64);
+        return DriverCalls.during(arena::close).contains("cuMemFreeAsync");
     }
 
     @Test
