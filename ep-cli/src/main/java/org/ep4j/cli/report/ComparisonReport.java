@@ -54,7 +54,7 @@ public record ComparisonReport(
      * @param name of the operation, with tokens and multiprocessors on GPUs
      * @param thisMicros time of this build: median of the turns
      * @param otherMicros time of the other build: median of the turns
-     * @param ratio time of this build by that of the other in the same turn: median of the turns
+     * @param ratio time of this build divided by the time of the other in the same turn: median over turns
      * @param minRatio smallest ratio of a turn
      * @param maxRatio largest ratio of a turn
      * @param difference of this build to the other

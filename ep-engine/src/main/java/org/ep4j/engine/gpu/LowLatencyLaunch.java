@@ -62,8 +62,10 @@ record LowLatencyLaunch(
     /** Most ranks whose paths a block keeps in shared memory: {@code CachedPaths}. */
     private static final int CACHED_RANKS = 64;
 
+    /** Blocks that a lane holds while it codes: {@code EP_LOG_HELD}. */
+    private static final int CODED_HELD = 2;
+
     private static final int LOG_BLOCK_BYTES = 256;
-    private static final int LOG_RANGES_BYTES = 64;
 
     static LowLatencyLaunch of(GpuState state) {
         EpShape shape = state.shape();
@@ -150,13 +152,14 @@ record LowLatencyLaunch(
         return bulk ? ROW_WAVES * rowPiece(ranks) : 0;
     }
 
-    /** Shared memory of a kernel that sends LogFMT: blocks as they are, and encoded. */
+    /** Shared memory of a kernel that sends LogFMT. */
     int codedSendBytes() {
-        return CODED_THREADS / lanes() * (2 * lanes() / 8 * LOG_BLOCK_BYTES + LOG_RANGES_BYTES);
+        return CODED_HELD * codedReceiveBytes();
     }
 
+    /** Shared memory of a kernel that receives LogFMT: a block of 128 channels for every eight lanes. */
     int codedReceiveBytes() {
-        return CODED_THREADS / lanes() * (lanes() / 8 * LOG_BLOCK_BYTES + LOG_RANGES_BYTES);
+        return CODED_THREADS / 8 * LOG_BLOCK_BYTES;
     }
 
     private int lanes() {

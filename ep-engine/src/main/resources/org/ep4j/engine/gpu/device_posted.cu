@@ -1,4 +1,4 @@
-// Transport of a rank that kernels post to by the device library of a backend, which org.ep4j.spi.DevicePosted describes; its source comes before, or that of
+// Transport to ranks to which kernels post with the device library of a backend, see org.ep4j.spi.DevicePosted. The source of the library comes before this, or
 // no_device_library.cu.
 //
 // None of these calls is inlined: they would double the code of a kernel, which is fetched from memory when it begins.

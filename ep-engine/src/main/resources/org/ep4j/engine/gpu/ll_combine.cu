@@ -13,7 +13,10 @@
 #define EP_LL_RECEIVED ((EP_LL_VECTORS + EP_LANES - 1) / EP_LANES)  // waves that work on a token
 #define EP_LL_ROWS 8                                  // rows that a receiving lane has under way
 #define EP_LOG_BATCHES ((EP_SCALES + EP_LOG_BLOCKS - 1) / EP_LOG_BLOCKS)
-#define EP_LOG_STAGE (EP_LOG_BLOCKS * 256)            // bytes of so many blocks as they are
+#define EP_LOG_STAGE (EP_LOG_BLOCKS * 256)            // bytes of a batch of blocks as they are
+#define EP_LOG_THREADS 512                            // of a kernel that codes or decodes
+#define EP_LOG_HELD 2                                 // batches that a coding wave holds at a time
+#define EP_LOG_SLOTS 4                                // slots that a decoding wave holds at a time
 
 EP_DEVICE void add_weighted(float* sums, float weight, Vec v) {
   sums[0] = fma(weight, low_half(v.x), sums[0]);
@@ -84,45 +87,6 @@ EP_DEVICE void publish_row(const Op& op, const Sending& all, const Outgoing& out
   publish_slot(op, all, out, k, row_in_slot(op, all, out, k), EP_BF16_ROW);
 }
 
-// One piece of the sum of a message's rows: with bulk copies to "to" in shared memory, from where store_span stores it, else to its slot.
-EP_DEVICE void sum_piece(const Op& op, const Outgoing& out, int first, Vec* to) {
-  float sums[EP_LL_COLUMNS][8];
-#pragma unroll
-  for (int j = 0; j < EP_LL_COLUMNS; j++)
-#pragma unroll
-    for (int i = 0; i < 8; i++) sums[j][i] = 0;
-#pragma unroll 1
-  for (Lanes left = out.here; left; left &= left - 1) {
-    const int k = lowest(left);
-    const Vec* from = row_of(op, shuffle(out.row, k)) + first;
-    const float weight = shuffle(out.weight, k);
-    Vec v[EP_LL_COLUMNS];
-#pragma unroll
-    for (int j = 0; j < EP_LL_COLUMNS; j++) {
-      const int i = j * EP_LANES + lane();
-      v[j] = first + i < EP_LL_VECTORS ? load_once(from + i) : Vec{0, 0, 0, 0};
-    }
-#pragma unroll
-    for (int j = 0; j < EP_LL_COLUMNS; j++) add_weighted(sums[j], weight, v[j]);
-  }
-#pragma unroll
-  for (int j = 0; j < EP_LL_COLUMNS; j++) {
-    const int i = j * EP_LANES + lane();
-    if (EP_BULK) to[i] = round_sums(sums[j]);
-    else if (first + i < EP_LL_VECTORS) store_remote(to + i, round_sums(sums[j]));
-  }
-}
-
-// Stores what a team has summed at a time, from the 16-byte word "first" of the row on. Called by one lane: when it returns the stage has been read, and after
-// the last of a row's spans the whole row is stored.
-EP_DEVICE void store_span(char* row, int first, const Vec* stage) {
-  const int left = EP_LL_VECTORS - first, vectors = left < EP_LL_SPAN_VECTORS ? left : EP_LL_SPAN_VECTORS;
-  bulk_store(row + (u64)first * 16, stage, vectors * 16);
-  bulk_commit();
-  if (left <= EP_LL_SPAN_VECTORS) bulk_wait();
-  else bulk_wait_read();
-}
-
 // The sum of a message's rows at one of their 16-byte words, with up to EP_LL_ROWS loads on their way. Called by whole waves.
 EP_DEVICE Vec sum_at(const Op& op, const Outgoing& out, int vector) {
   float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -146,59 +110,48 @@ EP_DEVICE Vec sum_at(const Op& op, const Outgoing& out, int vector) {
   return round_sums(sums);
 }
 
-// Sums of no more messages than there are blocks: all waves of a block work on one, and the first publishes it. A row must fit the stage of a team.
-EP_DEVICE void send_few_sums(const Op& op, const Sending& all, char* shared) {
-  if (blockIdx.x >= all.messages) return;
-  const Outgoing out = outgoing(op, all, blockIdx.x);
-  if (!out.here) return;
-  const int k = lowest(out.here);
-  Vec* const row = (Vec*)row_in_slot(op, all, out, k);
-  for (int i = threadIdx.x; i - lane() < EP_LL_VECTORS; i += blockDim.x) {
-    const Vec sum = sum_at(op, out, i);
-    if (i >= EP_LL_VECTORS) continue;
-    if (EP_BULK) ((Vec*)shared)[i] = sum;
-    else store_remote(row + i, sum);
-  }
-  bulk_fence();
-  sync_block();
-  if (warp() != 0) return;
-  if (EP_BULK && lane() == 0) store_span((char*)row, 0, (const Vec*)shared);
-  sync_lanes();
-  publish_row(op, all, out, k);
+// Stores "vectors" 16-byte words of a row from a team's stage. Called by one lane: when it returns the stage has been read, and where they end the row all of
+// the row is stored.
+EP_DEVICE void store_span(Vec* to, const Vec* stage, int vectors, bool ends) {
+  bulk_store(to, stage, vectors * 16);
+  bulk_commit();
+  if (ends) bulk_wait();
+  else bulk_wait_read();
 }
 
-// Sums: a team of EP_LL_SPAN waves works on a message, and its first wave publishes it.
+// Sums: TEAMS teams of waves each work on a message, whose first wave publishes it.
+template <int TEAMS>
 EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
-  const int team = warp() / EP_LL_SPAN, member = warp() % EP_LL_SPAN, teams = blockDim.x / EP_LANES / EP_LL_SPAN;
-  // Few messages are spread over all blocks.
-  const i64 each = (all.messages + gridDim.x - 1) / gridDim.x, abreast = each < teams ? each : teams;
-  Vec* const stage = (Vec*)shared + team * EP_LL_SPAN_VECTORS;
-  for (i64 from = blockIdx.x; from < all.messages; from += gridDim.x * abreast) {
+  constexpr int waves = EP_LL_SPAN * EP_LL_ABREAST / TEAMS, span = EP_LL_SPAN_VECTORS * EP_LL_ABREAST / TEAMS;
+  const int team = warp() / waves, member = warp() % waves;
+  Vec* const stage = (Vec*)shared + team * span;
+  for (i64 from = blockIdx.x; from < all.messages; from += gridDim.x * TEAMS) {
     const i64 index = from + (i64)team * gridDim.x;
-    const bool inside = team < abreast && index < all.messages;
     Outgoing out;
-    if (inside) out = outgoing(op, all, index);
-    const bool works = inside && out.here;
-    const int k = works ? lowest(out.here) : 0;
-    for (int span = 0; span < EP_LL_SPANS; span++) {
-      const int first = span * EP_LL_SPAN_VECTORS, mine = first + member * EP_LL_PIECE;
-      const bool ends = span == EP_LL_SPANS - 1;
-      if (EP_BULK && works) {
-        sum_piece(op, out, mine, stage + member * EP_LL_PIECE);
-        bulk_fence();
-      } else if (works && mine < EP_LL_VECTORS) {
-        sum_piece(op, out, mine, (Vec*)row_in_slot(op, all, out, k) + mine);
+    out.here = 0;
+    if (index < all.messages) out = outgoing(op, all, index);
+    const int k = out.here ? lowest(out.here) : 0;
+    for (int first = 0; first < EP_LL_VECTORS; first += span) {
+      const int here = EP_LL_VECTORS - first < span ? EP_LL_VECTORS - first : span;
+      const bool ends = first + span >= EP_LL_VECTORS;
+      Vec* const row = out.here ? (Vec*)row_in_slot(op, all, out, k) + first : 0;
+      for (int i = member * EP_LANES + lane(); out.here && i - lane() < here; i += waves * EP_LANES) {
+        const Vec sum = sum_at(op, out, first + i);
+        if (i >= here) continue;
+        if (EP_BULK) stage[i] = sum;
+        else store_remote(row + i, sum);
       }
+      bulk_fence();
       if (EP_BULK || ends) sync_block();
-      if (works && member == 0) {
-        if (EP_BULK && lane() == 0) store_span(row_in_slot(op, all, out, k), first, stage);
+      if (out.here && member == 0) {
+        if (EP_BULK && lane() == 0) store_span(row, stage, here, ends);
         if (ends) {
           sync_lanes();
           publish_row(op, all, out, k);
         }
       }
       // Before the stage is written again it has been read.
-      if (EP_BULK && (!ends || from + gridDim.x * abreast < all.messages)) sync_block();
+      if (EP_BULK && (!ends || from + gridDim.x * TEAMS < all.messages)) sync_block();
     }
   }
 }
@@ -263,47 +216,95 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
   }
 }
 
-// A whole row in LogFMT: of the selections in "rows" the sum, or the only one.
-EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& out, Lanes rows, char* stage) {
-  const int first = lowest(rows);
-  char* slot = slot_of(op, all, out, first);
-  u32* ranges = (u32*)(stage + 2 * EP_LOG_STAGE);
-  char* coded = stage + EP_LOG_STAGE;
-  int at = EP_COMBINE_SLOT_HEAD;
-  for (int block = 0; block < EP_SCALES; block += EP_LOG_BLOCKS) {
-    const int blocks = EP_SCALES - block < EP_LOG_BLOCKS ? EP_SCALES - block : EP_LOG_BLOCKS;
-    for (int i = lane(); i < EP_LOG_BLOCKS * 16; i += EP_LANES) {
-      const int vector = block * 16 + i;
-      float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-      Vec v = {0, 0, 0, 0};
-      for (Lanes left = rows; left; left &= left - 1) {
-        const int row = shuffle(out.row, lowest(left));
-        const float weight = shuffle(out.weight, lowest(left));
-        if (vector < EP_LL_VECTORS) v = load_once(row_of(op, row) + vector);
-        add_weighted(sums, weight, v);
-      }
-      ((Vec*)stage)[i] = op.partial ? round_sums(sums) : v;
-    }
-    sync_lanes();
-    const int bytes = log_fmt_encode((const u32*)stage, block, blocks, ranges, coded);
-    sync_lanes();
-    if (lane() < blocks) store_remote((u32*)slot + block + lane(), ranges[lane()]);
-    for (int i = lane(); i < (bytes + 15) / 16; i += EP_LANES) store_remote((Vec*)(slot + at) + i, ((const Vec*)coded)[i]);
-    sync_lanes();
-    at += bytes;
+// Loads what goes into a slot from the 16-byte word "first" of the row on, as much as a wave holds: of the selections in "rows" the sum, or the only one.
+EP_DEVICE void load_sent(const Op& op, const Outgoing& out, Lanes rows, int first, Vec* stage) {
+  constexpr int each = EP_LOG_HELD * EP_LOG_STAGE / 16 / EP_LANES;
+  if (op.partial) {
+#pragma unroll 1
+    for (int i = lane(); i < each * EP_LANES; i += EP_LANES) stage[i] = sum_at(op, out, first + i);
+    return;
   }
-  publish_slot(op, all, out, first, slot, at);
+  const Vec* from = row_of(op, shuffle(out.row, lowest(rows))) + first;
+  Vec v[each];
+#pragma unroll
+  for (int j = 0; j < each; j++) v[j] = first + j * EP_LANES + lane() < EP_LL_VECTORS ? load_once(from + j * EP_LANES + lane()) : Vec{0, 0, 0, 0};
+#pragma unroll
+  for (int j = 0; j < each; j++) stage[j * EP_LANES + lane()] = v[j];
 }
 
+// Waves of a block that code a row together.
+struct Team {
+  int size;
+  int member;  // this wave
+  int* bytes;  // one for each wave: of what it has coded
+
+  EP_MEMBER void sync() const {
+    if (size > 1) sync_block();
+    else sync_lanes();
+  }
+};
+
+// Codes a row in LogFMT. Where a wave's blocks lie depends on how those before them are coded, so that all ranges are found first. Called by all waves of a
+// block; a team without rows only synchronises.
+EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& out, Lanes rows, Vec* stage, const Team& team) {
+  const int first = rows ? lowest(rows) : 0;
+  char* const slot = rows ? slot_of(op, all, out, first) : 0;
+  int at = EP_COMBINE_SLOT_HEAD;
+  for (int begin = 0; begin < EP_LOG_BATCHES; begin += team.size * EP_LOG_HELD) {
+    const int group = (begin + team.member * EP_LOG_HELD) * EP_LANES + lane();
+    u32 range[EP_LOG_HELD];
+    int mine = 0;
+    if (rows) load_sent(op, out, rows, 2 * (group - lane()), stage);
+    sync_lanes();
+#pragma unroll
+    for (int j = 0; j < EP_LOG_HELD && rows; j++) {
+      const bool inside = group + j * EP_LANES < EP_HIDDEN / 16;
+      range[j] = log_fmt_range((const u32*)(stage + 2 * (j * EP_LANES + lane())), inside);
+      int batch;
+      log_fmt_place(inside, log_fmt_coded(range[j]), &batch);
+      mine += batch;
+      if (inside && lane() % 8 == 0) store_remote((u32*)slot + (group + j * EP_LANES) / 8, range[j]);
+    }
+    if (lane() == 0) team.bytes[warp()] = mine;
+    team.sync();
+    int to = at;
+    for (int m = 0; m < team.size; m++) {
+      const int of = team.bytes[warp() - team.member + m];
+      at += of;
+      if (m < team.member) to += of;
+    }
+    // One copy of this code, which is large.
+#pragma unroll 1
+    for (int j = 0; j < EP_LOG_HELD && rows; j++) {
+      Vec* const batch = stage + 2 * j * EP_LANES;
+      const Vec pairs[2] = {batch[2 * lane()], batch[2 * lane() + 1]};
+      sync_lanes();
+      const int bytes = log_fmt_encode(j == 0 ? range[0] : range[1], (const u32*)pairs, group + j * EP_LANES < EP_HIDDEN / 16, (char*)batch);
+      sync_lanes();
+      for (int i = lane(); i < (bytes + 15) / 16; i += EP_LANES) store_remote((Vec*)(slot + to) + i, batch[i]);
+      to += bytes;
+    }
+    team.sync();
+  }
+  if (rows && team.member == 0) publish_slot(op, all, out, first, slot, at);
+}
+
+// Sums or rows in LogFMT. As many waves work on each as there are for all of them at once.
 EP_DEVICE void send_coded(const Op& op, const Sending& all, char* shared) {
-  const int waves = blockDim.x / EP_LANES;
-  char* stage = shared + (u64)warp() * (2 * EP_LOG_STAGE + 64);
-  // A wave sends a sum, or the row of one selection.
+  constexpr int waves = EP_LOG_THREADS / EP_LANES;
+  EP_SHARED int bytes[waves];
+  Vec* const stage = (Vec*)(shared + (u64)warp() * EP_LOG_HELD * EP_LOG_STAGE);
   const int each = op.partial ? 1 : EP_TOPK;
-  for (i64 item = (i64)warp() * gridDim.x + blockIdx.x; item < all.messages * each; item += (i64)waves * gridDim.x) {
-    const Outgoing out = outgoing(op, all, item / each);
+  int size = 8;
+  while (size > 1 && all.messages * each * size > waves * gridDim.x) size /= 2;
+  const i64 teams = (i64)(waves / size) * gridDim.x;
+  for (i64 from = blockIdx.x; from < all.messages * each; from += teams) {
+    const i64 item = from + (i64)(warp() / size) * gridDim.x;
+    Outgoing out;
+    out.here = 0;
+    if (item < all.messages * each) out = outgoing(op, all, item / each);
     const Lanes rows = op.partial ? out.here : out.here & (Lanes)1 << item % each;
-    if (rows) send_coded_row(op, all, out, rows, stage);
+    send_coded_row(op, all, out, rows, stage, Team{size, warp() % size, bytes});
   }
 }
 
@@ -438,8 +439,10 @@ EP_DEVICE void combine_send(const Op& op, Send send) {
 EP_KERNEL(ll_combine_send_sums, EP_LL_ABREAST * EP_LL_SPAN * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
   combine_send(op, [&](const Op& cached, const Sending& all) {
-    if (EP_LL_SPANS == 1 && all.messages <= gridDim.x) send_few_sums(cached, all, shared);
-    else send_sums(cached, all, shared);
+    // Where there are few messages a block has fewer teams, and they have more waves.
+    if (all.messages <= gridDim.x) send_sums<1>(cached, all, shared);
+    else if (all.messages <= 2 * gridDim.x) send_sums<2>(cached, all, shared);
+    else send_sums<EP_LL_ABREAST>(cached, all, shared);
   });
 }
 
@@ -448,7 +451,7 @@ EP_KERNEL(ll_combine_send_rows, 1024) {
   combine_send(op, [&](const Op& cached, const Sending& all) { send_rows(cached, all, shared); });
 }
 
-EP_KERNEL(ll_combine_send_coded, 512) {
+EP_KERNEL(ll_combine_send_coded, EP_LOG_THREADS) {
   EP_DYNAMIC_SHARED(shared);
   combine_send(op, [&](const Op& cached, const Sending& all) { send_coded(cached, all, shared); });
 }
@@ -525,27 +528,79 @@ EP_DEVICE void receive_rows(const Op& op, const Wanted& all, u64 number, i64 tok
   if (vector < EP_LL_VECTORS) store_once((Vec*)op.out + token * EP_LL_VECTORS + vector, round_sums(sums));
 }
 
-EP_DEVICE void receive_coded(const Op& op, const Wanted& all, u64 number, i64 token, int block, char* stage) {
-  u32* ranges = (u32*)(stage + EP_LOG_STAGE);
+// What a wave has loaded of some slots: a batch of coded blocks, and the range of each lane's block.
+struct Coded {
+  u32 range[EP_LOG_SLOTS];
+  Vec part[EP_LOG_SLOTS][2];
+};
+
+// Loads the blocks from "block" on of some slots, of all of them at once. Called by whole waves.
+EP_DEVICE void load_coded(const char* const* slot, int slots, int block, Coded& coded) {
+  int at[EP_LOG_SLOTS];
+#pragma unroll
+  for (int j = 0; j < EP_LOG_SLOTS; j++) at[j] = 256 * block;
+  // Where the blocks begin depends on how those before them are coded.
+  for (int from = 0; from <= block; from += EP_LANES) {
+    const int b = from + lane();
+    u32 ranges[EP_LOG_SLOTS];
+#pragma unroll
+    for (int j = 0; j < EP_LOG_SLOTS; j++) ranges[j] = j < slots && b < EP_SCALES && b < block + EP_LOG_BLOCKS ? load_remote((const u32*)slot[j] + b) : 0;
+#pragma unroll
+    for (int j = 0; j < EP_LOG_SLOTS; j++) {
+      at[j] -= 96 * count(ballot(b < block && log_fmt_coded(ranges[j])));
+      coded.range[j] = (u32)shuffle((int)ranges[j], block % EP_LANES + lane() / 8);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < EP_LOG_SLOTS; j++) {
+    int bytes;
+    log_fmt_place(8 * block + lane() < EP_HIDDEN / 16, log_fmt_coded(coded.range[j]), &bytes);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const int vector = i * EP_LANES + lane();
+      if (j < slots && 16 * vector < bytes) coded.part[j][i] = load_remote((const Vec*)(slot[j] + EP_COMBINE_SLOT_HEAD + at[j]) + vector);
+    }
+  }
+}
+
+EP_DEVICE void receive_coded(const Op& op, const Wanted& all, u64 number, i64 token, int block, Vec* stage) {
   float sums[16];
 #pragma unroll
   for (int i = 0; i < 16; i++) sums[i] = 0;
-  for (Lanes left = all.slots; left; left &= left - 1) {
-    const int k = lowest(left);
-    const char* slot = slot_of(op, all, number, token, k);
-    // Where the blocks begin depends on how those before them are coded.
-    int at = 256 * block;
-    for (int from = 0; from < block; from += EP_LANES) {
-      const int b = from + lane();
-      at -= 96 * count(ballot(b < block && log_fmt_coded(load_remote((const u32*)slot + (b < block ? b : 0)))));
+  for (Lanes left = all.slots; left;) {
+    const char* slot[EP_LOG_SLOTS];
+    float weight[EP_LOG_SLOTS];
+    int slots = 0;
+#pragma unroll
+    for (int j = 0; j < EP_LOG_SLOTS; j++) {
+      if (!left) break;
+      slot[j] = slot_of(op, all, number, token, lowest(left));
+      weight[j] = shuffle(all.weight, lowest(left));
+      left &= left - 1;
+      slots++;
     }
-    if (lane() < EP_LOG_BLOCKS && block + lane() < EP_SCALES) ranges[lane()] = load_remote((const u32*)slot + block + lane());
-    for (int i = lane(); i < EP_LOG_STAGE / 16; i += EP_LANES) {
-      if (at + 16 * i < EP_BF16_ROW) ((Vec*)stage)[i] = load_remote((const Vec*)(slot + EP_COMBINE_SLOT_HEAD + at) + i);
+    Coded coded;
+    load_coded(slot, slots, block, coded);
+    // One copy of this code, which is large.
+#pragma unroll 1
+    for (int j = 0; j < slots; j++) {
+      u32 range = coded.range[0];
+      Vec low = coded.part[0][0], high = coded.part[0][1];
+      float by = weight[0];
+#pragma unroll
+      for (int q = 1; q < EP_LOG_SLOTS; q++) {
+        if (q != j) continue;
+        range = coded.range[q];
+        low = coded.part[q][0];
+        high = coded.part[q][1];
+        by = weight[q];
+      }
+      stage[lane()] = low;
+      stage[EP_LANES + lane()] = high;
+      sync_lanes();
+      log_fmt_add(range, 8 * block + lane() < EP_HIDDEN / 16, (const char*)stage, by, !op.partial, sums);
+      sync_lanes();
     }
-    sync_lanes();
-    log_fmt_add(ranges, stage, block, shuffle(all.weight, k), !op.partial, sums);
-    sync_lanes();
   }
   const int vector = 16 * block + 2 * lane();
   if (vector < EP_LL_VECTORS) {
@@ -605,9 +660,9 @@ EP_KERNEL(ll_combine_receive, 1024) {
   combine_receive(op, EP_LL_RECEIVED, [&](const Wanted& all, u64 number, i64 token, int part) { receive_rows(op, all, number, token, part); });
 }
 
-EP_KERNEL(ll_combine_receive_coded, 512) {
+EP_KERNEL(ll_combine_receive_coded, EP_LOG_THREADS) {
   EP_DYNAMIC_SHARED(shared);
-  char* stage = shared + (u64)warp() * (EP_LOG_STAGE + 64);
+  Vec* const stage = (Vec*)(shared + (u64)warp() * EP_LOG_STAGE);
   combine_receive(op, EP_LOG_BATCHES, [&](const Wanted& all, u64 number, i64 token, int part) {
     receive_coded(op, all, number, token, part * EP_LOG_BLOCKS, stage);
   });

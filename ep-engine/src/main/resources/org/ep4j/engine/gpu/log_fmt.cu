@@ -73,74 +73,41 @@ EP_DEVICE int log_fmt_place(bool inside, bool coded, int* all) {
   return 32 * count(in & below) - 12 * count(small & below);
 }
 
-// Codes the blocks [block, block + blocks) of a row of packed BF16 pairs; the pointers are to the first of these blocks. Returns the bytes.
-EP_DEVICE int log_fmt_encode(const u32* pairs, int block, int blocks, u32* ranges, char* coded) {
-  int groups = EP_HIDDEN / 16 - 8 * block;
-  if (groups > 8 * blocks) groups = 8 * blocks;
-  int bytes = 0;
-  for (int from = 0; from < groups; from += EP_LANES) {
-    int group = from + lane();
-    bool inside = group < groups;
-    u32 most = 0, least = 0x7fff;
-    u32 in[8];
-    if (inside) {
-      Vec low = ((const Vec*)pairs)[2 * group], high = ((const Vec*)pairs)[2 * group + 1];
-      in[0] = low.x; in[1] = low.y; in[2] = low.z; in[3] = low.w;
-      in[4] = high.x; in[5] = high.y; in[6] = high.z; in[7] = high.w;
+// Range of a block, of which eight lanes have a group each; what they have is no part of it unless it is inside the row.
+EP_DEVICE u32 log_fmt_range(const u32* pairs, bool inside) {
+  u32 most = 0, least = 0x7fff;
 #pragma unroll
-      for (int i = 0; i < 16; i++) {
-        u32 magnitude = in[i / 2] >> (i % 2 * 16) & 0x7fff;
-        most = magnitude > most ? magnitude : most;
-        least = magnitude < least ? magnitude : least;
-      }
-    }
-#pragma unroll
-    for (int by = 1; by < 8; by *= 2) {
-      u32 other = shuffle_xor(most, by);
-      most = other > most ? other : most;
-      other = shuffle_xor(least, by);
-      least = other < least ? other : least;
-    }
-    u32 range = most | least << 16;
-    bool small = log_fmt_coded(range);
-    int all;
-    u32* out = (u32*)(coded + bytes + log_fmt_place(inside, small, &all));
-    bytes += all;
-    if (!inside) continue;
-    if (group % 8 == 0) ranges[group / 8] = range;
-    if (small) {
-      u32 words[5];
-      log_fmt_group(range, in, words);
-#pragma unroll
-      for (int i = 0; i < 5; i++) out[i] = words[i];
-    } else {
-#pragma unroll
-      for (int i = 0; i < 8; i++) out[i] = in[i];
-    }
+  for (int i = 0; i < 16; i++) {
+    const u32 magnitude = pairs[i / 2] >> (i % 2 * 16) & 0x7fff;
+    if (inside && magnitude > most) most = magnitude;
+    if (inside && magnitude < least) least = magnitude;
   }
+#pragma unroll
+  for (int by = 1; by < 8; by *= 2) {
+    u32 other = shuffle_xor(most, by);
+    most = other > most ? other : most;
+    other = shuffle_xor(least, by);
+    least = other < least ? other : least;
+  }
+  return most | least << 16;
+}
+
+// Codes the groups of a wave's lanes one after another. Returns their bytes.
+EP_DEVICE int log_fmt_encode(u32 range, const u32* pairs, bool inside, char* coded) {
+  const bool small = log_fmt_coded(range);
+  int bytes;
+  u32* out = (u32*)(coded + log_fmt_place(inside, small, &bytes));
+  u32 words[5];
+  if (inside && small) log_fmt_group(range, pairs, words);
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+    if (inside && (i < 5 || !small)) out[i] = small ? words[i < 5 ? i : 4] : pairs[i];
   return bytes;
 }
 
-// Where a block begins in a coded row, whose ranges are given; for EP_SCALES the bytes of the row.
-EP_DEVICE int log_fmt_offset(const u32* ranges, int block) {
-  int groups = 0, small = 0;
-  for (int from = 0; from < block; from += EP_LANES) {
-    int b = from + lane();
-    bool coded = b < block && log_fmt_coded(ranges[b]);
-    small += 8 * count(ballot(coded));
-    // A last block may be shorter.
-    if (EP_HIDDEN % 128 != 0 && block == EP_SCALES) small -= (8 - EP_HIDDEN % 128 / 16) * count(ballot(coded && b == EP_SCALES - 1));
-  }
-  groups = block == EP_SCALES ? EP_HIDDEN / 16 : 8 * block;
-  return 32 * groups - 12 * small;
-}
-
-// Decodes up to EP_LOG_BLOCKS blocks from "block" on, to which the pointers are, and adds them to the sums of the lane's 16 channels, 128 * block +
-// 16 * lane and after.
-EP_DEVICE void log_fmt_add(const u32* ranges, const char* coded, int block, float weight, bool weighted, float* sums) {
-  bool inside = 8 * block + lane() < EP_HIDDEN / 16;
-  u32 range = inside ? ranges[lane() / 8] : 0;
-  bool small = log_fmt_coded(range);
+// Decodes a lane's group of the blocks that begin at "coded", and adds it to sums. Lanes outside of the row have no group.
+EP_DEVICE void log_fmt_add(u32 range, bool inside, const char* coded, float weight, bool weighted, float* sums) {
+  const bool small = log_fmt_coded(range);
   int all;
   const u32* in = (const u32*)(coded + log_fmt_place(inside, small, &all));
   if (!inside) return;

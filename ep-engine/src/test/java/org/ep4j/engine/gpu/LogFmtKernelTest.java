@@ -26,39 +26,41 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @Tag("verify")
 @ExtendWith(SkipWithoutEmulator.class)
 final class LogFmtKernelTest {
-    /** Three whole blocks and a short one. */
-    private static final int HIDDEN = 3 * 128 + 48;
+    /** Nine whole blocks and a short one: more than a wave codes at a time. */
+    private static final int HIDDEN = 9 * 128 + 48;
 
-    private static final int SCALES = 4;
+    private static final int SCALES = 10;
     private static final int ROWS = 16;
 
-    /** Codes a row, and decodes it from where each set of blocks begins. */
+    /** Codes a row, a wave's blocks at a time, and decodes it. */
     private static final String KERNEL = """
         EP_KERNEL(log_fmt_test, EP_LANES) {
           EP_SHARED Vec row[EP_HIDDEN / 8], coded[EP_HIDDEN / 8];
-          EP_SHARED u32 ranges[EP_SCALES];
           for (int i = lane(); i < EP_HIDDEN / 8; i += EP_LANES) row[i] = ((const Vec*)op.x)[blockIdx.x * (EP_HIDDEN / 8) + i];
           sync_lanes();
-          // The second half alone, as a wave does that shares a row with others.
-          int bytes = log_fmt_encode((const u32*)row, 0, 1, ranges, (char*)coded);
-          bytes += log_fmt_encode((const u32*)(row + 16), 1, EP_SCALES - 1, ranges + 1, (char*)coded + bytes);
-          sync_lanes();
-          for (int i = lane(); i < EP_SCALES; i += EP_LANES) op.ll_counts[blockIdx.x * EP_SCALES + i] = ranges[i];
-          for (int i = lane(); i < bytes; i += EP_LANES) op.out[blockIdx.x * 2 * EP_HIDDEN + i] = ((char*)coded)[i];
-          int all = log_fmt_offset(ranges, EP_SCALES);
-          if (lane() == 0) op.source_ranks[blockIdx.x] = bytes == all ? bytes : -bytes;
+          int bytes = 0;
           for (int block = 0; block < EP_SCALES; block += EP_LOG_BLOCKS) {
+            const int group = 8 * block + lane();
+            const bool inside = group < EP_HIDDEN / 16;
+            u32 pairs[8];
+            for (int i = 0; i < 8; i++) pairs[i] = inside ? ((const u32*)row)[8 * group + i] : 0x7f807f80;
+            const u32 range = log_fmt_range(pairs, inside);
+            if (inside && group % 8 == 0) op.ll_counts[blockIdx.x * EP_SCALES + group / 8] = range;
+            char* const from = (char*)coded + bytes;
+            bytes += log_fmt_encode(range, pairs, inside, from);
+            sync_lanes();
             float sums[16] = {0}, weighted[16];
             for (int i = 0; i < 16; i++) weighted[i] = 1;
-            char* from = (char*)coded + log_fmt_offset(ranges, block);
-            log_fmt_add(ranges + block, from, block, 0, false, sums);
-            log_fmt_add(ranges + block, from, block, 0.75f, true, weighted);
+            log_fmt_add(range, inside, from, 0, false, sums);
+            log_fmt_add(range, inside, from, 0.75f, true, weighted);
             for (int i = 0; i < 16; i++) {
               int channel = 128 * block + 16 * lane() + i;
               if (channel < EP_HIDDEN) op.out_scales[blockIdx.x * EP_HIDDEN + channel] = sums[i];
               if (channel < EP_HIDDEN) op.out_weights[blockIdx.x * EP_HIDDEN + channel] = weighted[i];
             }
           }
+          for (int i = lane(); i < bytes; i += EP_LANES) op.out[blockIdx.x * 2 * EP_HIDDEN + i] = ((char*)coded)[i];
+          if (lane() == 0) op.source_ranks[blockIdx.x] = bytes;
         }
         """;
 
