@@ -25,6 +25,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpFailure;
 import org.ep4j.EpGroup;
 import org.ep4j.EpMismatchException;
+import org.ep4j.EpPath;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpPlan;
 import org.ep4j.EpShape;
@@ -187,15 +188,18 @@ final class Group implements EpGroup {
         return windows(shape).map(Supplier::get);
     }
 
-    /** Creates windows, if this rank is a GPU and host threads post for it. */
+    /** Creates windows, if this rank is a GPU and no backend allocates them. */
     private Optional<Supplier<GpuWindow>> windows(EpShape shape) {
         if (!(device instanceof EngineGpu gpu)) {
             return Optional.empty();
         }
         return GpuWindow.layout(shape, plan, paths.relays())
-                .filter(layout -> !GpuWindow.isDevicePosted(plan, rank()))
-                .map(layout ->
-                        () -> new WindowPlacement(gpu, plan, rank(), backends.registering(), config).place(layout));
+                .filter(layout -> backends.allocator(Purpose.DEVICE_POSTED).isEmpty())
+                .map(layout -> () -> placement(gpu).place(layout));
+    }
+
+    private WindowPlacement placement(EngineGpu gpu) {
+        return new WindowPlacement(gpu, plan, rank(), backends.registering(), config);
     }
 
     private static void checkSameShape(List<byte[]> all) {
@@ -211,7 +215,15 @@ final class Group implements EpGroup {
 
     private EpBuffer create(int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed) {
         List<SymmetricBuffer> exposed = new ArrayList<>();
-        Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, exposed));
+        String step = name + "-window";
+        Optional<GpuWindow> window = placed.or(() -> allocatedWindow(step, shape, exposed));
+        if (GpuWindow.isInGroup(plan, EpPath.Kind.DEVICE_POSTED)) {
+            // A rank that fails here fails the others before a backend begins the next collective allocation.
+            steps.confirm(step, setup, () -> {
+                exposed.forEach(SymmetricBuffer::close);
+                window.ifPresent(GpuWindow::close);
+            });
+        }
         long bytes = size.symmetricBytes() - window.map(w -> w.layout().bytes()).orElse(0L);
         Optional<Movable> movable;
         try {
@@ -342,19 +354,30 @@ final class Group implements EpGroup {
         }
     }
 
-    /** Allocates the window of a rank whose kernels post, together with all ranks of the backend. */
+    /** Allocates the window of a rank whose kernels post, together with all ranks of the backend; NICs of other backends register it, too. */
     private Optional<GpuWindow> allocatedWindow(String name, EpShape shape, List<SymmetricBuffer> exposed) {
-        Optional<AllocatesMemory> allocator =
-                backends.allocator(Purpose.DEVICE_POSTED).flatMap(backend -> backend.as(AllocatesMemory.class));
-        if (allocator.isEmpty() || !(device instanceof EngineGpu)) {
+        Optional<EpBackend> backend = backends.allocator(Purpose.DEVICE_POSTED);
+        if (backend.isEmpty() || !(device instanceof EngineGpu gpu)) {
             return Optional.empty();
         }
-        return GpuWindow.layout(shape, plan, paths.relays()).map(layout -> {
-            SymmetricBuffer buffer =
-                    allocator.get().allocate(name + "-window", layout.bytes(), Purpose.DEVICE_POSTED, setup);
-            exposed.add(buffer);
-            return GpuWindow.devicePosted(layout, buffer);
-        });
+        AllocatesMemory allocator = backend.get().as(AllocatesMemory.class).orElseThrow();
+        try {
+            return GpuWindow.layout(shape, plan, paths.relays()).map(layout -> {
+                SymmetricBuffer buffer = allocator.allocate(name, layout.bytes(), Purpose.DEVICE_POSTED, setup);
+                exposed.add(buffer);
+                return placement(gpu)
+                        .share(
+                                GpuWindow.devicePosted(layout, buffer),
+                                backend.get().id());
+            });
+        } catch (RuntimeException | Error e) {
+            exposed.forEach(SymmetricBuffer::close);
+            // Else other ranks may still be in a step of the backend.
+            if (!(e instanceof EpTimeoutException || e instanceof EpPeerLostException)) {
+                steps.refuse(name, e, setup);
+            }
+            throw e;
+        }
     }
 
     @Override

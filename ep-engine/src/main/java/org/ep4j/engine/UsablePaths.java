@@ -1,13 +1,11 @@
 package org.ep4j.engine;
 
 import java.util.Collection;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
@@ -55,9 +53,6 @@ final class UsablePaths {
                         + "), but only one backend can allocate this memory; leave the other backends out with "
                         + EpKeys.BACKEND_EXCLUDE.name());
             }
-            if (isGpu(plan, rank) && plan.pathKinds(rank).containsAll(POSTED)) {
-                throw postsInTwoWays(plan, rank);
-            }
         }
     }
 
@@ -82,21 +77,6 @@ final class UsablePaths {
                     + "; GPUs need the same kind of path in both directions: exclude one of the two backends with "
                     + EpKeys.BACKEND_EXCLUDE.name());
         }
-    }
-
-    private static EpUnavailableException postsInTwoWays(GroupPlan plan, int rank) {
-        Map<EpPath.Kind, Integer> peers = new EnumMap<>(EpPath.Kind.class);
-        for (int peer = 0; peer < plan.ranks(); peer++) {
-            peers.putIfAbsent(plan.pathKind(rank, peer), peer);
-        }
-        peers.keySet().retainAll(POSTED);
-        return new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
-                + peers.entrySet().stream()
-                        .map(one -> plan.profiles().get(one.getValue()).label() + " by " + one.getKey() + " over "
-                                + plan.backend(rank, one.getValue()))
-                        .collect(Collectors.joining(" and to "))
-                + "; kernels must post by the same kind of path to all peers: exclude one of the two backends with "
-                + EpKeys.BACKEND_EXCLUDE.name());
     }
 
     private static boolean isGpu(GroupPlan plan, int of) {

@@ -134,7 +134,7 @@ final class Chooser {
     }
 
     /** Two times of the message, compared. */
-    String times(double one, double other) {
+    private String times(double one, double other) {
         return times.computeIfAbsent(
                 List.of(one, other),
                 k -> String.format(Locale.ROOT, "%.1f us %s against %.1f us", one, objective.unit(), other));

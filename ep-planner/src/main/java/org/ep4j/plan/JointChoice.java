@@ -2,51 +2,74 @@ package org.ep4j.plan;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
-import java.util.EnumMap;
-import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.function.BiFunction;
-import java.util.function.Predicate;
+import java.util.function.BiPredicate;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Chooser.Offers;
 import org.ep4j.plan.Chooser.Scored;
 import org.ep4j.plan.PairKinds.Kind;
 import org.ep4j.spi.RankProfile;
 
 /**
- * Takes an offer for each kind of pairs, so that the engine can use all of them together: kernels of a GPU post in one way to all of its
- * peers, two GPUs reach each other in the same way, and one backend allocates all memory of a rank that its peers
- * map. Where the best offers do not fit together, this takes the offers that cost least for all pairs.
+ * Takes an offer for each kind of pairs, so that the engine can use all of them together: two GPUs reach each other by the
+ * same kind of path in both directions, one backend allocates all memory of a rank that its peers map, and NICs over which host
+ * threads post for a GPU reach its memory if its kernels post, too. Where the best offers do not fit together, this takes the
+ * offers that cost least for all pairs.
  */
 final class JointChoice {
-    private static final List<EpPath.Kind> WAYS = List.of(EpPath.Kind.DEVICE_POSTED, EpPath.Kind.HOST_POSTED);
+    private static final String SAME_KIND = "two GPUs must use the same kind of path in both directions, and ";
+    private static final String ONE_BACKEND = "all peers of a rank must map its memory through the same backend, and ";
+    private static final String REACHED =
+            "a GPU cannot combine device-posted paths with host-posted paths over NICs that do not reach its memory, and ";
+    private static final String BEST = "the paths chosen are the best for all pairs together";
 
     private final List<RankProfile> profiles;
     private final PairKinds kinds;
     private final Chooser chooser;
     /** By kind of pair. */
     private final List<Offers> offers;
-
-    private final long pairs;
-    /** By way of posting: text about the pairs that it does not reach. */
-    private final Map<EpPath.Kind, String> unreachable = new EnumMap<>(EpPath.Kind.class);
+    /** By backend: classes of ranks whose memory its NICs reach, since some path from or to them is not staged. */
+    private final Map<String, Set<Integer>> reached = new HashMap<>();
+    /** Classes of GPUs whose memory NICs must not use, because of {@link EpKeys#GPU_WINDOW}. */
+    private final Set<Integer> pinned = new HashSet<>();
 
     JointChoice(List<RankProfile> profiles, PairKinds kinds, Chooser chooser, List<Offers> offers) {
         this.profiles = profiles;
         this.kinds = kinds;
         this.chooser = chooser;
         this.offers = offers;
-        this.pairs = kinds.kinds().stream().mapToLong(Kind::pairs).sum();
+        for (int kind = 0; kind < offers.size(); kind++) {
+            if (isPinned(profiles.get(kinds.kinds().get(kind).from()))) {
+                pinned.add(from(kind));
+            }
+            for (Scored one : offers.get(kind).scored()) {
+                if (one.offer().kind() == EpPath.Kind.HOST_POSTED
+                        && !one.offer().staged()) {
+                    reached.computeIfAbsent(one.id(), k -> new HashSet<>()).addAll(List.of(from(kind), to(kind)));
+                }
+            }
+        }
+    }
+
+    private static boolean isPinned(RankProfile profile) {
+        String window = profile.settings().getOrDefault(EpKeys.GPU_WINDOW.name(), "auto");
+        // NICs use the memory of AMD GPUs only on request.
+        return window.equals("host")
+                || (window.equals("auto") && profile.device().type().equals("hip"));
     }
 
     /** Values by which offers are compared, added up over pairs. */
@@ -71,41 +94,121 @@ final class JointChoice {
         }
     }
 
-    /** Offers by kind of pair with which GPUs post in one way. */
-    private record Plan(EpPath.Kind way, List<Scored> taken, Cost cost) {}
-
+    /** Offers by kind of pair. */
     private record Part(Map<Integer, Scored> taken, Cost cost) {}
+
+    /** An offer with the cost of both directions. */
+    private record Both(Scored there, Cost cost) {}
+
+    /**
+     * Offers that fit together, by kind of pair.
+     *
+     * @param allowed offers among which they were chosen
+     * @param best what would be taken, if any backends could map the memory of a rank
+     */
+    private record Fit(BiPredicate<Integer, Scored> allowed, List<Scored> best, List<Scored> taken) {}
 
     /**
      * Decides for each kind of pair.
      *
-     * @throws EpUnavailableException where no way of posting reaches all peers; names the pairs
+     * @throws EpUnavailableException where no offers fit together; names the pairs
      */
     List<Decision> decide() {
-        List<Scored> best = offers.stream().map(one -> one.scored().get(0)).toList();
-        if (fits(best)) {
-            return take(best, (kind, better) -> "");
+        try {
+            Fit fit = fit((kind, one) -> true, SAME_KIND + "no kind of path");
+            return unreached(fit.taken()).isEmpty() ? decisions(fit, BEST) : limited(fit);
+        } catch (EpUnavailableException e) {
+            throw new EpUnavailableException(
+                    e.getMessage() + "; add a backend that connects these pairs, or leave out some of these ranks", e);
         }
-        List<Plan> possible = WAYS.stream()
-                .flatMap(way -> Stream.concat(freely(way).stream(), inOneWay(way).stream()))
-                .sorted(Comparator.comparing(Plan::cost, Cost.OF_ALL))
-                .toList();
-        if (possible.isEmpty()) {
-            throw new EpUnavailableException("kernels of a GPU must post to all of its peers in the same way, and "
-                    + unreachable(EpPath.Kind.DEVICE_POSTED) + "; " + unreachable(EpPath.Kind.HOST_POSTED)
-                    + "; add a backend that connects these pairs, or leave out the GPUs that NICs do not reach");
-        }
-        Plan plan = possible.get(0);
-        return take(plan.taken(), (kind, better) -> ruledOut(kind, better, plan, possible));
     }
 
-    private List<Decision> take(List<Scored> taken, BiFunction<Integer, Scored, String> ruledOut) {
-        List<Decision> decisions = new ArrayList<>();
-        for (int i = 0; i < taken.size(); i++) {
-            int kind = i;
-            decisions.add(chooser.take(offers.get(kind), taken.get(kind), better -> ruledOut.apply(kind, better)));
+    private Fit fit(BiPredicate<Integer, Scored> allowed, String missing) {
+        List<Integer> all = IntStream.range(0, offers.size()).boxed().toList();
+        List<Scored> best = part(all, allowed)
+                .map(part -> List.copyOf(part.taken().values()))
+                .orElseThrow(() -> new EpUnavailableException(missing + " connects " + missed(all, allowed)));
+        List<Scored> taken = new ArrayList<>(best);
+        Set<Integer> conflicts = conflicts(best);
+        parts(best).stream()
+                .filter(part -> !Collections.disjoint(part, conflicts))
+                .forEach(part -> mappedByOne(part, allowed).taken().forEach(taken::set));
+        return new Fit(allowed, best, taken);
+    }
+
+    /** Leaves out paths of GPUs that kernels and host threads cannot both post for: those of the kernels, or of the threads. */
+    private List<Decision> limited(Fit unlimited) {
+        List<Fit> fits = new ArrayList<>();
+        List<String> reasons = new ArrayList<>();
+        for (EpPath.Kind posted : List.of(EpPath.Kind.DEVICE_POSTED, EpPath.Kind.HOST_POSTED)) {
+            try {
+                fits.add(without(posted, unlimited));
+            } catch (EpUnavailableException e) {
+                reasons.add(e.getMessage());
+            }
         }
-        return decisions;
+        String why = reasons.isEmpty() ? BEST : String.join("; ", reasons);
+        return fits.stream()
+                .min(Comparator.comparing(fit -> cost(fit.taken()), Cost.OF_ALL))
+                .map(fit -> decisions(fit, why))
+                .orElseThrow(() -> new EpUnavailableException(REACHED + why));
+    }
+
+    private Fit without(EpPath.Kind posted, Fit unlimited) {
+        Set<Integer> classes = new HashSet<>();
+        Fit fit = unlimited;
+        while (classes.addAll(unreached(fit.taken()))) {
+            Set<Integer> limited = Set.copyOf(classes);
+            BiPredicate<Integer, Scored> left = (kind, one) -> one.offer().kind() == posted
+                    && (isLeft(one, from(kind), to(kind), limited) || isLeft(one, to(kind), from(kind), limited));
+            fit = fit(left.negate(), "no other path");
+        }
+        return fit;
+    }
+
+    /** Classes of GPUs whose kernels post, and for which host threads post over NICs that do not reach their memory. */
+    private Set<Integer> unreached(List<Scored> taken) {
+        Set<Integer> classes = new HashSet<>();
+        for (PairKinds.Role role : kinds.roles()) {
+            if (Arrays.stream(role.from()).anyMatch(kind -> isDevicePosted(taken.get(kind)))
+                    && (Arrays.stream(role.from()).anyMatch(kind -> misses(taken.get(kind), from(kind), to(kind)))
+                            || Arrays.stream(role.to())
+                                    .anyMatch(kind -> misses(taken.get(kind), to(kind), from(kind))))) {
+                classes.add(from(role.from()[0]));
+            }
+        }
+        return classes;
+    }
+
+    private boolean isLeft(Scored one, int own, int peer, Set<Integer> limited) {
+        return limited.contains(own) && (isDevicePosted(one) || misses(one, own, peer));
+    }
+
+    /** Returns whether host threads post over NICs that do not reach the memory of GPUs of class {@code own}. */
+    private boolean misses(Scored one, int own, int peer) {
+        if (one.offer().kind() != EpPath.Kind.HOST_POSTED) {
+            return false;
+        }
+        Set<Integer> near = reached.getOrDefault(one.id(), Set.of());
+        boolean atPeer = near.contains(own) && !near.contains(peer);
+        return pinned.contains(own) || (one.offer().staged() && !atPeer);
+    }
+
+    private List<Decision> decisions(Fit fit, String why) {
+        return IntStream.range(0, offers.size())
+                .mapToObj(kind -> chooser.take(
+                        offers.get(kind), fit.taken().get(kind), better -> ruledOut(kind, better, fit, why)))
+                .toList();
+    }
+
+    /** Class of the writing rank. */
+    private int from(int kind) {
+        return kinds.classOf(kinds.kinds().get(kind).from());
+    }
+
+    /** Class of the peer. */
+    private int to(int kind) {
+        return kinds.classOf(kinds.kinds().get(kind).to());
     }
 
     private boolean isBetweenGpus(int kind) {
@@ -119,98 +222,69 @@ final class JointChoice {
         return kinds.index(pairs.to(), pairs.from());
     }
 
-    /** Returns true if the engine can use these offers together. */
-    private boolean fits(List<Scored> taken) {
-        for (int kind = 0; kind < taken.size(); kind++) {
-            if (isBetweenGpus(kind)
-                    && taken.get(kind).offer().kind()
-                            != taken.get(back(kind)).offer().kind()) {
-                return false;
-            }
-        }
+    /** Kinds of pairs by which several backends would map the memory of one rank. */
+    private Set<Integer> conflicts(List<Scored> taken) {
+        Set<Integer> conflicts = new HashSet<>();
         for (PairKinds.Role role : kinds.roles()) {
-            Set<EpPath.Kind> ways = EnumSet.noneOf(EpPath.Kind.class);
-            Set<String> mapped = new HashSet<>();
-            IntStream.concat(Arrays.stream(role.from()), Arrays.stream(role.to()))
-                    .filter(kind -> taken.get(kind).offer().kind() == EpPath.Kind.MAPPED)
-                    .forEach(kind -> mapped.add(taken.get(kind).id()));
-            Arrays.stream(role.from())
-                    .filter(this::isBetweenGpus)
-                    .mapToObj(kind -> taken.get(kind).offer().kind())
-                    .filter(WAYS::contains)
-                    .forEach(ways::add);
-            if (ways.size() > 1 || mapped.size() > 1) {
-                return false;
+            List<Integer> mapped = IntStream.concat(Arrays.stream(role.from()), Arrays.stream(role.to()))
+                    .filter(kind -> isMapped(taken.get(kind)))
+                    .boxed()
+                    .toList();
+            if (mapped.stream().map(kind -> taken.get(kind).id()).distinct().count() > 1) {
+                conflicts.addAll(mapped);
             }
         }
-        return true;
+        return conflicts;
     }
 
-    /** The best offers with which GPUs post in one way, without the rule of one mapping backend; empty where they do not fit. */
-    private Optional<Plan> freely(EpPath.Kind way) {
-        List<Integer> all = IntStream.range(0, offers.size()).boxed().toList();
-        return part(all, way, backend -> true)
-                .map(part -> new Plan(way, List.copyOf(part.taken().values()), part.cost()))
-                .filter(plan -> fits(plan.taken()));
-    }
-
-    /** The best offers with which all GPUs that post do so in one way; empty if some pair has none. */
-    private Optional<Plan> inOneWay(EpPath.Kind way) {
-        Map<Integer, Scored> taken = new TreeMap<>();
-        Cost cost = Cost.NONE;
-        for (List<Integer> part : parts()) {
-            Optional<Part> best = Stream.concat(Stream.of(""), mappedBy(part))
-                    .flatMap(backend -> part(part, way, backend::equals).stream())
-                    .min(Comparator.comparing(Part::cost, Cost.OF_ALL));
-            if (best.isEmpty()) {
-                return Optional.empty();
-            }
-            taken.putAll(best.get().taken());
-            cost = cost.and(best.get().cost());
-        }
-        return Optional.of(new Plan(way, List.copyOf(taken.values()), cost));
-    }
-
-    /** Kinds of pairs in parts: what a rank maps in one has no say in what one maps in another. */
-    private List<List<Integer>> parts() {
+    /** Kinds of pairs that are best mapped, in parts: what a rank maps in one has no say in what one maps in another. */
+    private Collection<List<Integer>> parts(List<Scored> best) {
         int[] part = IntStream.range(0, kinds.classes()).toArray();
-        for (int kind = 0; kind < offers.size(); kind++) {
-            if (first(kind, one -> one.offer().kind() == EpPath.Kind.MAPPED).isPresent()) {
-                Kind pairs = kinds.kinds().get(kind);
-                int from = part[kinds.classOf(pairs.from())];
-                int to = part[kinds.classOf(pairs.to())];
-                for (int i = 0; from != to && i < part.length; i++) {
-                    part[i] = part[i] == to ? from : part[i];
-                }
+        List<Integer> mapped = IntStream.range(0, best.size())
+                .filter(kind -> isMapped(best.get(kind)))
+                .boxed()
+                .toList();
+        for (int kind : mapped) {
+            int from = part[from(kind)];
+            int to = part[to(kind)];
+            for (int i = 0; from != to && i < part.length; i++) {
+                part[i] = part[i] == to ? from : part[i];
             }
         }
-        Map<Integer, List<Integer>> parts = new TreeMap<>();
-        for (int kind = 0; kind < offers.size(); kind++) {
-            Kind pairs = kinds.kinds().get(kind);
-            parts.computeIfAbsent(part[kinds.classOf(pairs.from())], k -> new ArrayList<>())
-                    .add(kind);
-        }
-        return List.copyOf(parts.values());
+        return mapped.stream()
+                .collect(Collectors.groupingBy(kind -> part[from(kind)]))
+                .values();
     }
 
-    /** Backends that offer to map memory for some of these kinds of pairs. */
-    private Stream<String> mappedBy(List<Integer> part) {
-        return part.stream()
+    /** The best offers of a part where at most one backend maps memory. */
+    private Part mappedByOne(List<Integer> part, BiPredicate<Integer, Scored> allowed) {
+        List<String> backends = part.stream()
                 .flatMap(kind -> offers.get(kind).scored().stream())
-                .filter(one -> one.offer().kind() == EpPath.Kind.MAPPED)
+                .filter(JointChoice::isMapped)
                 .map(Scored::id)
                 .distinct()
-                .sorted();
+                .sorted()
+                .toList();
+        return Stream.concat(Stream.of(""), backends.stream())
+                .flatMap(backend -> part(part, allowed.and(mappedBy(backend))).stream())
+                .min(Comparator.comparing(Part::cost, Cost.OF_ALL))
+                .orElseThrow(() -> new EpUnavailableException(ONE_BACKEND
+                        + backends.stream()
+                                .map(backend ->
+                                        backend + " does not connect " + missed(part, allowed.and(mappedBy(backend))))
+                                .collect(Collectors.joining("; "))));
     }
 
-    /** The best offers where memory is mapped only by some backends; empty if some pair has none. */
-    private Optional<Part> part(List<Integer> part, EpPath.Kind way, Predicate<String> mappedBy) {
+    private static BiPredicate<Integer, Scored> mappedBy(String backend) {
+        return (kind, one) -> !isMapped(one) || one.id().equals(backend);
+    }
+
+    /** The best of the offers that are allowed; empty if some pair has none. */
+    private Optional<Part> part(List<Integer> part, BiPredicate<Integer, Scored> allowed) {
         Map<Integer, Scored> taken = new TreeMap<>();
         Cost cost = Cost.NONE;
         for (int kind : part) {
-            Optional<Scored> one = isBetweenGpus(kind)
-                    ? bothWays(kind, way, mappedBy)
-                    : first(kind, offer -> offer.offer().kind() != EpPath.Kind.MAPPED || mappedBy.test(offer.id()));
+            Optional<Scored> one = choose(kind, allowed);
             if (one.isEmpty()) {
                 return Optional.empty();
             }
@@ -220,29 +294,51 @@ final class JointChoice {
         return Optional.of(new Part(taken, cost));
     }
 
-    /** The best of the offers of a kind of pairs whose way back has one of the same kind of path. */
-    private Optional<Scored> bothWays(int kind, EpPath.Kind way, Predicate<String> mappedBy) {
-        int back = back(kind);
-        Optional<Scored> best = Optional.empty();
-        Cost least = Cost.NONE;
-        for (EpPath.Kind path : List.of(EpPath.Kind.MAPPED, way)) {
-            Predicate<Scored> wanted =
-                    one -> one.offer().kind() == path && (path != EpPath.Kind.MAPPED || mappedBy.test(one.id()));
-            Optional<Scored> there = first(kind, wanted);
-            Optional<Scored> here = first(back, wanted);
-            if (there.isPresent() && here.isPresent()) {
-                Cost cost = cost(kind, there.get()).and(cost(back, here.get()));
-                if (best.isEmpty() || Cost.OF_PAIR.compare(cost, least) < 0) {
-                    best = there;
-                    least = cost;
-                }
-            }
+    /** The best offer of a kind of pairs; between GPUs, of the kind of path that is best for both directions together. */
+    private Optional<Scored> choose(int kind, BiPredicate<Integer, Scored> allowed) {
+        Optional<Scored> first = first(kind, allowed);
+        if (!isBetweenGpus(kind) || pathKind(first).equals(pathKind(first(back(kind), allowed)))) {
+            return first;
         }
-        return best;
+        return Stream.of(EpPath.Kind.values())
+                .flatMap(path -> both(kind, allowed.and(isOf(path))).stream())
+                .min(Comparator.comparing(Both::cost, Cost.OF_PAIR))
+                .map(Both::there);
     }
 
-    private Optional<Scored> first(int kind, Predicate<Scored> wanted) {
-        return offers.get(kind).scored().stream().filter(wanted).findFirst();
+    private static BiPredicate<Integer, Scored> isOf(EpPath.Kind path) {
+        return (kind, one) -> one.offer().kind() == path;
+    }
+
+    private Optional<Both> both(int kind, BiPredicate<Integer, Scored> wanted) {
+        int back = back(kind);
+        return first(kind, wanted)
+                .flatMap(there -> first(back, wanted)
+                        .map(here -> new Both(there, cost(kind, there).and(cost(back, here)))));
+    }
+
+    private static Optional<EpPath.Kind> pathKind(Optional<Scored> one) {
+        return one.map(taken -> taken.offer().kind());
+    }
+
+    private static boolean isMapped(Scored one) {
+        return one.offer().kind() == EpPath.Kind.MAPPED;
+    }
+
+    private static boolean isDevicePosted(Scored one) {
+        return one.offer().kind() == EpPath.Kind.DEVICE_POSTED;
+    }
+
+    private Optional<Scored> first(int kind, BiPredicate<Integer, Scored> wanted) {
+        return offers.get(kind).scored().stream()
+                .filter(one -> wanted.test(kind, one))
+                .findFirst();
+    }
+
+    private Cost cost(List<Scored> taken) {
+        return IntStream.range(0, taken.size())
+                .mapToObj(kind -> cost(kind, taken.get(kind)))
+                .reduce(Cost.NONE, Cost::and);
     }
 
     private Cost cost(int kind, Scored one) {
@@ -254,57 +350,30 @@ final class JointChoice {
                 pairs * one.micros());
     }
 
-    /** Returns why a better offer for its pairs is not taken. */
-    private String ruledOut(int kind, Scored better, Plan plan, List<Plan> possible) {
-        EpPath.Kind way = better.offer().kind();
-        boolean alone = isBetweenGpus(kind)
-                && first(back(kind), one -> one.offer().kind() == way).isEmpty();
-        if (alone) {
-            return "two GPUs must use the same kind of path in both directions,"
-                    + " and the opposite direction has no path of this kind";
+    /** Returns why a better offer for its pairs is not taken; {@code why} for one that is not allowed. */
+    private String ruledOut(int kind, Scored better, Fit fit, String why) {
+        if (!fit.allowed().test(kind, better)) {
+            return REACHED + why;
         }
-        if (way == EpPath.Kind.MAPPED && plan.taken().get(kind).offer().kind() == EpPath.Kind.MAPPED) {
-            return "all peers of a rank must map its memory through the same backend, and another backend costs less in total";
+        EpPath.Kind path = better.offer().kind();
+        if (!isBetweenGpus(kind) || path == fit.best().get(kind).offer().kind()) {
+            return ONE_BACKEND + BEST;
         }
-        if (way == EpPath.Kind.MAPPED || way == plan.way()) {
-            return "cannot be combined with the paths chosen for the opposite direction or for other peers;"
-                    + " those paths cost less in total";
-        }
-        return "kernels of a GPU must post to all of its peers in the same way, and "
-                + possible.stream()
-                        .filter(other -> other.way() == way)
-                        .findFirst()
-                        .map(other -> text(way) + " would take "
-                                + chooser.times(
-                                        other.cost().micros() / pairs,
-                                        plan.cost().micros() / pairs)
-                                + " on average")
-                        .orElseGet(() -> unreachable(way));
+        return SAME_KIND
+                + (first(back(kind), fit.allowed().and(isOf(path))).isEmpty()
+                        ? "the opposite direction has no path of this kind"
+                        : "another kind is better for both directions together");
     }
 
-    private String unreachable(EpPath.Kind way) {
-        return unreachable.computeIfAbsent(way, this::findUnreachable);
-    }
-
-    /** Names the first pair that a way of posting does not reach. */
-    private String findUnreachable(EpPath.Kind way) {
-        List<Kind> missed = IntStream.range(0, offers.size())
-                .filter(kind -> isBetweenGpus(kind)
-                        && bothWays(kind, way, backend -> true).isEmpty())
-                .mapToObj(kinds.kinds()::get)
+    /** Names the first pair that has no path among the offers that are allowed. */
+    private String missed(List<Integer> part, BiPredicate<Integer, Scored> allowed) {
+        List<Kind> missed = part.stream()
+                .filter(kind -> choose(kind, allowed).isEmpty())
+                .map(kinds.kinds()::get)
                 .sorted(Kind.ORDER)
                 .toList();
-        if (missed.isEmpty()) {
-            return text(way)
-                    + " paths do not reach all peers, and to reach the others by mapped paths, several backends would have"
-                    + " to map the memory of one rank, which is not supported";
-        }
         long count = missed.stream().mapToLong(Kind::pairs).sum();
-        return text(way) + " does not reach " + profiles.get(missed.get(0).to()).label() + " from "
-                + profiles.get(missed.get(0).from()).label() + (count > 1 ? " (" + count + " such pairs)" : "");
-    }
-
-    private static String text(EpPath.Kind way) {
-        return way.name().toLowerCase(Locale.ROOT).replace('_', '-');
+        return profiles.get(missed.get(0).from()).label() + " to "
+                + profiles.get(missed.get(0).to()).label() + (count > 1 ? " (" + count + " such pairs)" : "");
     }
 }

@@ -43,7 +43,8 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
             EpKeys.NIC_GID_INDEX,
             EpKeys.NIC_INFLIGHT_BYTES,
             EpKeys.NIC_INFLIGHT_WRITES,
-            EpKeys.NIC_INFLIGHT_MESSAGES);
+            EpKeys.NIC_INFLIGHT_MESSAGES,
+            EpKeys.GPU_WINDOW);
 
     /**
      * Checks that the map and both lists can be read.

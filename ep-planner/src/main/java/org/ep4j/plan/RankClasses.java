@@ -11,8 +11,10 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.function.IntFunction;
+import java.util.stream.Stream;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpKeys;
 import org.ep4j.spi.RankProfile;
 
 /**
@@ -98,9 +100,11 @@ final class RankClasses {
                 .forEach((id, found) -> backends.put(
                         id,
                         List.of(found.usable(), found.facts(), found.identity().keySet())));
-        Map<String, String> inflight = new TreeMap<>(profile.settings());
-        inflight.keySet()
-                .retainAll(Settings.INFLIGHT.stream().map(ConfigKey::name).toList());
+        Map<String, String> settings = new TreeMap<>(profile.settings());
+        settings.keySet()
+                .retainAll(Stream.concat(Settings.INFLIGHT.stream(), Stream.of(EpKeys.GPU_WINDOW))
+                        .map(ConfigKey::name)
+                        .toList());
         return List.of(
                 profile.device().type(),
                 profile.locality().withUsablePorts(),
@@ -108,7 +112,7 @@ final class RankClasses {
                 backends,
                 choice,
                 choice.map().isBlank() ? -1 : NicSelection.gpu(profile),
-                inflight);
+                settings);
     }
 
     /** The compared values as numbers by rank, one array for each way in which they part the ranks. */

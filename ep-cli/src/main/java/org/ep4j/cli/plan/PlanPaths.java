@@ -150,6 +150,9 @@ final class PlanPaths {
         if (device.equals("host")) {
             return "host";
         }
+        if (plan.pathKinds(rank).contains(EpPath.Kind.DEVICE_POSTED)) {
+            return "GPU, from which kernels post to other peers";
+        }
         if (!wanted.equals("auto")) {
             return (wanted.equals("host") ? "host, pinned" : "GPU") + " (" + EpKeys.GPU_WINDOW.name() + ")";
         }

@@ -1,6 +1,7 @@
 package org.ep4j.cli.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -179,6 +180,23 @@ final class PostingTest {
         assertThat(plan(machine, Map.of()).posting())
                 .containsExactly(
                         new Posting("nvshmem-ibgda", List.of(0, 1), 1, 0, "GPU, which posts itself", "no limit"));
+    }
+
+    /** The NIC reaches the memory of one GPU of each host. */
+    @Test
+    void aGpuWhoseKernelsPostExchangesWithOtherPeersThroughTheSameMemory() {
+        Topology machine = Topologies.read("matrix", "\tGPU0\tGPU1\tmlx5_0\nGPU0\tX\tNODE\tPIX\nGPU1\tNODE\tX\tNODE\n");
+        assertThat(plan(machine, Map.of()).posting())
+                .extracting(Posting::backend, Posting::ranks, Posting::memory)
+                .containsExactly(
+                        tuple("nvshmem-ibgda", List.of(0), "GPU, which posts itself"),
+                        tuple("ibrc-multiqp", List.of(0), "GPU, from which kernels post to other peers"),
+                        tuple("ibrc-multiqp", List.of(1), "host, pinned: mlx5_0 is far (NODE)"));
+        PlanReport pinned = plan(machine, Map.of("ep.gpu.window", "host"));
+        assertThat(pinned.posting())
+                .extracting(Posting::backend, Posting::ranks, Posting::memory)
+                .containsExactly(tuple("ibrc-multiqp", List.of(0, 1), "host, pinned (ep.gpu.window)"));
+        assertThat(PlanTables.of(pinned)).contains("a GPU cannot combine device-posted paths with host-posted paths");
     }
 
     @ParameterizedTest

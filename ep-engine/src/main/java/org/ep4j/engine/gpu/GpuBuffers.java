@@ -6,13 +6,16 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Deque;
+import java.util.EnumSet;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.ExpertPlacement;
@@ -99,13 +102,12 @@ public final class GpuBuffers {
             KernelMemory memory = new KernelMemory(
                     device,
                     copies,
-                    ranks,
+                    plan,
                     windows,
-                    (reached, exchange, tables) -> exchange.posted()
-                            .map(posted ->
-                                    Posting.byKernels(device, copies, plan, rank, exchange, posted, relays, tables))
-                            .orElseGet(() -> new HostPosting(
-                                    device, copies, plan, reached, exchange, layout, relays, config, abort, tables)));
+                    (reached, exchange, tables) -> plan.pathKinds(rank).contains(EpPath.Kind.HOST_POSTED)
+                            ? new HostPosting(
+                                    device, copies, plan, reached, exchange, layout, relays, config, abort, tables)
+                            : Posting.byKernels(device, copies, plan, rank, exchange, relays, tables));
             owned.push(memory::close);
             memory.prepare(context.symmetric());
             Peers<DeviceWords> peers =
@@ -131,8 +133,14 @@ public final class GpuBuffers {
             KernelFailures failures = new KernelFailures(device.allocatePinned(KernelFailures.BYTES), shape, waits);
             owned.push(failures::close);
             Optional<DevicePosted> posted = window.flatMap(GpuWindow::posted);
-            String source = KernelSource.of(
-                    shape, ranks, device.info().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
+            Set<EpPath.Kind> kinds = EnumSet.noneOf(EpPath.Kind.class);
+            // Between any ranks: all ranks close the same rounds.
+            if (GpuWindow.isInGroup(plan, EpPath.Kind.HOST_POSTED)) {
+                kinds.add(EpPath.Kind.HOST_POSTED);
+            }
+            posted.ifPresent(library -> kinds.add(EpPath.Kind.DEVICE_POSTED));
+            String source =
+                    KernelSource.of(shape, ranks, device.info().sharedBytes(), window.map(GpuWindow::layout), kinds);
             GpuModule module = load(device, source, posted, isRelaxed(config), owned);
             Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
             Arguments common = new Arguments()

@@ -2,7 +2,9 @@ package org.ep4j.engine.gpu;
 
 import java.util.BitSet;
 import java.util.Collections;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
@@ -21,14 +23,14 @@ import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.SymmetricBuffer;
 
 /**
- * Memory through which a GPU exchanges rows with peers whose symmetric memory it does not map: GPU memory if NICs reach it, else
- * pinned host memory, see {@link WindowPlacement}.
+ * Memory through which a GPU exchanges rows with peers whose symmetric memory it does not map. A backend whose kernels post allocates it; else
+ * it is GPU memory if NICs reach it, else pinned host memory, see {@link WindowPlacement}.
  *
  * @param layout of everything but the counters
  * @param exposed the memory, as backends register it
  * @param address of the memory for kernels
- * @param words counters in host memory, which host threads write and kernels poll; empty if kernels of the peers write them
- * @param posted by which kernels write to the peers; empty if host threads do
+ * @param words counters of HOST_POSTED peers in host memory, which host threads write and kernels poll; empty without such peers
+ * @param posted by which kernels write to DEVICE_POSTED peers, and which has their counters; empty without such peers
  * @param flush makes this GPU see what has arrived, before its counters are published
  * @param free frees the memory
  */
@@ -93,9 +95,9 @@ public record GpuWindow(
                 () -> {});
     }
 
-    /** Returns whether kernels of {@code rank} write to the peers with channels, to all of them or to none; else the host posts. */
-    public static boolean isDevicePosted(GroupPlan plan, int rank) {
-        return plan.pathKinds(rank).contains(EpPath.Kind.DEVICE_POSTED);
+    /** Returns whether any ranks of the group are connected by a kind of path: the same on all ranks. */
+    public static boolean isInGroup(GroupPlan plan, EpPath.Kind kind) {
+        return plan.examples().stream().anyMatch(path -> path.kind() == kind);
     }
 
     /** Creates a window in pinned host memory. */
@@ -119,26 +121,27 @@ public record GpuWindow(
     }
 
     /**
-     * Returns the address at which kernels store what goes into the window of {@code peer}: of that window if this GPU maps it, else of
-     * this one, from which it is posted.
+     * Returns the address at which kernels store what goes into the window of {@code peer}, which is DEVICE_POSTED: of that window if this
+     * GPU maps it, else of this one, from which it is posted.
      */
     long addressFor(int peer) {
-        return address + posted.map(p -> p.mappedOffset(peer).orElse(0)).orElse(0L);
+        return address + posted.orElseThrow().mappedOffset(peer).orElse(0);
     }
 
-    long countersAddress() {
-        return words.map(PinnedMemory::deviceAddress)
-                .orElseGet(() -> posted.orElseThrow().counters().address());
+    /** Address for kernels of the counters that peers with a path of kind {@code comes} to this rank advance. */
+    long countersAddress(EpPath.Kind comes) {
+        return comes == EpPath.Kind.HOST_POSTED
+                ? words.orElseThrow().deviceAddress()
+                : posted.orElseThrow().counters().address();
     }
 
     /** Returns the window for host threads. */
     public SymmetricMemory.Window asWindow() {
-        return new SymmetricMemory.Window(
-                exposed.memory(),
-                words.map(pinned -> DeviceMemory.of(pinned.hostAddress(), layout.counterBytes(), Device.HOST))
-                        .orElseGet(() -> posted.orElseThrow().counters()),
-                layout.staging(),
-                layout.stagingBytes());
+        Map<EpPath.Kind, DeviceMemory> counters = new EnumMap<>(EpPath.Kind.class);
+        words.ifPresent(pinned -> counters.put(
+                EpPath.Kind.HOST_POSTED, DeviceMemory.of(pinned.hostAddress(), layout.counterBytes(), Device.HOST)));
+        posted.ifPresent(kernels -> counters.put(EpPath.Kind.DEVICE_POSTED, kernels.counters()));
+        return new SymmetricMemory.Window(exposed.memory(), counters, layout.staging(), layout.stagingBytes());
     }
 
     /** Frees all memory; nothing may be registered any more. */

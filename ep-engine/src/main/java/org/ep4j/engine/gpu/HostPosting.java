@@ -8,6 +8,7 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpConfig;
+import org.ep4j.EpPath;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
@@ -27,8 +28,8 @@ import org.ep4j.transport.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Posts to the peers of a GPU by proxy threads: its kernels put commands into rings, which the threads execute. They also publish arrivals
- * to words that kernels poll. See {@code host_posted.cu}.
+ * Posts to the HOST_POSTED peers of a GPU by proxy threads: its kernels put commands into rings, which the threads execute. They also publish
+ * arrivals from these peers to words that kernels poll. See {@code host_posted.cu}.
  */
 final class HostPosting implements Posting, CommandSink {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
@@ -92,17 +93,20 @@ final class HostPosting implements Posting, CommandSink {
         this.symmetric = symmetric;
         this.layout = layout;
         this.abort = abort;
+        int me = symmetric.rank();
         this.sources = new TreeMap<>(symmetric.postedFrom())
                 .entrySet().stream()
+                        .filter(entry -> plan.pathKind(entry.getKey(), me) == EpPath.Kind.HOST_POSTED)
                         .map(entry -> new Source(entry.getKey(), entry.getValue()))
                         .toList();
         this.givenUp = new AtomicIntegerArray(plan.ranks());
         this.arrived = new long[plan.ranks()][Counter.values().length];
         this.published = new long[plan.ranks()][Counter.values().length];
-        int me = symmetric.rank();
         int wanted = Math.max(1, plan.proxies(me));
-        int remotes = GpuWindow.remotes(plan, me).size();
-        int ringCount = Math.max(1, Math.min(remotes, wanted * EpKeys.PROXY_RINGS.get(config)));
+        List<Integer> peers = GpuWindow.remotes(plan, me).stream()
+                .filter(peer -> plan.pathKind(me, peer) == EpPath.Kind.HOST_POSTED)
+                .toList();
+        int ringCount = Math.max(1, Math.min(peers.size(), wanted * EpKeys.PROXY_RINGS.get(config)));
         this.threadCount = Math.min(wanted, ringCount);
         int commands = EpKeys.PROXY_RING_COMMANDS.get(config);
         long ringBytes = CommandRing.bytes(commands);
@@ -120,8 +124,8 @@ final class HostPosting implements Posting, CommandSink {
                 me,
                 window,
                 relays,
-                (peer, index) -> {
-                    int ring = index % ringCount;
+                peer -> {
+                    int ring = peers.indexOf(peer) % ringCount;
                     return PathTable.Writes.byHost(
                             ringMemory.deviceAddress() + ring * ringBytes,
                             heads.memory().address() + (long) ring * HEAD_BYTES,

@@ -8,8 +8,10 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpPath;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.transport.memory.DeviceAllocation;
 import org.ep4j.transport.memory.Words;
 
@@ -28,7 +30,7 @@ final class KernelMemory {
 
     private final EngineGpu device;
     private final Copies copies;
-    private final int ranks;
+    private final GroupPlan plan;
     private final Supplier<Optional<GpuWindow>> windows;
     private final Posts posts;
     /** Memories that kernels use or have used, the newest first. */
@@ -53,10 +55,10 @@ final class KernelMemory {
     }
 
     /** @param windows gives the window of the newest memory, through which rows go to peers whose symmetric memory is not mapped */
-    KernelMemory(EngineGpu device, Copies copies, int ranks, Supplier<Optional<GpuWindow>> windows, Posts posts) {
+    KernelMemory(EngineGpu device, Copies copies, GroupPlan plan, Supplier<Optional<GpuWindow>> windows, Posts posts) {
         this.device = device;
         this.copies = copies;
-        this.ranks = ranks;
+        this.plan = plan;
         this.windows = windows;
         this.posts = posts;
     }
@@ -112,8 +114,7 @@ final class KernelMemory {
                 .set(Param.PEERS, reached.table())
                 .set(Param.LOCAL, reached.symmetric().local().address())
                 .set(Param.PATHS, reached.posting().tableAddress())
-                .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
-                .set(Param.WORDS, window.map(GpuWindow::countersAddress).orElse(0L));
+                .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L));
         posting.retire();
         used.push(reached);
         posting = reached.posting();
@@ -134,6 +135,7 @@ final class KernelMemory {
     }
 
     private long table(SymmetricMemory symmetric, Optional<GpuWindow> window, Deque<Runnable> owned) {
+        int ranks = plan.ranks();
         DeviceAllocation table = device.allocatePrivate((long) Long.BYTES * ranks);
         owned.push(table::close);
         ByteBuffer words = Copies.buffer(Long.BYTES * ranks);
@@ -145,7 +147,7 @@ final class KernelMemory {
     }
 
     /** Returns where kernels store what goes to a rank; the window, or 0, if it has no part in the memory: kernels do not use it. */
-    private static long address(SymmetricMemory symmetric, int rank, Optional<GpuWindow> window) {
+    private long address(SymmetricMemory symmetric, int rank, Optional<GpuWindow> window) {
         if (rank == symmetric.rank()) {
             return symmetric.local().address();
         }
@@ -153,8 +155,9 @@ final class KernelMemory {
         if (mapped != null) {
             return mapped.address();
         }
-        boolean reached = symmetric.postedTo().containsKey(rank);
-        return window.map(w -> reached ? w.addressFor(rank) : w.address()).orElse(0L);
+        boolean byDevice = symmetric.postedTo().containsKey(rank)
+                && plan.pathKind(symmetric.rank(), rank) == EpPath.Kind.DEVICE_POSTED;
+        return window.map(w -> byDevice ? w.addressFor(rank) : w.address()).orElse(0L);
     }
 
     /** Ends the threads and frees all tables. */

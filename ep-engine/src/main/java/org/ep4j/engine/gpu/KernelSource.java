@@ -5,10 +5,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.ToLongFunction;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.Announcement;
 import org.ep4j.engine.layout.BufferLayout;
@@ -36,13 +38,14 @@ public final class KernelSource {
      *
      * @param sharedBytes limit of a block: {@link org.ep4j.gpu.GpuInfo#sharedBytes}
      * @param window for peers that are not mapped, if there are any
-     * @param postedByDevice whether kernels post to these by {@link org.ep4j.spi.DevicePosted}, whose source comes before
+     * @param posted DEVICE_POSTED if these kernels call {@link org.ep4j.spi.DevicePosted}, whose source comes before; HOST_POSTED if host
+     *     threads post between any ranks of the group
      */
     public static String of(
-            EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, boolean postedByDevice) {
-        StringBuilder text = new StringBuilder(constants(shape, ranks, sharedBytes, window, postedByDevice));
+            EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, Set<EpPath.Kind> posted) {
+        StringBuilder text = new StringBuilder(constants(shape, ranks, sharedBytes, window, posted));
         List<String> parts = new ArrayList<>();
-        if (!postedByDevice) {
+        if (!posted.contains(EpPath.Kind.DEVICE_POSTED)) {
             parts.add("no_device_library.cu");
         }
         parts.addAll(TRANSPORTS);
@@ -77,7 +80,7 @@ public final class KernelSource {
 
     /** Returns a shape and its layout as macros, for all kernels: lines of {@code #define}. */
     private static String constants(
-            EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, boolean postedByDevice) {
+            EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, Set<EpPath.Kind> posted) {
         BufferLayout layout = new BufferLayout(shape, ranks);
         Map<String, Long> values = new LinkedHashMap<>();
         values.put("RANKS", (long) ranks);
@@ -110,8 +113,8 @@ public final class KernelSource {
         values.put("CHUNK", (long) KernelSizes.chunk(shape, ranks));
         values.put("PIECE", (long) KernelSizes.PIECE);
         values.put("STAGED_RECORDS", KernelSizes.stagesRecords(shape, layout, ranks) ? 1L : 0L);
-        values.put("HOST_POSTED", window.isPresent() && !postedByDevice ? 1L : 0L);
-        values.put("DEVICE_POSTED", postedByDevice ? 1L : 0L);
+        values.put("HOST_POSTED", window.isPresent() && posted.contains(EpPath.Kind.HOST_POSTED) ? 1L : 0L);
+        values.put("DEVICE_POSTED", posted.contains(EpPath.Kind.DEVICE_POSTED) ? 1L : 0L);
         values.put("RELAYS", window.filter(WindowLayout::relays).isPresent() ? 1L : 0L);
         values.put("CHANNELS", (long) window.map(WindowLayout::channels).orElse(0));
         // Without channels what depends on these is never compiled; none may be 0, since some are divided by.

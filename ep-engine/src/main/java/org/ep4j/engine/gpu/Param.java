@@ -50,6 +50,5 @@ enum Param {
     TEMPORARY,
     EXTRA,
     PATHS,
-    WINDOW,
-    WORDS
+    WINDOW
 }

@@ -3,18 +3,21 @@ package org.ep4j.engine.gpu;
 import java.nio.ByteBuffer;
 import java.util.Deque;
 import java.util.List;
+import java.util.OptionalLong;
+import java.util.function.IntFunction;
 import org.ep4j.EpPath;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Relays;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.plan.GroupPlan;
+import org.ep4j.spi.DevicePosted;
 import org.ep4j.transport.memory.DeviceAllocation;
 
 /** Table of {@code struct Path} of {@code op.cu}, by rank: how kernels write to each peer that has a channel. The entries of the others are 0. */
 final class PathTable {
     /** Bytes of an entry. */
-    static final int ENTRY_BYTES = 12 * Long.BYTES;
+    static final int ENTRY_BYTES = 13 * Long.BYTES;
 
     private PathTable() {}
 
@@ -38,12 +41,12 @@ final class PathTable {
      * @param commands that it holds
      */
     record Writes(EpPath.Kind kind, long offset, long number, long ring, long head, long commands) {
-        static Writes mapped(long offset) {
-            return new Writes(EpPath.Kind.MAPPED, offset, 0, 0, 0, 0);
-        }
-
-        static Writes byDevice(long number) {
-            return new Writes(EpPath.Kind.DEVICE_POSTED, 0, number, 0, 0, 0);
+        /** Kernels store to the memory of a peer that the backend maps, and call its device library for the others. */
+        private static Writes byDevice(DevicePosted posted, int peer) {
+            OptionalLong offset = posted.mappedOffset(peer);
+            return offset.isPresent()
+                    ? new Writes(EpPath.Kind.MAPPED, offset.getAsLong(), 0, 0, 0, 0)
+                    : new Writes(EpPath.Kind.DEVICE_POSTED, 0, posted.peerNumber(peer), 0, 0, 0);
         }
 
         static Writes byHost(long ring, long head, long commands) {
@@ -51,13 +54,12 @@ final class PathTable {
         }
     }
 
-    /** Way to each peer that has a channel. */
-    interface WritesTo {
-        /** Returns how kernels write to {@code peer}; {@code index} is the index of its channel. */
-        Writes to(int peer, int index);
-    }
-
-    /** Writes the table to the GPU and returns its address; {@code owned} gets what frees it. */
+    /**
+     * Writes the table to the GPU and returns its address.
+     *
+     * @param byHost how kernels write to a peer that host threads post to
+     * @param owned gets what frees the table
+     */
     static long write(
             EngineGpu device,
             Copies copies,
@@ -65,7 +67,7 @@ final class PathTable {
             int rank,
             GpuWindow window,
             Relays relays,
-            WritesTo writesTo,
+            IntFunction<Writes> byHost,
             Deque<Runnable> owned) {
         DeviceAllocation table = device.allocatePrivate((long) plan.ranks() * ENTRY_BYTES);
         owned.push(table::close);
@@ -74,15 +76,19 @@ final class PathTable {
         ByteBuffer words = Copies.buffer(plan.ranks() * ENTRY_BYTES);
         for (int index = 0; index < peers.size(); index++) {
             int peer = peers.get(index);
-            Writes writes = writesTo.to(peer, index);
+            Writes writes = plan.pathKind(rank, peer) == EpPath.Kind.HOST_POSTED
+                    ? byHost.apply(peer)
+                    : Writes.byDevice(window.posted().orElseThrow(), peer);
             boolean mapped = writes.kind() == EpPath.Kind.MAPPED;
+            EpPath.Kind comes = plan.pathKind(peer, rank);
             long there = layout.incoming(GpuWindow.place(plan, peer, rank));
             words.position(peer * ENTRY_BYTES)
                     .putLong(number(writes.kind()))
-                    .putLong(number(plan.pathKind(peer, rank)))
+                    .putLong(number(comes))
                     .putLong(window.address() + (mapped ? there + writes.offset() : layout.outgoing(index)))
                     .putLong(window.address() + layout.incoming(index))
-                    .putLong(mapped ? window.countersAddress() + writes.offset() : 0)
+                    .putLong(mapped ? window.countersAddress(EpPath.Kind.DEVICE_POSTED) + writes.offset() : 0)
+                    .putLong(window.countersAddress(comes))
                     .putLong(there)
                     .putLong(writes.number())
                     .putLong(relays.relay(rank, peer, Mask.NONE))

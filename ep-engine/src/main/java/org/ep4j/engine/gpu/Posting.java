@@ -2,7 +2,7 @@ package org.ep4j.engine.gpu;
 
 import java.time.Duration;
 import java.util.Deque;
-import java.util.OptionalLong;
+import java.util.function.IntFunction;
 import org.ep4j.engine.sync.Relays;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.plan.GroupPlan;
@@ -43,33 +43,19 @@ interface Posting {
         return false;
     }
 
-    /**
-     * Creates the posting of kernels that call a device library; {@link DevicePosted#flush} waits for their puts, too. They store to peers
-     * whose memory the backend maps.
-     */
+    /** Creates the posting of a rank for which no host threads post; {@link DevicePosted#flush} waits for puts of its kernels, too. */
     static Posting byKernels(
             EngineGpu device,
             Copies copies,
             GroupPlan plan,
             int rank,
             GpuWindow window,
-            DevicePosted posted,
             Relays relays,
             Deque<Runnable> owned) {
-        long table = PathTable.write(
-                device,
-                copies,
-                plan,
-                rank,
-                window,
-                relays,
-                (peer, index) -> {
-                    OptionalLong offset = posted.mappedOffset(peer);
-                    return offset.isPresent()
-                            ? PathTable.Writes.mapped(offset.getAsLong())
-                            : PathTable.Writes.byDevice(posted.peerNumber(peer));
-                },
-                owned);
+        IntFunction<PathTable.Writes> none = peer -> {
+            throw new IllegalStateException("no threads post to rank " + peer);
+        };
+        long table = PathTable.write(device, copies, plan, rank, window, relays, none, owned);
         return () -> table;
     }
 }

@@ -4,9 +4,11 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpConfig;
 import org.ep4j.EpException;
+import org.ep4j.EpPath;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
@@ -22,7 +24,8 @@ import org.ep4j.transport.memory.DeviceAllocation;
 
 /**
  * Decides where the window of a GPU lies, and creates it: in GPU memory that all backends register as dma-buf, else by its
- * address, else in pinned host memory. Ranks may decide differently. The decision is logged with the reasons.
+ * address, else in pinned host memory. Ranks may decide differently. The decision is logged with the reasons. A window that a backend has
+ * allocated is registered where it lies.
  */
 public final class WindowPlacement {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
@@ -58,7 +61,7 @@ public final class WindowPlacement {
         if (wanted.equals("host")) {
             return GpuWindow.onHost(device, layout);
         }
-        Registrable found = registrable();
+        Registrable found = registrable(wanted.equals("auto") ? tooFar().or(this::doubt) : Optional.empty());
         List<String> reasons = new ArrayList<>(found.reasons());
         boolean tried = !found.kinds().isEmpty();
         if (tried) {
@@ -85,12 +88,42 @@ public final class WindowPlacement {
         return GpuWindow.onHost(device, layout);
     }
 
+    /**
+     * Returns a window that a backend has allocated for kernels that post, as NICs of the backends that post from host threads register it.
+     *
+     * @param allocator the backend
+     * @throws EpUnavailableException when they cannot
+     */
+    public GpuWindow share(GpuWindow allocated, String allocator) {
+        if (backends.isEmpty()) {
+            return allocated;
+        }
+        Registrable found = registrable(
+                wanted.equals("host")
+                        ? Optional.of(EpKeys.GPU_WINDOW.name() + " is host")
+                        : doubt().filter(doubt -> wanted.equals("auto")));
+        List<String> reasons = new ArrayList<>(found.reasons());
+        return registrable(allocated, found.kinds(), reasons)
+                .orElseThrow(() -> new EpUnavailableException(hostPosted() + ", so NICs must reach the memory of "
+                        + device.id() + " that " + allocator + " allocated for this rank, but they cannot: "
+                        + String.join("; ", reasons) + "; exclude one of the two backends with "
+                        + EpKeys.BACKEND_EXCLUDE.name()));
+    }
+
+    private String hostPosted() {
+        int peer = IntStream.range(0, plan.ranks())
+                .filter(other -> plan.pathKind(rank, other) == EpPath.Kind.HOST_POSTED)
+                .findFirst()
+                .orElse(rank);
+        return "host threads post from " + label() + " to "
+                + plan.profiles().get(peer).label() + " over " + plan.backend(rank, peer);
+    }
+
     private String label() {
         return plan.profiles().get(rank).label();
     }
 
-    private Registrable registrable() {
-        Optional<String> unwanted = wanted.equals("auto") ? tooFar().or(this::doubt) : Optional.empty();
+    private Registrable registrable(Optional<String> unwanted) {
         return unwanted.map(reason -> new Registrable(List.of(), List.of(reason)))
                 .orElseGet(() -> Registrable.of(device.nicMemory().map(NicMemory::facts), this::refusal));
     }
@@ -125,22 +158,37 @@ public final class WindowPlacement {
             reasons.add(String.valueOf(e.getMessage()));
             return Optional.empty();
         }
+        DeviceMemory memory = allocation.memory().slice(0, layout.bytes());
+        GpuWindow bare = new GpuWindow(
+                layout,
+                ExposedMemory.of(memory),
+                memory.address(),
+                Optional.empty(),
+                Optional.empty(),
+                () -> {},
+                allocation::close);
         Optional<GpuWindow> window = Optional.empty();
         try {
-            for (int i = 0; i < kinds.size() && window.isEmpty(); i++) {
-                try {
-                    window = Optional.of(window(layout, kinds.get(i), allocation));
-                } catch (EpException e) {
-                    requireWorking(e);
-                    reasons.add(kinds.get(i) + ": " + e.getMessage());
-                }
-            }
+            window = registrable(bare, kinds, reasons);
             return window;
         } finally {
             if (window.isEmpty()) {
                 allocation.close();
             }
         }
+    }
+
+    /** Returns a window as NICs can register it, by the first kind that works. */
+    private Optional<GpuWindow> registrable(GpuWindow bare, List<Kind> kinds, List<String> reasons) {
+        for (Kind kind : kinds) {
+            try {
+                return Optional.of(registrable(bare, kind));
+            } catch (EpException e) {
+                requireWorking(e);
+                reasons.add(kind + ": " + e.getMessage());
+            }
+        }
+        return Optional.empty();
     }
 
     /** Passes on the failure of a GPU that refuses all further work. */
@@ -150,25 +198,25 @@ public final class WindowPlacement {
         }
     }
 
-    /** Creates a window that owns the allocation. */
-    private GpuWindow window(WindowLayout layout, Kind kind, DeviceAllocation allocation) {
+    /** Creates a window that owns what {@code bare} owns, with words of HOST_POSTED peers. */
+    private GpuWindow registrable(GpuWindow bare, Kind kind) {
         NicMemory nics = device.nicMemory().orElseThrow();
-        DeviceMemory memory = allocation.memory().slice(0, layout.bytes());
+        DeviceMemory memory = bare.exposed().memory();
         Optional<NicMemory.File> file = kind == Kind.DMA_BUF ? Optional.of(nics.export(memory)) : Optional.empty();
         try {
             ExposedMemory exposed =
                     file.map(made -> ExposedMemory.of(memory, made.dmaBuf())).orElseGet(() -> ExposedMemory.of(memory));
             backends.forEach(backend -> backend.tryRegister(exposed));
             return new GpuWindow(
-                    layout,
+                    bare.layout(),
                     exposed,
-                    memory.address(),
-                    Optional.of(device.allocatePinned(layout.counterBytes())),
-                    Optional.empty(),
+                    bare.address(),
+                    Optional.of(device.allocatePinned(bare.layout().counterBytes())),
+                    bare.posted(),
                     nics.facts().flushed() ? nics::flush : () -> {},
                     () -> {
                         file.ifPresent(NicMemory.File::close);
-                        allocation.close();
+                        bare.free().run();
                     });
         } catch (RuntimeException | Error e) {
             file.ifPresent(NicMemory.File::close);

@@ -3,11 +3,13 @@ package org.ep4j.engine.sync;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Function;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
+import org.ep4j.EpPath;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.engine.layout.Announcement;
 import org.ep4j.engine.layout.BufferLayout;
@@ -38,8 +40,8 @@ public final class Peers<W extends Words> {
     private volatile List<W> stored = List.of();
     /** Memory that peers which post write. */
     private volatile W window;
-    /** Counters of peers that post, where they are not in {@link #local}: proxy threads or NICs write them. */
-    private volatile W counters;
+    /** Memory with the counters that each rank advances: {@link #local}, or what proxy threads or NICs write for peers that post. */
+    private volatile List<W> counters = List.of();
 
     private volatile Runnable check = () -> {};
     private volatile Map<Integer, PostedWriter> postedTo = Map.of();
@@ -67,7 +69,6 @@ public final class Peers<W extends Words> {
         this.access = access;
         this.symmetric = symmetric.local();
         this.window = access.apply(symmetric.local());
-        this.counters = window;
         moveTo(symmetric);
     }
 
@@ -78,21 +79,29 @@ public final class Peers<W extends Words> {
     public void moveTo(SymmetricMemory fresh) {
         List<W> all = new ArrayList<>();
         W local = access.apply(fresh.local());
-        W posts = fresh.window().map(w -> access.apply(w.memory())).orElse(local);
+        W exchanged = fresh.window().map(w -> access.apply(w.memory())).orElse(local);
+        List<W> words = new ArrayList<>();
         for (int r = 0; r < plan.ranks(); r++) {
+            EpPath.Kind comes = plan.pathKind(r, rank);
+            boolean posts = fresh.postedFrom().containsKey(r);
+            words.add(fresh.window()
+                    .filter(w -> posts)
+                    .flatMap(w -> Optional.ofNullable(w.counters().get(comes)))
+                    .map(access)
+                    .orElse(local));
             DeviceMemory mapped = fresh.mapped().get(r);
             if (r == rank) {
                 all.add(local);
             } else if (fresh.postedTo().containsKey(r)) {
-                all.add(posts);
+                all.add(exchanged);
             } else {
                 // A rank that is not a member has no bytes, so an access fails.
                 all.add(access.apply(mapped == null ? fresh.local().slice(0, 0) : mapped));
             }
         }
         symmetric = fresh.local();
-        window = posts;
-        counters = fresh.window().map(w -> access.apply(w.counters())).orElse(local);
+        window = exchanged;
+        counters = List.copyOf(words);
         long staging = fresh.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0));
         long bytes = fresh.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes());
         Map<Integer, PostedWriter> writers = new TreeMap<>();
@@ -270,7 +279,7 @@ public final class Peers<W extends Words> {
         }
         long value = posted.counter(BufferLayout.number(counter), source);
         // Not 0: a counter that only GPUs use has no word here.
-        if (value > 0 && counters == words && value > lastSeen(counter, source)) {
+        if (value > 0 && counters.get(source) == words && value > lastSeen(counter, source)) {
             words.putLongRelease(layout.counter(counter, source), value);
         }
         return value;
@@ -291,7 +300,7 @@ public final class Peers<W extends Words> {
 
     /** Returns the newest value of a counter that is in memory, also if the source is lost. */
     public long lastSeen(Counter counter, int source) {
-        return (isPostedFrom(source) ? counters : local()).getLongAcquire(layout.counter(counter, source));
+        return counters.get(source).getLongAcquire(layout.counter(counter, source));
     }
 
     /** Returns whether {@code source}'s counter has a value or a larger one, which stays true when the source is lost later. */

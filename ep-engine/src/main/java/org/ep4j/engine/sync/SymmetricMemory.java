@@ -3,6 +3,7 @@ package org.ep4j.engine.sync;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpPath;
 import org.ep4j.spi.HostPosted;
 
 /**
@@ -33,11 +34,16 @@ public record SymmetricMemory(
      * Memory beside the symmetric one, with announcements at the same offsets.
      *
      * @param memory all of it
-     * @param counters words with counters at the same offsets
+     * @param counters words with counters at the same offsets, by the kind of path from the peer that advances them
      * @param staging offset of the staging buffer of rank 0; those of the others follow
      * @param stagingBytes of each rank
      */
-    public record Window(DeviceMemory memory, DeviceMemory counters, long staging, long stagingBytes) {}
+    public record Window(
+            DeviceMemory memory, Map<EpPath.Kind, DeviceMemory> counters, long staging, long stagingBytes) {
+        public Window {
+            counters = Map.copyOf(counters);
+        }
+    }
 
     /** Without a window. */
     public SymmetricMemory(

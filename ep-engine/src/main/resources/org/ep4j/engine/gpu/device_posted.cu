@@ -18,7 +18,8 @@ struct DevicePosted {
   static constexpr bool PUTS_ROWS = true;
 
   EP_MEMBER int peer() const { return (int)op.paths[rank].number; }
-  EP_MEMBER u64* counter(Counter counter) const { return (u64*)counter_at(op.words, counter, op.rank); }
+  // The rank has its counter at the same offset of its own window's counters.
+  EP_MEMBER u64* counter(Counter counter) const { return (u64*)counter_at(op.paths[rank].arrived, counter, op.rank); }
 
   EP_MEMBER void put(u64 there, const char* from, u64 bytes, int phase) const {
     if (bytes == 0) return;

@@ -93,6 +93,7 @@ struct Path {
   char* out;        // channel to the rank: where the path is mapped the rank's end of it, else this rank's; 0: no channel but the rank's symmetric memory
   const char* in;   // channel from the rank; 0: the rank writes to this rank's symmetric memory
   char* counters;   // of the rank, as this GPU stores to them; where the path is mapped
+  char* arrived;    // counters that the rank advances here, as in symmetric memory: host memory where the host posts, else memory of its window
   u64 there;        // offset of the rank's end of "out" in its window
   i64 number;       // PATH_DEVICE_POSTED: of the rank in calls of the device library
   i64 via;          // see via_to
@@ -151,7 +152,6 @@ struct Op {
   i64 extra;             // what a kernel of its own needs
   const Path* paths;     // [R]; with EP_CHANNELS
   char* window;          // memory that NICs reach: announcements as in symmetric memory, then channels; with EP_CHANNELS
-  char* words;           // counters of ranks with channels as in symmetric memory: host memory, or where kernels post of the window; with EP_CHANNELS
 };
 
 // Whether what goes to a rank goes through a channel, and whether what comes from one does.
@@ -213,7 +213,10 @@ EP_DEVICE int* handle_ints(const Op& op, u64 offset) { return (int*)(op.handle +
 // ---- Symmetric memory.
 EP_DEVICE char* counter_at(char* base, int kind, i64 source) { return base + ((u64)kind * EP_RANKS + source) * 64; }
 // A rank's counter here. Those of ranks that the host posts for are in memory of the host, which writes them when this GPU sees what they stand for.
-EP_DEVICE const u64* counter_of(const Op& op, int kind, i64 source) { return (const u64*)counter_at(has_channel_from(op, source) ? op.words : op.local, kind, source); }
+EP_DEVICE const u64* counter_of(const Op& op, int kind, i64 source) {
+  char* const arrived = EP_HAS_CHANNELS ? op.paths[source].arrived : 0;
+  return (const u64*)counter_at(arrived != 0 ? arrived : op.local, kind, source);
+}
 // This rank's counter at another one, whose memory is "peer" where it has no channel. Where this GPU maps the rank.
 EP_DEVICE char* counter_to(const Op& op, char* peer, i64 rank, int kind) { return counter_at(has_channel_to(op, rank) ? op.paths[rank].counters : peer, kind, op.rank); }
 EP_DEVICE char* announcement_at(char* base, int kind, u64 number, i64 source) {

@@ -49,7 +49,7 @@ final class FifoKernelTest {
         EpShape shape = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         module = device.load(
                 "fifo",
-                KernelSource.of(shape, 3, device.info().sharedBytes(), Optional.empty(), false)
+                KernelSource.of(shape, 3, device.info().sharedBytes(), Optional.empty(), Set.of())
                         + FifoKernels.OF_THE_ENGINE);
         launcher = new Launcher(device, module, List.of("fifo_test"));
         ringMemory = device.allocatePinned(CommandRing.bytes(COMMANDS));

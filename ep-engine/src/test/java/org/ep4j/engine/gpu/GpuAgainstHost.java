@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -72,7 +73,7 @@ final class GpuAgainstHost implements AutoCloseable {
         try (var device = EmulatedGpu.open(0)) {
             device.load(
                             "ep4j kernels",
-                            KernelSource.of(shape, ranks, device.info().sharedBytes(), Optional.empty(), false))
+                            KernelSource.of(shape, ranks, device.info().sharedBytes(), Optional.empty(), Set.of()))
                     .close();
         }
         host = join(shape, ranks, "host:0", Map.of());

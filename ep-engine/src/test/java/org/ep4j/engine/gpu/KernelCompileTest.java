@@ -17,6 +17,7 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.gpu.cuda.FifoKernels;
@@ -44,6 +45,8 @@ final class KernelCompileTest {
 
     /** Of gfx90a and gfx942; gfx950 has more. */
     private static final int LDS = 65_536;
+
+    private static final Set<EpPath.Kind> BY_HOST = Set.of(EpPath.Kind.HOST_POSTED);
 
     private static final int CUDA_MACHINE = 190;
     private static final int AMD_MACHINE = 224;
@@ -90,20 +93,20 @@ final class KernelCompileTest {
     }
 
     private static String mapped(EpShape shape, int ranks, int sharedBytes) {
-        return KernelSource.of(shape, ranks, sharedBytes, Optional.empty(), false);
+        return KernelSource.of(shape, ranks, sharedBytes, Optional.empty(), Set.of());
     }
 
     /** With peers that are not mapped. */
     private static String posted(EpShape shape, int ranks, int sharedBytes, int channels) {
         return KernelSource.of(
-                shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, channels, false)), false);
+                shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, channels, false)), BY_HOST);
     }
 
     /** With ranks that relay rows of others. */
     private static String relayed(int ranks, int sharedBytes) {
         EpShape shape = EpShape.builder(128, 7, 3).maxTokens(5).build();
         return KernelSource.of(
-                shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, ranks - 1, true)), false);
+                shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, ranks - 1, true)), BY_HOST);
     }
 
     /**
@@ -159,23 +162,32 @@ final class KernelCompileTest {
         """;
 
     @Tag("all")
-    @ParameterizedTest(name = "{0} tokens and {1} of low latency for {2}")
-    @CsvSource({"5, 3, sm_80", "5, 0, sm_90", "0, 3, sm_90", "5, 3, sm_100"})
-    void kernelsThatPostByThemselvesCompile(int tokens, int lowLatencyTokens, String architecture) {
+    @ParameterizedTest(name = "{0} tokens and {1} of low latency for {2}, with host threads {3}")
+    @CsvSource({
+        "5, 3, sm_80, false",
+        "5, 0, sm_90, false",
+        "0, 3, sm_90, false",
+        "5, 3, sm_100, false",
+        "5, 3, sm_90, true"
+    })
+    void kernelsThatPostByThemselvesCompile(int tokens, int lowLatencyTokens, String architecture, boolean threads) {
         EpShape shape = EpShape.builder(128, 7, 3)
                 .maxTokens(tokens)
                 .maxLowLatencyTokens(lowLatencyTokens)
                 .build();
         // Of three ranks two may map each other.
         boolean relays = tokens > 0;
+        Set<EpPath.Kind> kinds = threads
+                ? Set.of(EpPath.Kind.DEVICE_POSTED, EpPath.Kind.HOST_POSTED)
+                : Set.of(EpPath.Kind.DEVICE_POSTED);
         String source =
-                KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(WindowLayout.of(shape, 3, 2, relays)), true);
+                KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(WindowLayout.of(shape, 3, 2, relays)), kinds);
         DeviceCode code = DeviceCode.builder("declarations", POSTED_BY_DEVICE).build();
         byte[] object = TestCompilers.cudaObject("posted by device", source, code, architecture);
         assertThat(machine(object)).isEqualTo(CUDA_MACHINE);
         String text = new String(object, StandardCharsets.ISO_8859_1);
         assertThat(text).contains("ep_posted_signal", "ep_posted_put", "library_put", "library_signal");
-        assertThat(source).contains("#define EP_DEVICE_POSTED 1", "#define EP_HOST_POSTED 0");
+        assertThat(source).contains("#define EP_DEVICE_POSTED 1", "#define EP_HOST_POSTED " + (threads ? 1 : 0));
     }
 
     @Tag("all")

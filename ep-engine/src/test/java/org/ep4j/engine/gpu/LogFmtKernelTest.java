@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
 import org.ep4j.EpShape;
 import org.ep4j.engine.numeric.LogFmt;
 import org.ep4j.gpu.cuda.SkipWithoutEmulator;
@@ -73,7 +74,7 @@ final class LogFmtKernelTest {
         device = EmulatedGpu.open(0);
         EpShape shape = EpShape.builder(HIDDEN, 4, 2).maxLowLatencyTokens(4).build();
         GpuModule loaded = device.load(
-                "LogFMT", KernelSource.of(shape, 1, device.info().sharedBytes(), Optional.empty(), false) + KERNEL);
+                "LogFMT", KernelSource.of(shape, 1, device.info().sharedBytes(), Optional.empty(), Set.of()) + KERNEL);
         module = loaded;
         launcher = new Launcher(device, loaded, List.of());
     }

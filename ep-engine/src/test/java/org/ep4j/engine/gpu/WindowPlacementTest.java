@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpPath;
@@ -20,6 +21,7 @@ import org.ep4j.gpu.cuda.CudaDevice;
 import org.ep4j.gpu.cuda.DriverCalls;
 import org.ep4j.gpu.cuda.EmulatedCuda;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.gpu.driver.NicMemory;
 import org.ep4j.gpu.hip.EmulatedHip;
 import org.ep4j.gpu.hip.HipDevice;
 import org.ep4j.plan.GroupPlan;
@@ -35,6 +37,7 @@ import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
+import org.ep4j.transport.memory.DeviceAllocation;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -134,10 +137,15 @@ class WindowPlacementTest {
     }
 
     private static GpuWindow place(EngineGpu device, String wanted, PathType distance, EpBackend... backends) {
+        return placement(device, wanted, distance, backends).place(LAYOUT);
+    }
+
+    private static WindowPlacement placement(
+            EngineGpu device, String wanted, PathType distance, EpBackend... backends) {
         EpConfig config = EpConfig.builder(Map.of(), Map.of())
                 .set(EpKeys.GPU_WINDOW.name(), wanted)
                 .build();
-        return new WindowPlacement(device, plan(device.id(), distance), 0, List.of(backends), config).place(LAYOUT);
+        return new WindowPlacement(device, plan(device.id(), distance), 0, List.of(backends), config);
     }
 
     private void assertKind(int gpu, String wanted, Kind expected, EpBackend... backends) {
@@ -237,6 +245,44 @@ class WindowPlacementTest {
             assertThat(DriverCalls.during(plain.flush())).isEmpty();
             assertThat(DriverCalls.during(host.flush())).isEmpty();
             assertThat(DriverCalls.during(behind.flush())).contains("cuFlushGPUDirectRDMAWrites");
+        }
+    }
+
+    /** On GPU 1, which needs a flush. */
+    @Test
+    void aWindowOfABackendIsRegisteredWhereItLies() {
+        try (CudaDevice device = EmulatedCuda.open(1);
+                DeviceAllocation memory =
+                        device.allocateShared((LAYOUT.bytes() / NicMemory.GRANULE + 1) * NicMemory.GRANULE)) {
+            DeviceMemory part = memory.memory().slice(0, LAYOUT.bytes());
+            GpuWindow bare = new GpuWindow(
+                    LAYOUT,
+                    ExposedMemory.of(part),
+                    part.address(),
+                    Optional.empty(),
+                    Optional.empty(),
+                    () -> {},
+                    () -> {});
+            assertThat(placement(device, "auto", PathType.SYS).share(bare, "posting"))
+                    .isSameAs(bare);
+            try (GpuWindow shared =
+                    placement(device, "auto", PathType.SYS, any()).share(bare, "posting")) {
+                assertThat(shared.exposed().memory()).isEqualTo(part);
+                assertThat(shared.exposed().kind()).isEqualTo(Kind.DMA_BUF);
+                assertThat(shared.words()).isPresent();
+                assertThat(DriverCalls.during(shared.flush())).contains("cuFlushGPUDirectRDMAWrites");
+            }
+            for (String wanted : List.of("auto", "host")) {
+                assertThatThrownBy(() -> placement(device, wanted, PathType.PIX, new Plain())
+                                .share(bare, "posting"))
+                        .isInstanceOf(EpUnavailableException.class)
+                        .hasMessageContainingAll(
+                                "host threads post from",
+                                "over posts",
+                                "that posting allocated",
+                                wanted.equals("host") ? "ep.gpu.window is host" : "plain registers only",
+                                "ep.backend.exclude");
+            }
         }
     }
 

@@ -12,6 +12,7 @@ import java.util.concurrent.ExecutionException;
 import org.ep4j.Bootstrap;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
+import org.ep4j.EpPath;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
@@ -140,7 +141,10 @@ class PeersTest {
     void aCounterThatIsReadBesideAWindowIsStoredNowhere() {
         try (DeviceAllocation beside = new HostDevice().allocate(layout.bytes())) {
             SymmetricMemory.Window window = new SymmetricMemory.Window(
-                    beside.memory(), beside.memory(), layout.staging(0), layout.stagingBytes());
+                    beside.memory(),
+                    Map.of(EpPath.Kind.HOST_POSTED, beside.memory(), EpPath.Kind.DEVICE_POSTED, memory.memory()),
+                    layout.staging(0),
+                    layout.stagingBytes());
             Peers<HostMemory> windowed = new Peers<>(
                     RelaysTest.plan(List.of(0, 1)),
                     layout,
@@ -152,6 +156,10 @@ class PeersTest {
             long offset = layout.counter(Counter.HT_DATA, 1);
             assertThat(HostMemory.of(beside.memory()).getLong(offset)).isZero();
             assertThat(HostMemory.of(memory.memory()).getLong(offset)).isZero();
+            HostMemory.of(beside.memory()).putLong(offset, 7);
+            assertThat(windowed.lastSeen(Counter.HT_DATA, 1))
+                    .as("of the kind of path from the source")
+                    .isEqualTo(7);
         }
     }
 

@@ -21,7 +21,7 @@ import org.ep4j.topology.GpuVendor;
  * @param endpointsPerRank endpoints where a host thread posts and queue pairs are not connected, as on EFA: one for each peer
  *     and NIC: both ends have as many as the one with more NICs
  * @param proxiesPerRank host threads that post for a rank: {@link GroupPlan#proxies}, or one where the device is the host; none where
- *     the GPU posts or nothing is posted
+ *     no path is {@link EpPath.Kind#HOST_POSTED}
  * @param proxiesPerHost the same over all ranks of a host
  * @param multiprocessors multiprocessors of the GPU that move bytes at full rate; see {@link #multiprocessors(GpuVendor,
  *     double)}
