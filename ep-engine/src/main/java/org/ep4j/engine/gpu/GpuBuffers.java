@@ -7,6 +7,8 @@ import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Deque;
 import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.IntUnaryOperator;
@@ -26,6 +28,7 @@ import org.ep4j.engine.gpu.KernelMemory.DeviceWords;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
+import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Relays;
 import org.ep4j.engine.sync.Waits;
@@ -139,10 +142,12 @@ public final class GpuBuffers {
                 kinds.add(EpPath.Kind.HOST_POSTED);
             }
             posted.ifPresent(library -> kinds.add(EpPath.Kind.DEVICE_POSTED));
-            String source =
-                    KernelSource.of(shape, ranks, device.info().sharedBytes(), window.map(GpuWindow::layout), kinds);
-            GpuModule module = load(device, source, posted, isRelaxed(config), owned);
-            Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
+            Optional<WindowLayout> windowLayout = window.map(GpuWindow::layout);
+            int sharedBytes = device.info().sharedBytes();
+            List<String> sources = posted.isPresent()
+                    ? List.of(KernelSource.of(shape, ranks, sharedBytes, windowLayout, kinds))
+                    : KernelSource.units(shape, ranks, sharedBytes, windowLayout, kinds);
+            Launcher launcher = new Launcher(device, load(device, sources, posted, isRelaxed(config), owned));
             Arguments common = new Arguments()
                     .set(Param.STATE, deviceState.address())
                     .set(Param.FAILURE, failures.deviceAddress())
@@ -201,17 +206,24 @@ public final class GpuBuffers {
         }
     }
 
-    private static GpuModule load(
-            EngineGpu device, String source, Optional<DevicePosted> posted, boolean relaxed, Deque<Runnable> owned) {
+    /** Returns modules by the names of their kernels. */
+    private static Map<String, GpuModule> load(
+            EngineGpu device,
+            List<String> sources,
+            Optional<DevicePosted> posted,
+            boolean relaxed,
+            Deque<Runnable> owned) {
         String name = "ep4j kernels";
-        GpuModule module = posted.map(p -> device.load(name, source, p.code()))
-                .orElseGet(() -> relaxed ? device.loadRelaxed(name, source) : device.load(name, source));
-        owned.push(module::close);
-        posted.ifPresent(p -> {
+        KernelModules modules = KernelModules.load(
+                sources,
+                source -> posted.map(p -> device.load(name, source, p.code()))
+                        .orElseGet(() -> relaxed ? device.loadRelaxed(name, source) : device.load(name, source)));
+        owned.push(modules::close);
+        posted.ifPresent(p -> modules.all().forEach(module -> {
             p.attach(module.handle());
             owned.push(() -> p.detach(module.handle()));
-        });
-        return module;
+        }));
+        return modules.byKernel();
     }
 
     private static DeviceMemory own(DeviceAllocation allocation, Deque<Runnable> owned) {

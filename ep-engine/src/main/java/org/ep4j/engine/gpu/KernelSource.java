@@ -10,6 +10,7 @@ import java.util.function.BiConsumer;
 import java.util.function.ToLongFunction;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.Announcement;
@@ -20,21 +21,15 @@ import org.ep4j.gpu.driver.KernelDialect;
 
 /** Source text of the kernels, assembled from its parts. */
 public final class KernelSource {
-    /** Parts of each mode, in order; a buffer compiles only the parts that it needs, since compilation takes seconds. */
-    private static final List<String> HIGH_THROUGHPUT =
-            List.of("ht_begin.cu", "ht_dispatch.cu", "ht_receive.cu", "ht_expand.cu", "ht_combine.cu");
-
     private static final List<String> TRANSPORTS =
             List.of("fifo.cu", "op.cu", "mapped.cu", "host_posted.cu", "device_posted.cu", "path.cu");
-
-    private static final List<String> LOW_LATENCY = List.of("log_fmt.cu", "ll_dispatch.cu", "ll_combine.cu");
 
     private static final Pattern KERNEL = Pattern.compile("^EP_KERNEL(?:_BESIDE)?\\((\\w+),", Pattern.MULTILINE);
 
     private KernelSource() {}
 
     /**
-     * Returns all kernels of a buffer, without the dialect.
+     * Returns all kernels of a buffer in one source, without the dialect.
      *
      * @param sharedBytes limit of a block: {@link org.ep4j.gpu.GpuInfo#sharedBytes}
      * @param window for peers that are not mapped, if there are any
@@ -43,31 +38,63 @@ public final class KernelSource {
      */
     public static String of(
             EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, Set<EpPath.Kind> posted) {
-        StringBuilder text = new StringBuilder(constants(shape, ranks, sharedBytes, window, posted));
+        List<String> all =
+                units(shape, window).stream().flatMap(List::stream).distinct().toList();
+        return before(shape, ranks, sharedBytes, window, posted) + parts(all);
+    }
+
+    /**
+     * Returns the kernels of {@link #of} in several sources, which can be compiled side by side: compiling all kernels takes seconds. Not for
+     * kernels that call a device library, which has state in the module that it is linked into.
+     */
+    public static List<String> units(
+            EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, Set<EpPath.Kind> posted) {
+        String before = before(shape, ranks, sharedBytes, window, posted);
+        return units(shape, window).stream().map(unit -> before + parts(unit)).toList();
+    }
+
+    private static String before(
+            EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, Set<EpPath.Kind> posted) {
         List<String> parts = new ArrayList<>();
         if (!posted.contains(EpPath.Kind.DEVICE_POSTED)) {
             parts.add("no_device_library.cu");
         }
         parts.addAll(TRANSPORTS);
+        return constants(shape, ranks, sharedBytes, window, posted) + parts(parts);
+    }
+
+    /** Parts of each source; a buffer compiles only those that it needs. */
+    private static List<List<String>> units(EpShape shape, Optional<WindowLayout> window) {
+        List<List<String>> units = new ArrayList<>();
         if (shape.maxTokens() > 0) {
-            parts.addAll(HIGH_THROUGHPUT);
-            if (window.isPresent()) {
-                parts.add("ht_posted.cu");
-            }
+            units.add(highThroughput("ht_dispatch.cu", window.map(layout -> "ht_take.cu")));
+            units.add(List.of("ht_begin.cu", "ht_receive.cu", "ht_expand.cu"));
+            units.add(highThroughput("ht_combine.cu", window.map(layout -> "ht_give.cu")));
         }
         if (shape.maxLowLatencyTokens() > 0) {
-            parts.addAll(LOW_LATENCY);
+            units.add(List.of("ll_begin.cu", "ll_dispatch_send.cu"));
+            units.add(List.of("ll_begin.cu", "ll_dispatch_receive.cu"));
+            units.add(List.of("ll_begin.cu", "ll_combine_begin.cu", "ll_combine_send.cu"));
+            units.add(List.of("ll_begin.cu", "ll_combine_begin.cu", "log_fmt.cu", "ll_combine_send_coded.cu"));
+            units.add(List.of("ll_begin.cu", "ll_combine_begin.cu", "log_fmt.cu", "ll_combine_receive.cu"));
         }
-        return text.append(parts(parts.toArray(String[]::new))).toString();
+        return units;
+    }
+
+    private static List<String> highThroughput(String part, Optional<String> withChannels) {
+        return Stream.concat(Stream.of("ht_begin.cu", part), withChannels.stream())
+                .toList();
     }
 
     /** Source of parts that other kernels are compiled with, such as {@code fifo.cu}, whose rings {@link org.ep4j.engine.proxy.CommandRing} reads. */
     public static String parts(String... parts) {
-        StringBuilder text = new StringBuilder();
-        for (String part : parts) {
-            text.append("#line 1 \"").append(part).append("\"\n").append(part(part));
-        }
-        return text.toString();
+        return parts(List.of(parts));
+    }
+
+    private static String parts(List<String> parts) {
+        return parts.stream()
+                .map(part -> "#line 1 \"" + part + "\"\n" + part(part))
+                .collect(Collectors.joining());
     }
 
     static List<String> kernels(String source) {

@@ -17,7 +17,7 @@ import org.ep4j.engine.sync.ReceiveHook;
 
 /**
  * One low-latency combine: a kernel that sends the row of every selection, or one sum for each (token, rank), to the
- * token's rank, and one that sums them there. See {@code ll_combine.cu}.
+ * token's rank, and one that sums them there. See {@code ll_combine_begin.cu}.
  */
 final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     private static final int PARTIAL_FLAG = 1;

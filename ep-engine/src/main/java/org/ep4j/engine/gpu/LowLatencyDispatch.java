@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One low-latency dispatch: a kernel that encodes every token and sends it once to each rank that needs it, and one that
- * receives and writes rows to the packed rows of their experts. See {@code ll_dispatch.cu}.
+ * receives and writes rows to the packed rows of their experts. See {@code ll_dispatch_send.cu}.
  */
 final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
     private static final int WEIGHTS_FLAG = 1 << 8;

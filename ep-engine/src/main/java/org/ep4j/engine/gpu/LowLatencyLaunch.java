@@ -4,8 +4,8 @@ import org.ep4j.EpShape;
 import org.ep4j.gpu.GpuInfo;
 
 /**
- * Blocks, threads and shared memory of the low-latency kernels; {@code ll_dispatch.cu} and {@code ll_combine.cu} describe its
- * contents.
+ * Blocks, threads and shared memory of the low-latency kernels; {@code ll_dispatch_send.cu} and {@code ll_combine_begin.cu}
+ * describe its contents.
  */
 record LowLatencyLaunch(
         GpuInfo info,

@@ -7,6 +7,7 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import org.ep4j.EpShape;
@@ -51,7 +52,7 @@ final class FifoKernelTest {
                 "fifo",
                 KernelSource.of(shape, 3, device.info().sharedBytes(), Optional.empty(), Set.of())
                         + FifoKernels.OF_THE_ENGINE);
-        launcher = new Launcher(device, module, List.of("fifo_test"));
+        launcher = new Launcher(device, Map.of("fifo_test", module));
         ringMemory = device.allocatePinned(CommandRing.bytes(COMMANDS));
         failure = device.allocatePinned(KernelFailures.BYTES);
         abort = device.allocatePinned(8 * 4);

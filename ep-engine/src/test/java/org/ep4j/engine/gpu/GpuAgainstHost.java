@@ -71,9 +71,9 @@ final class GpuAgainstHost implements AutoCloseable {
     GpuAgainstHost(EpShape shape, int ranks, Map<String, String> settings) {
         // Once, not by all ranks at the same time.
         try (var device = EmulatedGpu.open(0)) {
-            device.load(
-                            "ep4j kernels",
-                            KernelSource.of(shape, ranks, device.info().sharedBytes(), Optional.empty(), Set.of()))
+            List<String> sources =
+                    KernelSource.units(shape, ranks, device.info().sharedBytes(), Optional.empty(), Set.of());
+            KernelModules.load(sources, source -> device.load("ep4j kernels", source))
                     .close();
         }
         host = join(shape, ranks, "host:0", Map.of());

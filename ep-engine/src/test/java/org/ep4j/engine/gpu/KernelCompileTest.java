@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.regex.Matcher;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.ep4j.EpPath;
@@ -55,13 +55,13 @@ final class KernelCompileTest {
     @TempDir
     Path work;
 
-    private static Map<String, String> sources(String architecture) {
+    private static Map<String, List<String>> sources(String architecture) {
         return architecture.startsWith("gfx") ? sources(LDS, LDS) : sources(LARGE_SHARED, SMALL_SHARED);
     }
 
-    private static Map<String, String> sources(int most, int least) {
-        Map<String, String> sources = new TreeMap<>();
-        sources.put("primitives", Primitives.SOURCE);
+    private static Map<String, List<String>> sources(int most, int least) {
+        Map<String, List<String>> sources = new TreeMap<>();
+        sources.put("primitives", List.of(Primitives.SOURCE));
         EpShape large = EpShape.builder(7168, 256, 8)
                 .maxTokens(4096)
                 .maxLowLatencyTokens(128)
@@ -86,26 +86,28 @@ final class KernelCompileTest {
         EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         sources.put("messages-posted", posted(small, 3, least, 2));
         sources.put("relayed", relayed(3, least));
-        sources.put("proxies", mapped(small, 3, least) + FifoKernels.OF_THE_ENGINE);
-        sources.put("fifo", KernelSource.parts("fifo.cu") + FifoKernels.ALONE);
-        sources.put("ordering", PeerOrdering.source());
+        sources.put(
+                "proxies",
+                List.of(KernelSource.of(small, 3, least, Optional.empty(), Set.of()) + FifoKernels.OF_THE_ENGINE));
+        sources.put("fifo", List.of(KernelSource.parts("fifo.cu") + FifoKernels.ALONE));
+        sources.put("ordering", List.of(PeerOrdering.source()));
         return sources;
     }
 
-    private static String mapped(EpShape shape, int ranks, int sharedBytes) {
-        return KernelSource.of(shape, ranks, sharedBytes, Optional.empty(), Set.of());
+    private static List<String> mapped(EpShape shape, int ranks, int sharedBytes) {
+        return KernelSource.units(shape, ranks, sharedBytes, Optional.empty(), Set.of());
     }
 
     /** With peers that are not mapped. */
-    private static String posted(EpShape shape, int ranks, int sharedBytes, int channels) {
-        return KernelSource.of(
+    private static List<String> posted(EpShape shape, int ranks, int sharedBytes, int channels) {
+        return KernelSource.units(
                 shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, channels, false)), BY_HOST);
     }
 
     /** With ranks that relay rows of others. */
-    private static String relayed(int ranks, int sharedBytes) {
+    private static List<String> relayed(int ranks, int sharedBytes) {
         EpShape shape = EpShape.builder(128, 7, 3).maxTokens(5).build();
-        return KernelSource.of(
+        return KernelSource.units(
                 shape, ranks, sharedBytes, Optional.of(WindowLayout.of(shape, ranks, ranks - 1, true)), BY_HOST);
     }
 
@@ -146,9 +148,9 @@ final class KernelCompileTest {
     @ParameterizedTest(name = "{0} for {1}")
     @MethodSource("cuda")
     void cudaKernelsCompileByNvrtc(String name, String architecture) {
-        byte[] code = TestCompilers.cuda(name, sources(architecture).get(name), architecture);
-        assertThat(machine(code)).isEqualTo(CUDA_MACHINE);
-        assertHolds(code, kernels(name, architecture));
+        assertHolds(
+                compiled(name, architecture, source -> TestCompilers.cuda(name, source, architecture), CUDA_MACHINE),
+                kernels(name, architecture));
     }
 
     /** What backends define, see {@link org.ep4j.spi.DevicePosted}; the linker would find it. */
@@ -195,25 +197,30 @@ final class KernelCompileTest {
     @CsvSource({"primitives, sm_80", "primitives, sm_90", "large, sm_90", "large-posted, sm_90"})
     void cudaKernelsCompileByNvccWhereItIsInstalled(String name, String architecture)
             throws IOException, InterruptedException {
-        String whole = KernelDialect.CUDA.before(sources(architecture).get(name));
-        Optional<byte[]> code = TestCompilers.nvcc(work, name, whole, architecture);
-        if (code.isEmpty()) {
-            System.out.println("skipped: no nvcc on the path");
+        String text = "";
+        for (String source : sources(architecture).get(name)) {
+            Optional<byte[]> code = TestCompilers.nvcc(work, name, KernelDialect.CUDA.before(source), architecture);
+            if (code.isEmpty()) {
+                System.out.println("skipped: no nvcc on the path");
+            }
+            assumeTrue(code.isPresent(), "no nvcc on the path");
+            text += new String(code.get(), StandardCharsets.ISO_8859_1);
         }
-        assumeTrue(code.isPresent(), "no nvcc on the path");
-        assertHolds(code.get(), kernels(name, architecture));
+        assertHolds(text, kernels(name, architecture));
     }
 
     @ParameterizedTest(name = "{0} for {1}")
     @MethodSource("hip")
     void hipKernelsCompileByClang(String name, String architecture) {
-        byte[] code = TestCompilers.hip(
-                work, name, KernelDialect.HIP.before(sources(architecture).get(name)), architecture);
-        assertThat(machine(code)).isEqualTo(AMD_MACHINE);
+        String text = compiled(
+                name,
+                architecture,
+                source -> TestCompilers.hip(work, name, KernelDialect.HIP.before(source), architecture),
+                AMD_MACHINE);
         List<String> names = kernels(name, architecture);
-        assertHolds(code, names);
+        assertHolds(text, names);
         // Of every kernel, in the metadata: a text in MessagePack, and after it the number.
-        assertThat(new String(code, StandardCharsets.ISO_8859_1).split("\\.wavefront_size", -1))
+        assertThat(text.split("\\.wavefront_size", -1))
                 .as("wavefronts of 64 lanes")
                 .hasSize(names.size() + 1)
                 .satisfies(parts -> assertThat(Arrays.stream(parts).skip(1)).allMatch(part -> part.charAt(0) == 64));
@@ -248,31 +255,45 @@ final class KernelCompileTest {
     @ParameterizedTest
     @MethodSource("amd")
     void kernelsWithRelaxedStoresWriteCachesBackLessOften(String architecture) {
-        String source = sources(architecture).get("large");
-        long released =
-                writeBacks(TestCompilers.hipAssembly(work, "large", KernelDialect.HIP.before(source), architecture));
-        String text = TestCompilers.hipAssembly(
-                work, "large-relaxed", KernelDialect.HIP.before(HipOptions.relaxedStores(), source), architecture);
-        System.out.println(architecture + ": " + released + " write-backs, relaxed " + writeBacks(text));
-        assertThat(writeBacks(text)).isLessThan(released);
+        long released = writeBacks(architecture, "");
+        long relaxed = writeBacks(architecture, HipOptions.relaxedStores());
+        System.out.println(architecture + ": " + released + " write-backs, relaxed " + relaxed);
+        assertThat(relaxed).isLessThan(released);
     }
 
-    private static long writeBacks(String assembly) {
-        return assembly.lines().filter(line -> line.contains("buffer_wbl2")).count();
+    private long writeBacks(String architecture, String macros) {
+        return sources(architecture).get("large").stream()
+                .map(source -> TestCompilers.hipAssembly(
+                        work, "large", KernelDialect.HIP.before(macros, source), architecture))
+                .flatMap(String::lines)
+                .filter(line -> line.contains("buffer_wbl2"))
+                .count();
+    }
+
+    /** Returns the code of all sources, one after the other. */
+    private static String compiled(String name, String architecture, Function<String, byte[]> compiler, int machine) {
+        StringBuilder text = new StringBuilder();
+        for (String source : sources(architecture).get(name)) {
+            byte[] code = compiler.apply(source);
+            assertThat(machine(code)).isEqualTo(machine);
+            text.append(new String(code, StandardCharsets.ISO_8859_1));
+        }
+        return text.toString();
     }
 
     /** Names of the kernels; the primitives have one for bulk copies and one for E4M3, which are not everywhere. */
     private static List<String> kernels(String name, String architecture) {
-        Matcher matcher = KERNEL.matcher(sources(architecture).get(name));
-        List<String> names = matcher.results().map(found -> found.group(1)).toList();
+        List<String> names = sources(architecture).get(name).stream()
+                .flatMap(source -> KERNEL.matcher(source).results())
+                .map(found -> found.group(1))
+                .toList();
         assertThat(names).isNotEmpty();
         return name.equals("primitives") && !List.of("sm_90", "sm_100").contains(architecture)
                 ? List.of("primitives")
                 : names;
     }
 
-    private static void assertHolds(byte[] code, List<String> names) {
-        String text = new String(code, StandardCharsets.ISO_8859_1);
+    private static void assertHolds(String text, List<String> names) {
         assertThat(names)
                 .allSatisfy(name ->
                         assertThat(text.contains("\0" + name + "\0")).as(name).isTrue());

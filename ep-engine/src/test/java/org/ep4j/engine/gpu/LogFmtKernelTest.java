@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
@@ -76,7 +76,7 @@ final class LogFmtKernelTest {
         GpuModule loaded = device.load(
                 "LogFMT", KernelSource.of(shape, 1, device.info().sharedBytes(), Optional.empty(), Set.of()) + KERNEL);
         module = loaded;
-        launcher = new Launcher(device, loaded, List.of());
+        launcher = new Launcher(device, Map.of("log_fmt_test", loaded));
     }
 
     @AfterAll

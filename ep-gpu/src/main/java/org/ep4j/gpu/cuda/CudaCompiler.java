@@ -16,11 +16,8 @@ record CudaCompiler(Nvrtc nvrtc, KernelCache cache) {
 
     private static final List<String> OPTIONS = List.of("--std=c++17", "-default-device", "--fmad=false");
 
-    /** Registers that a thread of a block of the largest kernel has, of which two run on a multiprocessor: see {@code ll_dispatch.cu}. */
+    /** Registers that a thread of a block of the largest kernel has, of which two run on a multiprocessor: see {@code ll_dispatch_send.cu}. */
     private static final int LEAST_REGISTERS = 56;
-
-    /** One compilation at a time in a process: ranks that are threads ask for the same code at the same moment. */
-    private static final Object ONE_AT_A_TIME = new Object();
 
     /** Creates a compiler with the NVRTC that fits a driver. */
     static CudaCompiler of(CudaDriver driver) {
@@ -53,9 +50,7 @@ record CudaCompiler(Nvrtc nvrtc, KernelCache cache) {
         options.add(architecture);
         List<String> parts = parts(options);
         parts.add(whole);
-        synchronized (ONE_AT_A_TIME) {
-            return cache.get(parts, () -> nvrtc.compile(name, whole, options, Map.of()));
-        }
+        return cache.get(parts, () -> nvrtc.compile(name, whole, options, Map.of()));
     }
 
     /** Compiles {@code source}, which lacks the dialect, behind that of a backend, and links it with the backend's libraries. */
@@ -65,12 +60,10 @@ record CudaCompiler(Nvrtc nvrtc, KernelCache cache) {
         new TreeMap<>(code.headers()).forEach((file, text) -> parts.add(file + "\n" + text));
         code.libraries().forEach(library -> parts.add(KernelCache.content(library)));
         parts.add(whole(source, code));
-        synchronized (ONE_AT_A_TIME) {
-            return cache.get(
-                    parts,
-                    () -> NvJitLink.find(System.getenv(), nvrtc.installation())
-                            .link(name, object(name, source, code, architecture), code.libraries(), architecture));
-        }
+        return cache.get(
+                parts,
+                () -> NvJitLink.find(System.getenv(), nvrtc.installation())
+                        .link(name, object(name, source, code, architecture), code.libraries(), architecture));
     }
 
     /** Machine code that is not linked yet. */
@@ -82,10 +75,13 @@ record CudaCompiler(Nvrtc nvrtc, KernelCache cache) {
         return code.source() + "\n" + KernelDialect.CUDA.before(source);
     }
 
-    private static List<String> options(DeviceCode code, String architecture) {
+    private List<String> options(DeviceCode code, String architecture) {
         List<String> options = new ArrayList<>(OPTIONS);
         options.add("-arch=" + architecture);
         options.add("-rdc=true");
+        if (nvrtc.splits()) {
+            options.add("--split-compile=0");
+        }
         // Functions that are not inlined: kernels with fewer registers could not call them.
         options.add("--ptxas-options=--device-function-maxrregcount=" + LEAST_REGISTERS);
         options.addAll(code.options());

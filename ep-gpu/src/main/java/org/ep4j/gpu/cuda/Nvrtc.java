@@ -77,6 +77,11 @@ final class Nvrtc {
         return version;
     }
 
+    /** Returns whether this compiler optimizes the functions of one source in several threads on request, as 12.9 and 13.0 were seen to do. */
+    boolean splits() {
+        return installation.major() > 12 || (installation.major() == 12 && installation.minor() >= 9);
+    }
+
     NvrtcInstallation installation() {
         return installation;
     }

@@ -23,7 +23,7 @@ record HipCompiler(HipInstallation installation, KernelCache cache, HipRtcProces
     /** Source of a minimal kernel. */
     private static final String TRIAL = "struct Op { int nothing; };\nEP_KERNEL(ep4j_trial, 64) {}\n";
 
-    /** One compilation at a time in a process: ranks that are threads ask for the same code at the same moment. */
+    /** HIPRTC compiles one source at a time in a process. */
     private static final Object ONE_AT_A_TIME = new Object();
 
     /** @param deadline of a compilation in a process of its own */
@@ -60,12 +60,16 @@ record HipCompiler(HipInstallation installation, KernelCache cache, HipRtcProces
         parts.add(target);
         parts.add("hiprtc " + version + " " + KernelCache.identity(installation.compiler()));
         parts.add(whole);
+        return cache.get(
+                parts,
+                () -> HipArchitecture.isKnown(target, known)
+                        ? here(name, whole, target, version)
+                        : apart.compile(name, whole, target));
+    }
+
+    private byte[] here(String name, String whole, String target, String version) {
         synchronized (ONE_AT_A_TIME) {
-            return cache.get(
-                    parts,
-                    () -> HipArchitecture.isKnown(target, known)
-                            ? new HipRtc(installation.compiler(), version).compile(name, whole, target, OPTIONS)
-                            : apart.compile(name, whole, target));
+            return new HipRtc(installation.compiler(), version).compile(name, whole, target, OPTIONS);
         }
     }
 
