@@ -18,7 +18,8 @@ import org.apiguardian.api.API;
  * org.ep4j.config} read values from it, and have defaults. An unknown {@code ep.*} name in the builder or among the system
  * properties is an error that names the nearest known key; a malformed value anywhere is an error that names key,
  * origin and format. Unknown environment variables are no error, since other software uses names that begin with
- * {@code EP_}. Some keys are also read from variables of other software, after their own.
+ * {@code EP_}. Some keys are also read from variables of other software, after their own. Where nobody sets a value, the
+ * one that {@code ./ep tune} has measured for a buffer replaces the default.
  *
  * <p>Immutable. Keys are declared late (backends bring theirs), so names and values are checked by {@code EpGroup.join},
  * with everything that was found.
@@ -32,6 +33,8 @@ public final class EpConfig {
         SYSTEM_PROPERTY,
         /** {@code EP_NAME=value}. */
         ENVIRONMENT,
+        /** Measured by {@code ./ep tune} on this machine, for the shape of a buffer. */
+        TUNED,
         /** Nobody set it. */
         DEFAULT
     }
@@ -47,7 +50,7 @@ public final class EpConfig {
          * @param name of the key
          * @param text the value
          * @param origin of the value
-         * @param source name of the property or variable; empty for the builder and the default
+         * @param source name of the property or variable, or file of a tuned value; empty for the builder and the default
          */
         @API(status = API.Status.INTERNAL, since = "0.1")
         static Setting of(String name, String text, Origin origin, String source) {
@@ -63,8 +66,22 @@ public final class EpConfig {
         /** Origin of the value. */
         Origin origin();
 
-        /** Name of the property or variable; empty for the builder and the default. */
+        /** Name of the property or variable, or file of a tuned value; empty for the builder and the default. */
         String source();
+
+        /**
+         * Returns the place of the value, for people: {@code EP_GPU_SMS}, {@code -Dep.gpu.sms}, {@code the program} for
+         * the builder, the file of a tuned value, or {@code the default}.
+         */
+        @API(status = API.Status.INTERNAL, since = "0.1")
+        default String place() {
+            return switch (origin()) {
+                case BUILDER -> "the program";
+                case SYSTEM_PROPERTY -> "-D" + source();
+                case ENVIRONMENT, TUNED -> source();
+                case DEFAULT -> "the default";
+            };
+        }
 
         /** Returns this setting for people to read: the value of a key named {@code *.secret} is hidden. */
         default Setting shown() {
@@ -77,11 +94,17 @@ public final class EpConfig {
     private final Map<String, String> given;
     private final Map<String, String> properties;
     private final Map<String, String> environment;
+    private final Map<String, Setting> tuned;
 
-    private EpConfig(Map<String, String> given, Map<String, String> properties, Map<String, String> environment) {
+    private EpConfig(
+            Map<String, String> given,
+            Map<String, String> properties,
+            Map<String, String> environment,
+            Map<String, Setting> tuned) {
         this.given = Map.copyOf(given);
         this.properties = Map.copyOf(properties);
         this.environment = Map.copyOf(environment);
+        this.tuned = Map.copyOf(tuned);
     }
 
     /** Loads a configuration from system properties and environment variables alone. */
@@ -109,7 +132,22 @@ public final class EpConfig {
     public Builder toBuilder() {
         Builder builder = new Builder(properties, environment);
         given.forEach(builder::set);
+        builder.tuned.putAll(tuned);
         return builder;
+    }
+
+    /**
+     * Returns a copy with values that were measured. They replace only defaults: a value in the builder, in a system
+     * property or in an environment variable, another software's included, remains in force.
+     *
+     * @param settings values, by name of the key
+     * @param source the file that has them
+     */
+    @API(status = API.Status.INTERNAL, since = "0.1")
+    public EpConfig withTuned(Map<String, String> settings, String source) {
+        Map<String, Setting> more = new TreeMap<>(tuned);
+        settings.forEach((name, text) -> more.put(name, new SettingValue(name, text, Origin.TUNED, source)));
+        return new EpConfig(given, properties, environment, more);
     }
 
     /** Name of a setting's own environment variable: {@code EP_SETUP_TIMEOUT} for {@code ep.setup-timeout}. */
@@ -118,7 +156,7 @@ public final class EpConfig {
     }
 
     /**
-     * The text of a setting; empty when nobody set it.
+     * The text of a setting; empty when nobody set it and no value was measured.
      *
      * @param name as in a system property
      * @param variables environment variables of other software that are read, in this order, where the setting's own is not
@@ -138,25 +176,35 @@ public final class EpConfig {
         if (text != null) {
             return Optional.of(new SettingValue(name, text, Origin.ENVIRONMENT, own));
         }
-        return variables.stream()
-                .filter(variable -> !environment.getOrDefault(variable, "").isBlank())
-                .findFirst()
-                .map(variable ->
-                        new SettingValue(name, environment.getOrDefault(variable, ""), Origin.ENVIRONMENT, variable));
+        for (String variable : variables) {
+            String other = environment.getOrDefault(variable, "");
+            if (!other.isBlank()) {
+                return Optional.of(new SettingValue(name, other, Origin.ENVIRONMENT, variable));
+            }
+        }
+        return Optional.ofNullable(tuned.get(name));
+    }
+
+    /** Environment variables of the process, or those with which {@link #builder(Map, Map)} was called, by name. */
+    @API(status = API.Status.INTERNAL, since = "0.1")
+    public Map<String, String> environment() {
+        return environment;
     }
 
     /**
-     * Names that an origin gives, sorted: of settings in the builder, of {@code ep.*} system properties, or of all
-     * environment variables; none for the default.
+     * Names that an origin gives, sorted: of settings in the builder, of {@code ep.*} system properties, of all
+     * environment variables, or of settings that were measured; none for the default. Another origin may give the same name
+     * before it.
      */
     public Set<String> names(Origin origin) {
-        Map<String, String> of = switch (origin) {
-            case BUILDER -> given;
-            case SYSTEM_PROPERTY -> properties;
-            case ENVIRONMENT -> environment;
-            case DEFAULT -> Map.of();
+        Set<String> names = switch (origin) {
+            case BUILDER -> given.keySet();
+            case SYSTEM_PROPERTY -> properties.keySet();
+            case ENVIRONMENT -> environment.keySet();
+            case TUNED -> tuned.keySet();
+            case DEFAULT -> Set.of();
         };
-        return Collections.unmodifiableSet(new TreeSet<>(of.keySet()));
+        return Collections.unmodifiableSet(new TreeSet<>(names));
     }
 
     /** Collects settings. Names and values are checked when a group is joined. Not safe for use from several threads. */
@@ -164,6 +212,7 @@ public final class EpConfig {
         private final Map<String, String> given = new TreeMap<>();
         private final Map<String, String> properties;
         private final Map<String, String> environment;
+        private final Map<String, Setting> tuned = new TreeMap<>();
 
         private Builder(Map<String, String> properties, Map<String, String> environment) {
             this.properties = new TreeMap<>(properties);
@@ -227,7 +276,7 @@ public final class EpConfig {
 
         /** Builds the configuration. */
         public EpConfig build() {
-            return new EpConfig(given, properties, environment);
+            return new EpConfig(given, properties, environment, tuned);
         }
     }
 }

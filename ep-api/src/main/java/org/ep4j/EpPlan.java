@@ -27,7 +27,8 @@ public interface EpPlan {
 
     /**
      * Returns the plan as readable text: the ranks with their NICs, then groups of rank pairs with equal paths, each
-     * group with the reasons why other backends were rejected.
+     * group with the reasons why other backends were rejected. Notes of this rank may follow, such as the settings that
+     * {@code ./ep tune} has measured for its buffers.
      */
     String explain();
 }

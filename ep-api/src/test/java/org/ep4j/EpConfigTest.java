@@ -134,6 +134,103 @@ class EpConfigTest {
     }
 
     @Test
+    void aTunedValueReplacesOnlyTheDefault() {
+        Map<String, String> measured = Map.of("ep.test.lanes", "9");
+        EpConfig tuned = config(Map.of(), Map.of()).withTuned(measured, "/cache/tuned-1.properties");
+        assertThat(LANES.get(tuned)).isEqualTo(9);
+        assertThat(LANES.setting(tuned))
+                .isEqualTo(EpConfig.Setting.of("ep.test.lanes", "9", Origin.TUNED, "/cache/tuned-1.properties"));
+        assertThat(EpKeys.TIMEOUT.setting(tuned).origin()).isEqualTo(Origin.DEFAULT);
+
+        EpConfig built =
+                EpConfig.builder(Map.of(), Map.of()).set(LANES.name(), "5").build();
+        assertThat(LANES.get(built.withTuned(measured, "file"))).isEqualTo(5);
+        assertThat(LANES.get(config(Map.of("ep.test.lanes", "6"), Map.of()).withTuned(measured, "file")))
+                .isEqualTo(6);
+        EpConfig variable = config(Map.of(), Map.of("EP_TEST_LANES", "7")).withTuned(measured, "file");
+        assertThat(LANES.get(variable)).isEqualTo(7);
+        assertThat(LANES.setting(variable).origin()).isEqualTo(Origin.ENVIRONMENT);
+    }
+
+    @Test
+    void aVariableOfOtherSoftwareWinsOverATunedValue() {
+        ConfigKey<Integer> key = LANES.orVariable("OTHER_LANES");
+        Map<String, String> measured = Map.of("ep.test.lanes", "9");
+        EpConfig other = config(Map.of(), Map.of("OTHER_LANES", "3")).withTuned(measured, "file");
+        assertThat(key.get(other)).isEqualTo(3);
+        assertThat(key.setting(other).source()).isEqualTo("OTHER_LANES");
+        EpConfig blank = config(Map.of(), Map.of("OTHER_LANES", " ")).withTuned(measured, "file");
+        assertThat(key.get(blank)).isEqualTo(9);
+    }
+
+    @Test
+    void tunedValuesAreKeptByTheBuilderAndCanBeSetOverThere() {
+        EpConfig plain = EpConfig.builder(Map.of(), Map.of("HOME", "/root"))
+                .set("ep.c", 3)
+                .build();
+        EpConfig tuned = plain.withTuned(Map.of("ep.test.lanes", "9"), "file");
+        EpConfig again = tuned.toBuilder().build();
+        assertThat(LANES.setting(again)).isEqualTo(LANES.setting(tuned));
+        assertThat(again.names(Origin.TUNED)).containsExactly("ep.test.lanes");
+        assertThat(again.names(Origin.BUILDER)).containsExactly("ep.c");
+        assertThat(again.names(Origin.ENVIRONMENT)).containsExactly("HOME");
+        assertThat(LANES.get(tuned.toBuilder().set(LANES.name(), "2").build())).isEqualTo(2);
+        assertThat(LANES.get(plain)).as("the configuration before").isEqualTo(4);
+        assertThat(plain.names(Origin.TUNED)).isEmpty();
+    }
+
+    @Test
+    void laterTunedValuesReplaceEarlierOnesOfTheSameName() {
+        EpConfig tuned = config(Map.of(), Map.of())
+                .withTuned(Map.of("ep.test.lanes", "9", "ep.timeout", "2s"), "one")
+                .withTuned(Map.of("ep.test.lanes", "8"), "two");
+        assertThat(LANES.setting(tuned)).isEqualTo(EpConfig.Setting.of("ep.test.lanes", "8", Origin.TUNED, "two"));
+        assertThat(EpKeys.TIMEOUT.setting(tuned))
+                .isEqualTo(EpConfig.Setting.of("ep.timeout", "2s", Origin.TUNED, "one"));
+        assertThat(tuned.names(Origin.TUNED)).containsExactly("ep.test.lanes", "ep.timeout");
+    }
+
+    @Test
+    void theOriginOfAValueHasAPlaceForPeople() {
+        EpConfig nobody = config(Map.of(), Map.of());
+        Map<String, EpConfig> byPlace = Map.of(
+                "the program",
+                        EpConfig.builder(Map.of(), Map.of())
+                                .set(LANES.name(), "5")
+                                .build(),
+                "-Dep.test.lanes", config(Map.of("ep.test.lanes", "6"), Map.of()),
+                "EP_TEST_LANES", config(Map.of(), Map.of("EP_TEST_LANES", "7")),
+                "/cache/tuned-1.properties",
+                        nobody.withTuned(Map.of("ep.test.lanes", "9"), "/cache/tuned-1.properties"),
+                "the default", nobody);
+        byPlace.forEach(
+                (place, config) -> assertThat(LANES.setting(config).place()).isEqualTo(place));
+        assertThat(EpKeys.NIC_INCLUDE
+                        .setting(config(Map.of(), Map.of("NCCL_IB_HCA", "mlx5_0")))
+                        .place())
+                .isEqualTo("NCCL_IB_HCA");
+    }
+
+    @Test
+    void aMalformedTunedValueNamesItsFile() {
+        EpConfig tuned =
+                config(Map.of(), Map.of()).withTuned(Map.of("ep.test.lanes", "many"), "/cache/tuned-1.properties");
+        assertThatThrownBy(() -> LANES.get(tuned))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageStartingWith("ep.test.lanes is \"many\" (from TUNED /cache/tuned-1.properties), must be");
+    }
+
+    @Test
+    void tuningIsOnUnlessItIsTurnedOffAndRanksMayDiffer() {
+        assertThat(EpKeys.TUNE.get(config(Map.of(), Map.of()))).isEqualTo("on");
+        assertThat(EpKeys.TUNE.get(config(Map.of(), Map.of("EP_TUNE", "OFF")))).isEqualTo("off");
+        assertThatThrownBy(() -> EpKeys.TUNE.get(config(Map.of("ep.tune", "no"), Map.of())))
+                .hasMessageContaining("must be on or off");
+        assertThat(EpKeys.TUNE.agreed()).isFalse();
+        assertThat(EpKeys.all()).contains(EpKeys.TUNE);
+    }
+
+    @Test
     void aSecretIsNotPrinted() {
         EpConfig config = config(Map.of(), Map.of("EP_BOOTSTRAP_SECRET", "hunter2"));
         assertThat(EpKeys.BOOTSTRAP_SECRET.setting(config).toString())
@@ -209,6 +306,7 @@ class EpConfigTest {
         assertThat(config.names(Origin.BUILDER)).containsExactly("ep.a", "ep.c");
         assertThat(config.names(Origin.SYSTEM_PROPERTY)).containsExactly("ep.b");
         assertThat(config.names(Origin.ENVIRONMENT)).containsExactly("HOME");
+        assertThat(config.names(Origin.TUNED)).isEmpty();
         assertThat(config.names(Origin.DEFAULT)).isEmpty();
         assertThat(config.lookup("ep.c", List.of())).contains(EpConfig.Setting.of("ep.c", "3", Origin.BUILDER, ""));
         assertThat(config.lookup("ep.d", List.of("ELSE"))).isEmpty();

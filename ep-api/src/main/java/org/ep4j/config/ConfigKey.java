@@ -286,8 +286,10 @@ public final class ConfigKey<T> {
     }
 
     private String given(Setting setting) {
+        // A property has the name of the key.
+        String source = setting.origin() == Origin.SYSTEM_PROPERTY ? "" : setting.source();
         return name + " is \"" + setting.text() + "\" (from " + setting.origin()
-                + (setting.origin() == Origin.ENVIRONMENT ? " " + setting.source() : "") + ")";
+                + (source.isEmpty() ? "" : " " + source) + ")";
     }
 
     /** The value of this key as text, with its origin. */

@@ -77,6 +77,15 @@ public final class EpKeys {
                             + " false: high throughput posts the token to every rank that the token is for")
             .agreedByAllRanks();
 
+    /** {@code ep.tune}, on: whether buffers use the settings that {@code ./ep tune} has measured for their shape. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
+    public static final ConfigKey<String> TUNE = ConfigKey.choice(
+            "ep.tune",
+            "on",
+            List.of("on", "off"),
+            "on: a buffer uses the settings that ./ep tune has measured on this machine for its shape, except those that"
+                    + " are set explicitly; off: what ./ep tune has measured is ignored");
+
     /** {@code ep.lanes}, 0: number of lanes (queue pairs) between two ranks over NICs. */
     @API(status = API.Status.EXPERIMENTAL, since = "0.1")
     public static final ConfigKey<Integer> LANES = ConfigKey.integer(
@@ -425,6 +434,7 @@ public final class EpKeys {
                 OBJECTIVE,
                 HYBRID,
                 RAILS,
+                TUNE,
                 LANES,
                 HOST_RANKS,
                 HOST_ROWS,

@@ -194,19 +194,9 @@ final class BenchCommand extends Subcommand {
         ComparisonReport report = BuildComparison.run(spec, otherBuild, folder, seed.orElseGet(System::nanoTime));
         out().println();
         out().print(report.text());
-        warnOfLoad(host);
+        out().print(host.loadWarning());
         json.ifPresent(file -> TextFile.writeJson(file, report));
         return otherBuild.failed(report) ? ExitCodes.CHECK_FAILED : ExitCodes.OK;
-    }
-
-    private void warnOfLoad(HostFacts host) {
-        if (host.busy()) {
-            out().print(Wrapped.line(String.format(
-                    Locale.ROOT,
-                    "The machine was busy before the start (load average %.1f on %d cores): repeat this on an idle machine.",
-                    host.loadAverage(),
-                    host.cores())));
-        }
     }
 
     private int measure(Optional<LaunchedRanks> launched) {
@@ -233,12 +223,19 @@ final class BenchCommand extends Subcommand {
         ExchangeSpec work = hostWork(barrierFile);
         RankJob.Outcome outcome = RankJob.exchange(spec, launched, work);
         BenchReport report = BenchReport.of(
-                RankJob.environment(spec, host, outcome.joined().backends(), shape.device.name(), launched),
+                RankJob.environment(
+                        spec,
+                        host,
+                        outcome.joined().backends(),
+                        shape.device.name(),
+                        outcome.joined().fingerprint(),
+                        launched),
                 work,
                 outcome.figures(),
                 outcome.sent());
         show(report);
-        warnOfLoad(host);
+        show(outcome.joined().notes());
+        out().print(host.loadWarning());
         json.ifPresent(file -> TextFile.writeJson(file, report));
         plot.ifPresent(file -> BenchPlots.times(report, file));
         return ExitCodes.of(outcome.figures());
@@ -275,10 +272,12 @@ final class BenchCommand extends Subcommand {
                         specs.isEmpty() ? chainTokens : List.of()));
             }
         }
-        List<GpuReport.Run> runs = GpuBench.run(spec, gpu.ranksAs, launched, specs);
+        GpuBench.Outcome outcome = GpuBench.run(spec, gpu.ranksAs, launched, specs);
+        List<GpuReport.Run> runs = outcome.runs();
         GpuReport report = new GpuReport(
                 GpuReport.FORMAT,
-                RankJob.environment(spec, host, runs.get(0).backends(), shape.device.name(), launched),
+                RankJob.environment(
+                        spec, host, runs.get(0).backends(), shape.device.name(), outcome.fingerprint(), launched),
                 ranks,
                 gpu.ranksAs.name().toLowerCase(Locale.ROOT),
                 shape.model.hidden,
@@ -292,9 +291,16 @@ final class BenchCommand extends Subcommand {
                 seed.orElseThrow(),
                 runs);
         show(report);
+        show(outcome.notes());
         json.ifPresent(file -> TextFile.writeJson(file, report));
         gpu.draw(report);
         return report.valid() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
+    }
+
+    /** Prints what {@code ./ep tune} has measured for such groups. */
+    private void show(List<String> notes) {
+        notes.forEach(note -> out().print(Wrapped.line(note)));
+        out().flush();
     }
 
     private void show(GpuReport report) {

@@ -18,6 +18,7 @@ import picocli.CommandLine.Spec;
         subcommands = {
             DemoCommand.class,
             BenchCommand.class,
+            TuneCommand.class,
             WritesCommand.class,
             ConformanceCommand.class,
             SoakCommand.class,
@@ -56,6 +57,7 @@ final class EpCommand implements Runnable {
               ./ep demo      exchanges tokens between 4 processes, and checks every element that arrives
               ./ep doctor    shows what works on this machine, what needs fixing, and how to fix it
               ./ep bench     measures every operation, and compares it with plain copies and sums of its rows
+              ./ep tune      measures which values of a few settings are fastest here, and keeps them
               ./ep topo      shows GPUs, NICs and PCIe switches, and which NIC is near which GPU
               ./ep plan      shows how ranks would reach each other, here or on a cluster that you describe
 

@@ -16,34 +16,47 @@ import org.ep4j.cli.GpuBenchOptions.Kind;
 import org.ep4j.cli.gpu.GpuRank;
 import org.ep4j.cli.gpu.GpuSpec;
 import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.rank.RankMessage.Joined;
 import org.ep4j.cli.report.GpuFigures;
 import org.ep4j.cli.report.GpuReport;
 import org.ep4j.cli.report.ProgressView;
+import org.ep4j.plan.Fingerprint;
 import picocli.CommandLine.Model.CommandSpec;
 
 /** Runs a {@link GpuSpec} on ranks that are processes or threads, and collects their messages. */
 final class GpuBench {
     private GpuBench() {}
 
+    /**
+     * Result of a bench.
+     *
+     * @param runs one for each spec
+     * @param fingerprint of rank 0
+     * @param notes of the first plan of rank 0
+     */
+    record Outcome(List<GpuReport.Run> runs, Fingerprint fingerprint, List<String> notes) {}
+
     /** Runs one spec after another; each run has a group of ranks of its own. */
-    static List<GpuReport.Run> run(
-            CommandSpec command, Kind kind, Optional<LaunchedRanks> launched, List<GpuSpec> specs) {
+    static Outcome run(CommandSpec command, Kind kind, Optional<LaunchedRanks> launched, List<GpuSpec> specs) {
         if (launched.isPresent() && kind == Kind.THREADS) {
             throw new EpArgumentException(
                     "--ranks-as", "threads", "processes under a launcher", "start one process without a launcher");
         }
         List<GpuReport.Run> runs = new ArrayList<>();
+        List<Joined> joined = new ArrayList<>();
         for (GpuSpec spec : specs) {
             try {
                 List<List<RankMessage>> messages = kind == Kind.THREADS
                         ? threads(command, spec)
                         : RankJob.run(command, launched, spec.work().ranks(), RankCommand.Kind.GPU, spec);
                 runs.add(GpuFigures.run(spec, messages));
+                joined.addAll(RankMessage.all(messages, Joined.class));
             } finally {
                 remove(spec);
             }
         }
-        return runs;
+        Joined first = joined.get(0);
+        return new Outcome(runs, first.fingerprint(), first.notes());
     }
 
     private static List<List<RankMessage>> threads(CommandSpec command, GpuSpec spec) {

@@ -20,10 +20,14 @@ final class GpuBenchOptions {
     }
 
     /** Low latency is for the few tokens of decoding; its buffers grow with tokens times ranks times experts. */
-    private static final int MOST_LOW_LATENCY_TOKENS = 512;
+    static final int MOST_LOW_LATENCY_TOKENS = 512;
+
+    /** Meaning of 0, and of no number. */
+    private static final String NOT_GIVEN =
+            "0, the default, leaves the setting as it is: environment, ./ep tune, else the engine's default.";
 
     private static final String DEFAULT_CHAINS = "1,8,64,128";
-    private static final String NO_CHAINS = "none";
+    static final String NO_CHAINS = "none";
 
     @Option(
             names = "--ops",
@@ -48,15 +52,14 @@ final class GpuBenchOptions {
             split = ",",
             description =
                     "GPU: numbers of multiprocessors that move rows in high throughput, each measured separately; low"
-                            + " latency does not depend on them and is measured once. By default the engine chooses.")
+                            + " latency does not depend on them and is measured once. " + NOT_GIVEN)
     List<Integer> sms = new ArrayList<>();
 
     @Option(
             names = "--ll-sms",
             paramLabel = "N",
             defaultValue = "0",
-            description =
-                    "GPU: number of multiprocessors that move rows in low latency. By default the engine" + " chooses.")
+            description = "GPU: number of multiprocessors that move rows in low latency. " + NOT_GIVEN)
     int lowLatencySms;
 
     @Option(
@@ -122,8 +125,8 @@ final class GpuBenchOptions {
                     "add one of them, with the PNG file to draw");
         }
         sweep.forEach(t -> ModelOptions.checkTokens("--sweep", t));
-        sms.forEach(n -> ModelOptions.range("--sms", n, 0, 4096, "0 selects the engine's default"));
-        ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 selects the engine's default");
+        sms.forEach(n -> ModelOptions.range("--sms", n, 0, 4096, "0 leaves the setting as it is"));
+        ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 leaves the setting as it is");
         chainTokens();
     }
 

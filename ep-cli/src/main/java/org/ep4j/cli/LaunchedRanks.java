@@ -95,9 +95,9 @@ final class LaunchedRanks implements AutoCloseable {
     }
 
     /**
-     * Refuses an option whose command starts processes of its own in turns, where a launcher has started this process.
+     * Refuses an option, or a command, that starts processes of its own in turns, where a launcher has started this process.
      *
-     * @throws EpArgumentException naming the option
+     * @throws EpArgumentException naming it
      * @throws EpUnavailableException where the launcher gives no rendezvous
      */
     static void refuse(Map<String, String> environment, String option, Object value) {
@@ -106,7 +106,7 @@ final class LaunchedRanks implements AutoCloseable {
                     option,
                     value,
                     "used where no launcher (torchrun, mpirun, srun) has started this process, since the command starts"
-                            + " the ranks of both builds on this machine",
+                            + " ranks of its own on this machine",
                     "start the command without a launcher, or unset the launcher's variables");
         }
         refuseLoneProcess(environment);

@@ -26,6 +26,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Objective;
 import org.ep4j.topology.model.Printable;
 import org.ep4j.topology.model.Topology;
+import org.ep4j.transport.CacheFolder;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -44,6 +45,8 @@ final class PlanCommand extends Subcommand {
     private static final int MOST_HOSTS = 4096;
     private static final int MOST_RANKS_PER_HOST = 1024;
     private static final Pattern GROUPS = Pattern.compile("(\\+?\\d{1,9}):(\\+?\\d{1,9})");
+
+    private final Map<String, String> environment;
 
     @Option(
             names = "--merge",
@@ -169,6 +172,15 @@ final class PlanCommand extends Subcommand {
                     + " without a file name, print the JSON instead of the tables.")
     private Optional<String> json = Optional.empty();
 
+    PlanCommand() {
+        this(System.getenv());
+    }
+
+    /** Takes the cache folder from an environment, and settings from this process. */
+    PlanCommand(Map<String, String> environment) {
+        this.environment = Map.copyOf(environment);
+    }
+
     @Override
     int run() {
         PlanSettings settings = settings();
@@ -231,7 +243,8 @@ final class PlanCommand extends Subcommand {
                 traffic.dtype == Wire.FP8,
                 limited[0],
                 limited[1],
-                file.isEmpty());
+                file.isEmpty(),
+                file.isEmpty() ? CacheFolder.of(environment) : Optional.empty());
     }
 
     private PlanSettings settings() {

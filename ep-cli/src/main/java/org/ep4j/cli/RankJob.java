@@ -27,6 +27,7 @@ import org.ep4j.cli.report.BenchReport.Environment;
 import org.ep4j.cli.report.Figures;
 import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
+import org.ep4j.plan.Fingerprint;
 import picocli.CommandLine.Model.CommandSpec;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -149,12 +150,17 @@ final class RankJob {
         return all;
     }
 
-    /** Describes where and how a command measures. */
+    /**
+     * Describes where and how a command measures.
+     *
+     * @param fingerprint of rank 0
+     */
     static Environment environment(
             CommandSpec command,
             HostFacts host,
             List<String> backends,
             String device,
+            Fingerprint fingerprint,
             Optional<LaunchedRanks> launched) {
         return new Environment(
                 Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
@@ -163,7 +169,8 @@ final class RankJob {
                 backends,
                 device,
                 host,
-                launched.isPresent() ? ManagementFactory.getRuntimeMXBean().getInputArguments() : jvmOptions());
+                launched.isPresent() ? ManagementFactory.getRuntimeMXBean().getInputArguments() : jvmOptions(),
+                Optional.of(fingerprint));
     }
 
     /** Options of the JVM of every rank that is started. */

@@ -4,7 +4,7 @@ import org.ep4j.Device;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Options that demo and bench share. */
+/** Options that demo, bench and tune share. */
 final class ShapeOptions {
     @Mixin
     ModelOptions model = new ModelOptions();

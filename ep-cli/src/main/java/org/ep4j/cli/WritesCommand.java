@@ -159,7 +159,15 @@ final class WritesCommand extends Subcommand {
         show(report);
         host.ifPresent(facts -> report.write(
                 json.orElseThrow(),
-                RankJob.environment(spec, facts, List.of(report.path().backend()), Device.HOST.toString(), launched)));
+                RankJob.environment(
+                        spec,
+                        facts,
+                        List.of(report.path().backend()),
+                        Device.HOST.toString(),
+                        RankMessage.all(messages, RankMessage.Joined.class)
+                                .get(0)
+                                .fingerprint(),
+                        launched)));
         return report.problems().isEmpty() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
     }
 

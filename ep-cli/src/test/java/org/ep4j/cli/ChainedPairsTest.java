@@ -51,6 +51,11 @@ final class ChainedPairsTest {
                 .contains("Chains: 128 pairs of an FP8 dispatch and a combine");
         JsonNode root = JsonMapper.shared().readTree(json.toFile());
         assertThat(root.path("format").asInt()).isEqualTo(GpuReport.FORMAT);
+        JsonNode fingerprint = root.path("environment").path("fingerprint");
+        assertThat(fingerprint.path("device").asString()).isEqualTo("cuda");
+        assertThat(fingerprint.path("processors").asInt())
+                .isEqualTo(
+                        root.path("runs").get(0).path("gpu").path("processors").asInt());
         JsonNode chains = root.path("runs").get(0).path("chains");
         assertThat(chains).hasSize(4);
         for (JsonNode chain : chains) {

@@ -34,7 +34,8 @@ final class CommandLineTest {
     @Test
     void everyCommandHasHelpWithDescriptionAndExitCodes() {
         CommandLine root = new CommandLine(new EpCommand());
-        assertThat(root.getSubcommands()).containsKeys("demo", "bench", "conformance", "run", "generate-completion");
+        assertThat(root.getSubcommands())
+                .containsKeys("demo", "bench", "tune", "conformance", "run", "generate-completion");
         for (String command : root.getSubcommands().keySet()) {
             Ran ran = Ran.ep(command, "--help");
             assertThat(ran.code()).as(command).isZero();
@@ -77,7 +78,9 @@ final class CommandLineTest {
     void withoutACommandItSaysWhatItIsAndWhatToTry() {
         Ran ran = Ran.ep();
         assertThat(ran.code()).as(ran.err()).isZero();
-        assertThat(ran.out()).startsWith("ep4j ").contains("./ep demo", "./ep doctor", "./ep help settings");
+        assertThat(ran.out())
+                .startsWith("ep4j ")
+                .contains("./ep demo", "./ep doctor", "./ep tune", "./ep help settings");
         assertThat(ran.out().lines()).hasSizeLessThanOrEqualTo(20).allMatch(line -> line.length() <= Wrapped.COLUMNS);
     }
 
@@ -158,6 +161,18 @@ final class CommandLineTest {
                 "bench --device gpu:x",
                 "bench --hidden 100",
                 "bench --ranks 2 --ranks 3",
+                "tune --ranks 0",
+                "tune --turns 2",
+                "tune --turns 1001",
+                "tune --iterations 0",
+                "tune --warmup -1",
+                "tune --tokens 0",
+                "tune --ll-tokens 0",
+                "tune --topk 33",
+                "tune --mode fast",
+                "tune --skew NaN",
+                "tune --device gpu:x",
+                "tune --forget --dry-run",
                 "demo --iterations 0",
                 "demo --hidden 8",
                 "demo --warmup -1",
@@ -241,7 +256,14 @@ final class CommandLineTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"bench --ranks 2 --json", "bench --ranks 2 --plot", "writes --json", "conformance --json"})
+    @ValueSource(
+            strings = {
+                "bench --ranks 2 --json",
+                "bench --ranks 2 --plot",
+                "writes --json",
+                "conformance --json",
+                "tune --json"
+            })
     void aFileThatCannotBeWrittenIsReportedBeforeTheWork(String command) {
         List<String> arguments = new ArrayList<>(List.of(command.split(" ", -1)));
         arguments.add("/no-such-folder/file");

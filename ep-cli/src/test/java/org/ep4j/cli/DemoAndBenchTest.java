@@ -103,6 +103,11 @@ final class DemoAndBenchTest {
                     .isEqualTo(checked);
         }
         assertThat(root.path("environment").path("backends").get(0).asString()).isEqualTo("host-shm");
+        JsonNode fingerprint = root.path("environment").path("fingerprint");
+        assertThat(fingerprint.path("device").asString()).isEqualTo("host");
+        assertThat(fingerprint.path("ranks").asInt()).isEqualTo(2);
+        assertThat(fingerprint.path("processors").asInt()).isPositive();
+        assertThat(fingerprint.path("backends").get(0).asString()).isEqualTo("host-shm");
         assertThat(root.path("environment").path("commandLine").get(0).asString())
                 .isEqualTo("bench");
         assertThat(Files.size(plot)).isPositive();

@@ -161,7 +161,8 @@ final class FifoCommand implements Callable<Integer> {
                         List.of(),
                         work.device().toString(),
                         facts,
-                        ManagementFactory.getRuntimeMXBean().getInputArguments()))));
+                        ManagementFactory.getRuntimeMXBean().getInputArguments(),
+                        Optional.empty()))));
         return report.problems().isEmpty() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
     }
 

@@ -4,6 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.plan.Fingerprint;
+import org.ep4j.plan.TunedSettings;
+import org.ep4j.plan.TunedSettings.Choice;
+import org.ep4j.plan.TunedSettings.Shape;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -162,5 +168,82 @@ final class PlanCommandTest {
         Ran java = Ran.ep("plan", "--host-device", "--set", "ep.host.rows=java", "--json");
         assertThat(JsonMapper.shared().readTree(java.out()).get("rows").asString())
                 .isEqualTo("java (as ep.host.rows says)");
+    }
+
+    private static Ran tuned(Path cache, String more) {
+        String line = "plan --host-device --ranks-per-host 2 --mode ht --tokens 64 --set ep.tune=on " + more;
+        return Ran.with(
+                new PlanCommand(Map.of("EP_CACHE_DIR", cache.toString())),
+                line.strip().split(" ", -1));
+    }
+
+    private static void measured(Path cache, int ranks, int tokens, String value) {
+        // Neither the model nor the number of processors, which are this machine's.
+        new TunedSettings(
+                        new Fingerprint("host", "", 0, ranks, 1, 1, List.of("host-shm")),
+                        new Shape(7168, 256, 8, tokens, 0),
+                        value.isEmpty()
+                                ? List.of()
+                                : List.of(new Choice("ep.host.non-temporal-bytes", value, "ht.combine: 9.0 -> 8.0 us")),
+                        "2026-01-02",
+                        "1")
+                .write(cache);
+    }
+
+    @Test
+    void whatWasMeasuredForTheGroupAndTheShapeIsShown(@TempDir Path cache) {
+        measured(cache, 2, 64, "8MiB");
+        measured(cache, 2, 65, "16MiB");
+        measured(cache, 3, 64, "32MiB");
+        Ran ran = tuned(cache, "");
+        assertThat(ran.code()).as(ran.err()).isZero();
+        assertThat(ran.out())
+                .contains(
+                        "Tuned (./ep tune)",
+                        "  measured on 2026-01-02, host, 2 ranks on 1 host, host-shm:",
+                        "    ep.host.non-temporal-bytes=8MiB (ht.combine: 9.0 -> 8.0 us)")
+                .doesNotContain("16MiB", "32MiB");
+        assertThat(tuned(cache, "--set ep.host.non-temporal-bytes=4MiB").out())
+                .contains("ep.host.non-temporal-bytes=8MiB is not used, since ep.host.non-temporal-bytes is 4MiB");
+        JsonNode json =
+                JsonMapper.shared().readTree(tuned(cache, "--json").out()).path("tuned");
+        assertThat(json).hasSize(1);
+        assertThat(json.get(0).path("settings").get(0).path("value").asString()).isEqualTo("8MiB");
+    }
+
+    @Test
+    void withoutAMeasurementThereIsNoSuchSection(@TempDir Path cache) throws Exception {
+        measured(cache, 3, 64, "32MiB");
+        assertThat(tuned(cache, "").out()).contains("Forecast").doesNotContain("Tuned");
+        assertThat(JsonMapper.shared().readTree(tuned(cache, "--json").out()).path("tuned"))
+                .isEmpty();
+        measured(cache, 2, 64, "");
+        assertThat(tuned(cache, "").out()).contains("Tuned (./ep tune)", "    the defaults are best");
+        Ran off = Ran.with(
+                new PlanCommand(Map.of("EP_CACHE_DIR", cache.toString())),
+                "plan --host-device --ranks-per-host 2 --mode ht --tokens 64 --set ep.tune=off".split(" ", -1));
+        assertThat(off.out()).contains("Forecast").doesNotContain("Tuned");
+        Path damaged = Files.writeString(cache.resolve("tuned-0.properties"), "format=9");
+        assertThat(tuned(cache, "").out().replaceAll("\\s+", "")).contains(damaged.toString());
+    }
+
+    @Test
+    void measurementsOnThisMachineDoNotCountForAnother(@TempDir Path folder) throws Exception {
+        new TunedSettings(
+                        new Fingerprint("cuda", "sm_90", 132, 2, 1, 2, List.of("ipc-nvlink")),
+                        new Shape(7168, 256, 8, 4096, 128),
+                        List.of(new Choice("ep.gpu.sms", "32", "ht.combine: 9.0 -> 8.0 us")),
+                        "2026-01-02",
+                        "1")
+                .write(folder);
+        Ran ran = Ran.with(
+                new PlanCommand(Map.of("EP_CACHE_DIR", folder.toString())),
+                "plan",
+                "--set",
+                "ep.tune=on",
+                "--file",
+                machine(folder));
+        assertThat(ran.code()).as(ran.err()).isZero();
+        assertThat(ran.out()).contains("2 ranks of device cuda").doesNotContain("Tuned");
     }
 }

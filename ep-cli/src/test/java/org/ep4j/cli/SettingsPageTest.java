@@ -25,7 +25,8 @@ final class SettingsPageTest {
                 NVSHMEM, UCCL or MSCCL++. An unknown `ep.*` name in the builder or among the system properties is refused, and the error
                 names the nearest known one. An unknown `EP_*` environment variable is ignored, since other software uses such names;
                 `./ep doctor` warns of it, unless the variable is known to be DeepEP's. Settings that must be the same on all ranks are
-                compared when ranks join.
+                compared when ranks join. Where none of these sets `ep.gpu.sms`, `ep.gpu.low-latency.sms` or `ep.host.non-temporal-bytes`, a
+                buffer uses the values that `./ep tune` has measured for its shape, if there are any; `ep.tune=off` ignores them.
 
                 Durations are written as `50us`, `500ms`, `30s`, `5m` or `1h` and must be greater than zero; sizes are written as `4096`, `64MiB` or `2GiB`.
                 """);

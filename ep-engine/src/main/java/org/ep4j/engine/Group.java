@@ -64,6 +64,7 @@ import org.jspecify.annotations.Nullable;
 final class Group implements EpGroup {
     private final Bootstrap bootstrap;
     private final EpConfig config;
+    private final Tuning tuning;
     private final Duration setup;
     private final GroupPlan plan;
     private final EngineDevice device;
@@ -82,12 +83,14 @@ final class Group implements EpGroup {
     /**
      * Creates a group that has been joined.
      *
+     * @param tuning settings of buffers whose shape was measured
      * @param locks closed with {@code bootstrap}
      * @param cannotMove why buffers cannot move into fresh memory, and so not recover; empty if they can. The same on all ranks
      */
     Group(
             Bootstrap bootstrap,
             EpConfig config,
+            Tuning tuning,
             GroupPlan plan,
             EngineDevice device,
             OpenBackends backends,
@@ -95,6 +98,7 @@ final class Group implements EpGroup {
             String cannotMove) {
         this.bootstrap = bootstrap;
         this.config = config;
+        this.tuning = tuning;
         this.setup = EpKeys.SETUP_TIMEOUT.get(config);
         this.plan = plan;
         this.device = device;
@@ -262,7 +266,7 @@ final class Group implements EpGroup {
                 memory.memory(),
                 free,
                 recoverability,
-                config);
+                tuning.config(shape));
         return device instanceof EngineGpu gpu
                 ? GpuBuffers.create(
                         context,

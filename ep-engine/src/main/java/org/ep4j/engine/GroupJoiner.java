@@ -119,12 +119,14 @@ final class GroupJoiner {
                 .toList();
         checkSettings(profiles);
         LivenessLocks locks = watch(steps, profile, setup);
-        GroupPlan plan = Planner.plan(
+        GroupPlan planned = Planner.plan(
                 profiles,
                 backends.usable().values().stream()
                         .map(b -> new Planner.Candidate(b.id(), b::offer))
                         .toList(),
                 options);
+        Tuning tuning = Tuning.of(config, planned, bootstrap.rank(), device, config.environment());
+        GroupPlan plan = planned.withNotes(tuning.notes());
         LOG.log(System.Logger.Level.DEBUG, () -> "plan of rank " + bootstrap.rank() + ":\n" + plan.explain());
         try {
             openBackends(plan, device, setup);
@@ -140,7 +142,7 @@ final class GroupJoiner {
                 .findFirst()
                 .orElse("");
         locks.removeName();
-        return new Group(bootstrap, config, plan, device, new OpenBackends(open), locks, cannotMove);
+        return new Group(bootstrap, config, tuning, plan, device, new OpenBackends(open), locks, cannotMove);
     }
 
     /** Returns why buffers cannot move into fresh memory, as far as this rank knows; empty if they can. */

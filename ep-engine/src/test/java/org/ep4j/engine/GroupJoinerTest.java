@@ -18,6 +18,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpKeys;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.RankProfile.BackendProfile;
 import org.ep4j.testing.Guard;
@@ -163,12 +164,13 @@ final class GroupJoinerTest {
         Path errors = folder.resolve("errors");
         ProcessBuilder builder =
                 new ProcessBuilder(command).redirectError(errors.toFile()).redirectOutput(output.toFile());
-        // What joins here has the options and settings that are given here alone.
+        // What joins here has the options and settings that are given here alone, and uses nothing that was measured.
         builder.environment()
                 .keySet()
                 .removeIf(name -> name.startsWith("EP_")
                         || List.of("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
                                 .contains(name));
+        builder.environment().put(EpKeys.TUNE.environmentName(), "off");
         Process process = builder.start();
         boolean ended;
         try {

@@ -39,6 +39,8 @@ import org.junit.jupiter.api.Test;
 /** The order in which the memory of a buffer goes. */
 @Tag("verify")
 final class GroupMemoryTest {
+    private static final EpConfig CONFIG = EpConfig.builder(Map.of(), Map.of()).build();
+
     private final List<String> events = Collections.synchronizedList(new ArrayList<>());
 
     @Test
@@ -49,7 +51,8 @@ final class GroupMemoryTest {
         Bootstrap alone = Bootstrap.inProcess(1).get(0);
         try (Group group = new Group(
                 alone,
-                EpConfig.builder(Map.of(), Map.of()).build(),
+                CONFIG,
+                untuned(plan, 0),
                 plan,
                 new LoudDevice(),
                 new OpenBackends(Map.of(
@@ -68,6 +71,10 @@ final class GroupMemoryTest {
                 .as("the newest goes first")
                 .containsExactly(
                         "allocated", "a registered", "b registered", "b deregistered", "a deregistered", "freed");
+    }
+
+    private static Tuning untuned(GroupPlan plan, int rank) {
+        return Tuning.of(CONFIG, plan, rank, new HostDevice(), Map.of());
     }
 
     private static EpPath local(int rank) {
@@ -97,7 +104,8 @@ final class GroupMemoryTest {
             failures.add(CompletableFuture.supplyAsync(() -> {
                 try (Group group = new Group(
                         bootstrap,
-                        EpConfig.builder(Map.of(), Map.of()).build(),
+                        CONFIG,
+                        untuned(plan, bootstrap.rank()),
                         plan,
                         device,
                         new OpenBackends(Map.of("a", new LoudBackend("a", false))),

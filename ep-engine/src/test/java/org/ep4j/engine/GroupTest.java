@@ -32,9 +32,12 @@ final class GroupTest {
     private static final Duration BRIEF = Duration.ofMillis(5);
 
     private final List<Bootstrap> members = Bootstrap.inProcess(RANKS);
+    private final EpConfig config =
+            EpConfig.builder(Map.of(), Map.of()).set("ep.setup-timeout", "5ms").build();
     private final Group group = new Group(
             members.get(0),
-            EpConfig.builder(Map.of(), Map.of()).set("ep.setup-timeout", "5ms").build(),
+            config,
+            Tuning.of(config, plan(), 0, new HostDevice(), Map.of()),
             plan(),
             new HostDevice(),
             new OpenBackends(Map.of()),

@@ -49,6 +49,9 @@ public final class GroupPlan implements EpPlan {
 
     /** True for a plan that was not computed. */
     private final boolean given;
+    /** Sentences of this rank about its plan, for people. */
+    private final List<String> notes;
+
     /** Kinds of pairs whose memory is mapped. */
     private final BitSet mapped = new BitSet();
 
@@ -68,12 +71,24 @@ public final class GroupPlan implements EpPlan {
             List<Decision> decisions,
             List<SortedMap<String, Share>> shares,
             boolean given) {
+        this(profiles, options, kinds, decisions, shares, given, List.of());
+    }
+
+    private GroupPlan(
+            List<RankProfile> profiles,
+            PlanOptions options,
+            PairKinds kinds,
+            List<Decision> decisions,
+            List<SortedMap<String, Share>> shares,
+            boolean given,
+            List<String> notes) {
         this.profiles = List.copyOf(profiles);
         this.options = options;
         this.kinds = kinds;
         this.decisions = List.copyOf(decisions);
         this.shares = List.copyOf(shares);
         this.given = given;
+        this.notes = List.copyOf(notes);
         Map<String, Integer> seen = new HashMap<>();
         this.hosts = profiles.stream()
                 .mapToInt(profile -> seen.computeIfAbsent(profile.hostId(), k -> seen.size()))
@@ -173,6 +188,19 @@ public final class GroupPlan implements EpPlan {
                 "of class " + plan.getClass().getName(),
                 "of class " + GroupPlan.class.getName(),
                 "pass EpGroup.plan() or a plan of " + Planner.class.getName());
+    }
+
+    /**
+     * Returns a copy with other notes: sentences of this rank for people, which {@link #explain} and {@link #summary} print at
+     * their end, each on its line. Plans with different notes are equal.
+     */
+    public GroupPlan withNotes(List<String> newNotes) {
+        return new GroupPlan(profiles, options, kinds, decisions, shares, given, newNotes);
+    }
+
+    /** Notes of this rank; empty unless {@link #withNotes} has set them. */
+    public List<String> notes() {
+        return notes;
     }
 
     /** Profiles that the ranks reported, in rank order. */
@@ -473,7 +501,7 @@ public final class GroupPlan implements EpPlan {
 
     /**
      * Returns true for a plan of the same ranks with the same options, paths and NICs, if both plans were computed or
-     * both were created from given paths.
+     * both were created from given paths. Notes are not compared.
      */
     @Override
     public boolean equals(Object other) {

@@ -52,6 +52,7 @@ final class PlanText {
                     : String.join(" ", pairs) + (more > 0 ? " and " + more + " more" : "");
             text.append(which).append(": ").append(path(path, decision));
         }
+        plan.notes().forEach(note -> text.append(note).append('\n'));
         return text.toString();
     }
 

@@ -71,6 +71,32 @@ class GroupPlanTest {
     }
 
     @Test
+    void notesFollowThePathsInTheirOrder() {
+        GroupPlan plan = plan(2, false);
+        GroupPlan noted = plan.withNotes(List.of("tuned for something", "and for more"));
+        assertThat(noted.explain()).isEqualTo(plan.explain() + "tuned for something\nand for more\n");
+        assertThat(noted.summary()).isEqualTo(plan.summary() + "tuned for something\nand for more\n");
+        assertThat(plan(1, false).withNotes(List.of("a note")).explain())
+                .isEqualTo("rank 0 (name-h0, pid 10, host:0)\na note\n");
+        assertThat(noted.withNotes(List.of()).explain()).isEqualTo(plan.explain());
+    }
+
+    @Test
+    void aCopyWithNotesIsTheSamePlan() {
+        GroupPlan plan = plan(5, true);
+        List<String> notes = new ArrayList<>(List.of("a note"));
+        GroupPlan noted = plan.withNotes(notes);
+        notes.clear();
+        assertThat(noted.notes()).containsExactly("a note");
+        assertThat(plan.notes()).isEmpty();
+        assertThat(noted).isEqualTo(plan).hasSameHashCodeAs(plan);
+        assertThat(noted.paths()).isEqualTo(plan.paths());
+        assertThat(noted.mappedPeers(2)).isEqualTo(plan.mappedPeers(2)).isNotEmpty();
+        assertThat(noted.nics(4)).isEqualTo(plan.nics(4)).isNotEmpty();
+        assertThat(noted.host(4)).isEqualTo(2);
+    }
+
+    @Test
     void hostsAreNumberedInTheOrderOfTheirLowestRank() {
         GroupPlan plan = plan(5, true);
         assertThat(IntStream.range(0, 5).map(plan::host)).containsExactly(0, 0, 1, 1, 2);

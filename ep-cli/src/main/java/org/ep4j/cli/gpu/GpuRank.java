@@ -20,7 +20,6 @@ import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.cli.rank.HeapBytes;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.SpinBarrier;
-import org.ep4j.config.EpKeys;
 import org.ep4j.gpu.GpuStream;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.spi.Check;
@@ -47,11 +46,7 @@ public record GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
 
     /** Joins as the {@code localRank}-th process of its host, or the one of this rank in this process; measures and reports. */
     public void run(Bootstrap bootstrap, int localRank) {
-        EpConfig config = spec.work()
-                .settings(localRank)
-                .set(EpKeys.GPU_SMS.name(), spec.sms())
-                .set(EpKeys.LOW_LATENCY_SMS.name(), spec.lowLatencySms())
-                .build();
+        EpConfig config = spec.settings(localRank).build();
         try (EpGroup group = EpGroup.join(bootstrap, config)) {
             EpDevice device = group.device();
             if (!(device instanceof EngineGpu gpu)) {

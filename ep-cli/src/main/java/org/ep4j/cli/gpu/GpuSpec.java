@@ -2,12 +2,14 @@ package org.ep4j.cli.gpu;
 
 import java.util.Collections;
 import java.util.List;
+import org.ep4j.EpConfig;
 import org.ep4j.RowLayout;
 import org.ep4j.cli.gpu.GpuOperation.Rows;
 import org.ep4j.cli.rank.ExchangeSpec;
 import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.cli.rank.ExchangeSpec.Part;
 import org.ep4j.cli.rank.ExchangeSpec.Wire;
+import org.ep4j.config.EpKeys;
 
 /**
  * Work of the ranks of one measurement on GPUs; the same text for all of them.
@@ -15,8 +17,8 @@ import org.ep4j.cli.rank.ExchangeSpec.Wire;
  * @param work ranks, model and routing; where it validates, its own rounds come first, which compare with the reference
  * @param tokens T on every rank, one after another, in high throughput
  * @param lowLatencyTokens likewise in low latency
- * @param sms {@code ep.gpu.sms}; 0 for the default
- * @param lowLatencySms {@code ep.gpu.low-latency.sms}; 0 for the default
+ * @param sms {@code ep.gpu.sms}; 0 for the value that it has without this measurement
+ * @param lowLatencySms {@code ep.gpu.low-latency.sms}; likewise
  * @param operations what is measured
  * @param warmup rounds that do not count
  * @param iterations rounds that do
@@ -32,6 +34,18 @@ public record GpuSpec(
         int warmup,
         int iterations,
         List<Integer> chainTokens) {
+    /** Settings of the {@code localRank}-th process of its host. */
+    EpConfig.Builder settings(int localRank) {
+        EpConfig.Builder settings = work.settings(localRank);
+        if (sms > 0) {
+            settings.set(EpKeys.GPU_SMS.name(), sms);
+        }
+        if (lowLatencySms > 0) {
+            settings.set(EpKeys.LOW_LATENCY_SMS.name(), lowLatencySms);
+        }
+        return settings;
+    }
+
     public List<Integer> tokens(Mode mode) {
         return mode == Mode.HT ? tokens : lowLatencyTokens;
     }

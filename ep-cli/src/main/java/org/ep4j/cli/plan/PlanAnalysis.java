@@ -14,6 +14,7 @@ import org.ep4j.EpEngine;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.cli.plan.PlanReport.Load;
 import org.ep4j.plan.GroupPlan;
+import org.ep4j.plan.Objective;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.forecast.Exchange;
 import org.ep4j.plan.forecast.Exchange.Mode;
@@ -45,10 +46,7 @@ public final class PlanAnalysis {
         this.request = request;
         this.simulated = SimulatedRanks.of(
                 machine, backends, request.simulation(), request.settings().config());
-        this.plan = Planner.plan(
-                simulated.profiles(),
-                backends.stream().map(PlannedBackend::candidate).toList(),
-                request.settings().options(request.objective()));
+        this.plan = planned(request.objective());
         assumptions.addAll(request.settings().ofProcess());
         assumptions.addAll(machine.assumptions());
         assumptions.addAll(simulated.assumptions());
@@ -56,6 +54,13 @@ public final class PlanAnalysis {
 
     public static PlanReport of(Topology machine, PlanRequest request) {
         return new PlanAnalysis(machine, request).report();
+    }
+
+    private GroupPlan planned(Objective objective) {
+        return Planner.plan(
+                simulated.profiles(),
+                backends.stream().map(PlannedBackend::candidate).toList(),
+                request.settings().options(objective));
     }
 
     private PlanReport report() {
@@ -77,6 +82,8 @@ public final class PlanAnalysis {
         }
         PlanReport.Sizes sizes = sizes();
         List<PlanReport.Operation> forecasts = forecasts();
+        List<String> warnings = new ArrayList<>(machine.warnings());
+        List<PlanReport.Tuned> tuned = PlanTuning.of(ofGroup(), request, warnings::add);
         return new PlanReport(
                 PlanReport.FORMAT,
                 machine.source(),
@@ -89,7 +96,7 @@ public final class PlanAnalysis {
                 rows(first),
                 List.copyOf(assumptions),
                 request.variables(),
-                machine.warnings(),
+                List.copyOf(warnings),
                 backends.stream()
                         .map(b -> new PlanReport.Backend(b.id(), used.contains(b.id())))
                         .toList(),
@@ -98,7 +105,13 @@ public final class PlanAnalysis {
                 PlanPaths.nics(plan),
                 PlanPaths.posting(plan, request.settings().window()),
                 sizes,
-                forecasts);
+                forecasts,
+                tuned);
+    }
+
+    /** Returns the plan that a group would make, whose objective does not depend on the modes that are forecast. */
+    private GroupPlan ofGroup() {
+        return request.objective() == Objective.BALANCED ? plan : planned(Objective.BALANCED);
     }
 
     private void assumeRates() {

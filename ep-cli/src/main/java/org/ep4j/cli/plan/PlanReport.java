@@ -24,6 +24,8 @@ import org.ep4j.topology.model.Printable;
  * @param posting how the ranks of the first host post to NICs, those alike together
  * @param sizes memory, queue pairs, threads
  * @param forecasts predicted operations
+ * @param tuned settings that {@code ./ep tune} has found for the planned shape on this machine; empty where ep.tune is off, and for a
+ *     machine that is not this one
  */
 public record PlanReport(
         int format,
@@ -41,7 +43,8 @@ public record PlanReport(
         List<RankNics> nics,
         List<Posting> posting,
         Sizes sizes,
-        List<Operation> forecasts) {
+        List<Operation> forecasts,
+        List<Tuned> tuned) {
     static final int FORMAT = 1;
 
     /**
@@ -209,6 +212,25 @@ public record PlanReport(
      * @param micros time that it is busy
      */
     public record Load(String resource, int alike, double bytes, double gigabytesPerSecond, double micros) {}
+
+    /**
+     * A measurement of {@code ./ep tune}.
+     *
+     * @param measured its date
+     * @param on devices, ranks and backends, for people
+     * @param settings faster than their defaults; none where the defaults are best
+     */
+    public record Tuned(String measured, String on, List<TunedSetting> settings) {}
+
+    /**
+     * A setting that is faster than its default.
+     *
+     * @param name of the setting
+     * @param value that was measured
+     * @param reason by which times
+     * @param instead what gives the setting another value, with this value; empty where buffers use the measured one
+     */
+    public record TunedSetting(String name, String value, String reason, String instead) {}
 
     public String json() {
         return Json.of(this);

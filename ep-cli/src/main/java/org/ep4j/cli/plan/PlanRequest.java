@@ -1,6 +1,8 @@
 package org.ep4j.cli.plan;
 
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.ep4j.EpShape;
 import org.ep4j.cli.plan.PlanReport.Variable;
 import org.ep4j.plan.Objective;
@@ -17,6 +19,7 @@ import org.ep4j.plan.Objective;
  * @param groups groups of experts of which a token chooses {@code topGroups}; 1 for none
  * @param topGroups how many
  * @param thisMachine whether the machine is this one, so that its processor can be asked
+ * @param tuned folder with the measurements of {@code ./ep tune} on this machine; empty where there is none
  */
 public record PlanRequest(
         SimulatedRanks.Options simulation,
@@ -27,4 +30,5 @@ public record PlanRequest(
         boolean fp8,
         int groups,
         int topGroups,
-        boolean thisMachine) {}
+        boolean thisMachine,
+        Optional<Path> tuned) {}

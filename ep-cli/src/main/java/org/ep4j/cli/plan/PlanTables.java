@@ -13,6 +13,8 @@ import org.ep4j.cli.plan.PlanReport.Operation;
 import org.ep4j.cli.plan.PlanReport.Paths;
 import org.ep4j.cli.plan.PlanReport.Posting;
 import org.ep4j.cli.plan.PlanReport.RankNics;
+import org.ep4j.cli.plan.PlanReport.Tuned;
+import org.ep4j.cli.plan.PlanReport.TunedSetting;
 import org.ep4j.cli.plan.PlanReport.Variable;
 import org.ep4j.cli.report.TextTable;
 import org.ep4j.cli.report.Wrapped;
@@ -40,6 +42,7 @@ public final class PlanTables {
         tables.posting();
         tables.sizes();
         tables.forecasts();
+        tables.tuned();
         return tables.text.toString();
     }
 
@@ -256,6 +259,27 @@ public final class PlanTables {
                         load.alike() > 1 ? " and " + (load.alike() - 1) + " like it" : "",
                         bytes(Math.round(load.bytes())),
                         number(load.gigabytesPerSecond()));
+            }
+        }
+    }
+
+    private void tuned() {
+        if (report.tuned().isEmpty()) {
+            return;
+        }
+        title("Tuned (./ep tune)");
+        for (Tuned one : report.tuned()) {
+            line("  measured on %s, %s:", one.measured(), one.on());
+            if (one.settings().isEmpty()) {
+                line("    the defaults are best");
+            }
+            for (TunedSetting setting : one.settings()) {
+                String value = setting.name() + "=" + setting.value();
+                line(
+                        "    %s",
+                        setting.instead().isEmpty()
+                                ? value + " (" + setting.reason() + ")"
+                                : value + " is not used, since " + setting.instead());
             }
         }
     }

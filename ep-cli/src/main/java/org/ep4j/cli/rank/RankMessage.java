@@ -9,7 +9,9 @@ import java.util.stream.Stream;
 import org.ep4j.BufferSize;
 import org.ep4j.EpGroup;
 import org.ep4j.EpTraffic;
+import org.ep4j.plan.Fingerprint;
 import org.ep4j.plan.GroupPlan;
+import org.ep4j.transport.memory.EngineDevice;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Message of a rank process to the process that started it: one line of standard output each. */
@@ -17,15 +19,41 @@ public sealed interface RankMessage {
     /** Beginning of such a line. */
     String MARK = "@ep:";
 
-    /** The group is up: the summary of its plan, the backends that the plan uses, and the memory of the buffer. */
-    record Joined(String explanation, List<String> backends, long symmetricBytes, long localBytes)
+    /**
+     * The group is up.
+     *
+     * @param explanation summary of its plan
+     * @param backends that the plan uses
+     * @param symmetricBytes memory of the buffer that peers reach
+     * @param localBytes memory of the buffer of the rank alone
+     * @param fingerprint of the rank, on which measured settings depend
+     * @param notes of the plan: what {@code ./ep tune} has measured for such groups
+     */
+    record Joined(
+            String explanation,
+            List<String> backends,
+            long symmetricBytes,
+            long localBytes,
+            Fingerprint fingerprint,
+            List<String> notes)
             implements RankMessage {
         public static Joined of(EpGroup group, BufferSize size) {
+            GroupPlan plan = GroupPlan.of(group.plan());
             return new Joined(
-                    GroupPlan.of(group.plan()).summary(),
-                    group.plan().backends(),
+                    plan.summary(),
+                    plan.backends(),
                     size.symmetricBytes(),
-                    size.localBytes());
+                    size.localBytes(),
+                    fingerprintOf(group),
+                    plan.notes());
+        }
+
+        /** Returns the fingerprint of the rank of a group. */
+        static Fingerprint fingerprintOf(EpGroup group) {
+            GroupPlan plan = GroupPlan.of(group.plan());
+            return group.device() instanceof EngineDevice device
+                    ? device.fingerprint(plan, group.rank())
+                    : Fingerprint.ofHost(plan, group.rank());
         }
     }
 

@@ -13,6 +13,7 @@ import org.ep4j.EpPlan;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.TensorArena;
 import org.ep4j.config.EpKeys;
+import org.ep4j.plan.Fingerprint;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
@@ -41,13 +42,16 @@ public record WriteRank(WriteSpec spec, Consumer<RankMessage> parent) {
         }
         EpConfig config = builder.build();
         GroupPlan plan;
+        Fingerprint fingerprint;
         List<Integer> all = IntStream.range(0, bootstrap.size()).boxed().toList();
         try (EpGroup group = EpGroup.join(bootstrap.subgroup("writes/plan", all), config)) {
             plan = GroupPlan.of(group.plan());
+            fingerprint = RankMessage.Joined.fingerprintOf(group);
         }
         EpPath there = pair(plan, bootstrap.size());
         EpPath back = plan.path(there.to(), there.from());
-        parent.accept(new RankMessage.Joined(plan.explain(), List.of(there.backend()), 0, 0));
+        parent.accept(
+                new RankMessage.Joined(plan.explain(), List.of(there.backend()), 0, 0, fingerprint, plan.notes()));
         List<Integer> ranks = plan.ranksUsing(there.backend());
         if (ranks.contains(bootstrap.rank())) {
             Bootstrap members = bootstrap.subgroup("writes/backend", ranks);

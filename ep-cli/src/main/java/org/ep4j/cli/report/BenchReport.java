@@ -1,6 +1,8 @@
 package org.ep4j.cli.report;
 
+import com.fasterxml.jackson.annotation.JsonSetter;
 import com.fasterxml.jackson.annotation.JsonUnwrapped;
+import com.fasterxml.jackson.annotation.Nulls;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -8,6 +10,7 @@ import org.ep4j.cli.rank.ExchangeSpec;
 import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.cli.rank.Operations;
 import org.ep4j.cli.rank.RankMessage.Sent;
+import org.ep4j.plan.Fingerprint;
 
 /**
  * Result of one bench on the host, as it stands in the JSON.
@@ -65,6 +68,7 @@ public record BenchReport(
      * @param device device of every rank
      * @param machine where; its facts stand among the others in the JSON
      * @param rankJvmOptions options of every rank's JVM
+     * @param fingerprint of rank 0, on which measured settings depend; empty in files of older builds
      */
     public record Environment(
             String date,
@@ -73,7 +77,8 @@ public record BenchReport(
             List<String> backends,
             String device,
             @JsonUnwrapped HostFacts machine,
-            List<String> rankJvmOptions) {}
+            List<String> rankJvmOptions,
+            @JsonSetter(nulls = Nulls.AS_EMPTY) Optional<Fingerprint> fingerprint) {}
 
     public static BenchReport of(Environment environment, ExchangeSpec spec, List<Figures> figures, List<Sent> sent) {
         return new BenchReport(

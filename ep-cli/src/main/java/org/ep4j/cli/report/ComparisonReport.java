@@ -4,7 +4,6 @@ import static org.ep4j.cli.report.TextTable.column;
 import static org.ep4j.cli.report.TextTable.number;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
@@ -80,10 +79,9 @@ public record ComparisonReport(
      */
     public static ComparisonReport of(
             String folder, double percent, long seed, List<JsonNode> mine, List<JsonNode> others) {
-        List<Map<String, Double>> thisTimes =
-                mine.stream().map(ComparisonReport::times).toList();
+        List<Map<String, Double>> thisTimes = mine.stream().map(BenchTimes::of).toList();
         List<Map<String, Double>> otherTimes =
-                others.stream().map(ComparisonReport::times).toList();
+                others.stream().map(BenchTimes::of).toList();
         Set<String> onlyThis = names(thisTimes);
         Set<String> onlyOther = names(otherTimes);
         List<String> both = onlyThis.stream().filter(onlyOther::contains).toList();
@@ -200,38 +198,5 @@ public record ComparisonReport(
             return Difference.FASTER;
         }
         return min >= 1 - share && max <= 1 + share ? Difference.SAME : Difference.UNCLEAR;
-    }
-
-    /** Returns the times of one bench by operation; reads nothing else, so that the format may be older or newer. */
-    private static Map<String, Double> times(JsonNode report) {
-        Map<String, Double> times = new LinkedHashMap<>();
-        for (JsonNode operation : report.path("operations")) {
-            put(times, operation.path("operation").asString(""), operation.path("medianMicros"));
-        }
-        for (JsonNode run : report.path("runs")) {
-            int sms = run.path("askedSms").asInt(0);
-            for (JsonNode operation : run.path("operations")) {
-                put(times, nameOnGpu(operation, sms), operation.path("gpuSlowestMicros"));
-            }
-            for (JsonNode chain : run.path("chains")) {
-                String name = "chain of " + nameOnGpu(chain, 0) + ", "
-                        + chain.path("way").asString("");
-                put(times, name, chain.path("periodMicros"));
-            }
-        }
-        return times;
-    }
-
-    /** Returns the name of an operation with its tokens and, in high throughput, the given number of {@code --sms}. */
-    private static String nameOnGpu(JsonNode operation, int sms) {
-        String name = operation.path("operation").asString("");
-        return name + ", " + operation.path("tokens").asInt(0) + " tokens"
-                + (sms > 0 && name.startsWith("ht.") ? ", " + sms + " SMs" : "");
-    }
-
-    private static void put(Map<String, Double> times, String name, JsonNode micros) {
-        if (micros.isNumber() && micros.doubleValue() > 0) {
-            times.putIfAbsent(name, micros.doubleValue());
-        }
     }
 }

@@ -1,6 +1,7 @@
 package org.ep4j.cli.report;
 
 import java.lang.management.ManagementFactory;
+import java.util.Locale;
 import oshi.SystemInfo;
 import oshi.hardware.CentralProcessor;
 import oshi.hardware.HardwareAbstractionLayer;
@@ -33,8 +34,14 @@ public record HostFacts(
                 ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage());
     }
 
-    /** Returns whether other processes used so much of the machine that they may disturb the measurement. */
-    public boolean busy() {
-        return loadAverage > cores / 2.0;
+    /** Returns a warning where other processes used so much of the machine that they may disturb a measurement; else an empty text. */
+    public String loadWarning() {
+        return loadAverage > cores / 2.0
+                ? Wrapped.line(String.format(
+                        Locale.ROOT,
+                        "The machine was busy before the start (load average %.1f on %d cores): repeat this on an idle machine.",
+                        loadAverage,
+                        cores))
+                : "";
     }
 }

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.EpShape;
 import org.ep4j.cli.RealMachineFiles;
 import org.ep4j.cli.plan.PlanReport.Posting;
@@ -54,7 +55,8 @@ final class PostingTest {
                         false,
                         1,
                         1,
-                        false));
+                        false,
+                        Optional.empty()));
     }
 
     /** Two GPUs, each with NICs below a switch of its own, on a host of {@code processors}. */

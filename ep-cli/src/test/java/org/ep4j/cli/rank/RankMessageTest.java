@@ -7,6 +7,7 @@ import org.ep4j.RowLayout;
 import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.cli.rank.ExchangeSpec.Part;
 import org.ep4j.cli.rank.ExchangeSpec.Wire;
+import org.ep4j.plan.Fingerprint;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.json.JsonMapper;
@@ -18,7 +19,13 @@ final class RankMessageTest {
     @Test
     void everyMessageRoundTrips() {
         List<RankMessage> messages = List.of(
-                new RankMessage.Joined("all pairs:\nhost-shm \"x\"", List.of("host-shm"), 5, 6),
+                new RankMessage.Joined(
+                        "all pairs:\nhost-shm \"x\"",
+                        List.of("host-shm"),
+                        5,
+                        6,
+                        new Fingerprint("host", "a \"model\"", 2, 4, 1, 1, List.of("efa", "host-shm")),
+                        List.of("tuned for \"x\": y")),
                 new RankMessage.Progress(3, 9, "HT round 3"),
                 new RankMessage.Samples(
                         "ht.dispatch", List.of(1L, 2L), List.of(3L, 4L), List.of(0L, 1L), 14336, List.of(5L)),

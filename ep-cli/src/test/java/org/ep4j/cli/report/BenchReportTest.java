@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.LongStream;
 import javax.imageio.ImageIO;
 import org.ep4j.EpTraffic;
@@ -23,6 +24,7 @@ import org.ep4j.cli.rank.RankMessage.Lane;
 import org.ep4j.cli.rank.RankMessage.Link;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Sent;
+import org.ep4j.plan.Fingerprint;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -85,7 +87,8 @@ final class BenchReportTest {
                         List.of("host-shm"),
                         "host",
                         HostFacts.here(),
-                        List.of("-Xmx1g")),
+                        List.of("-Xmx1g"),
+                        Optional.of(new Fingerprint("host", "a model", 2, 2, 1, 1, List.of("host-shm")))),
                 SPEC,
                 List.of(
                         figures(Operations.HT_DISPATCH, 9000, true),
@@ -173,6 +176,8 @@ final class BenchReportTest {
         }
         assertThat(root.path("environment").path("cpu").asString()).isNotBlank();
         assertThat(root.path("environment").path("memoryBytes").asLong()).isPositive();
+        assertThat(JsonMapper.shared().treeToValue(root.path("environment").path("fingerprint"), Fingerprint.class))
+                .isEqualTo(new Fingerprint("host", "a model", 2, 2, 1, 1, List.of("host-shm")));
         assertThat(root.path("hidden").asInt()).isEqualTo(7168);
         assertThat(root.path("layout").asString()).isEqualTo("by-expert");
         assertThat(root.path("lowLatencyTokens").asInt()).isEqualTo(128);

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.LongStream;
 import org.ep4j.cli.gpu.GpuOperation;
 import org.ep4j.cli.gpu.GpuSpec;
@@ -17,6 +18,7 @@ import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankMessage.GpuSamples;
 import org.ep4j.cli.rank.RankMessage.Joined;
 import org.ep4j.cli.rank.RankMessage.OnGpu;
+import org.ep4j.plan.Fingerprint;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -29,6 +31,8 @@ import tools.jackson.databind.node.ObjectNode;
 final class GpuFiguresTest {
     private static final String HALF = "ll.dispatch.fp8.send";
     private static final String WIDEST = "ht.combine.bf16.by-expert.partial";
+    private static final Fingerprint FINGERPRINT =
+            new Fingerprint("cuda", "sm_90", 132, 2, 1, 2, List.of("ipc-nvlink"));
 
     @TempDir
     private Path folder;
@@ -58,14 +62,21 @@ final class GpuFiguresTest {
         List<List<RankMessage>> messages = new ArrayList<>();
         for (List<GpuSamples> rank : List.of(first, second)) {
             List<RankMessage> all = new ArrayList<>(rank);
-            all.add(new Joined("", List.of("ipc-nvlink"), 1, 2));
+            all.add(new Joined("", List.of("ipc-nvlink"), 1, 2, FINGERPRINT, List.of()));
             all.add(new OnGpu("cuda:0 is a GPU", "sm_90", 132, 24, 132));
             messages.add(all);
         }
         return new GpuReport(
                 GpuReport.FORMAT,
                 new BenchReport.Environment(
-                        "2026-01-02T03:04:05Z", "1.2.3", List.of(), List.of(), "cuda", HostFacts.here(), List.of()),
+                        "2026-01-02T03:04:05Z",
+                        "1.2.3",
+                        List.of(),
+                        List.of(),
+                        "cuda",
+                        HostFacts.here(),
+                        List.of(),
+                        Optional.of(FINGERPRINT)),
                 2,
                 "processes",
                 7168,
@@ -140,12 +151,17 @@ final class GpuFiguresTest {
         assertThat(GpuReport.read(file)).isEqualTo(report);
 
         JsonNode root = JsonMapper.shared().readTree(file.toFile());
+        assertThat(root.path("environment").path("fingerprint").path("model").asString())
+                .isEqualTo("sm_90");
         remove(root, "expertGroups", "groupsPerToken");
+        remove(root.path("environment"), "fingerprint");
         remove(root.path("runs").get(0), "chains", "sent");
         remove(root.path("runs").get(0).path("operations").get(0), "gpuP99Micros", "allocatedBytes", "sentBytes");
         Files.writeString(file, JsonMapper.shared().writeValueAsString(root));
         GpuReport old = GpuReport.read(file);
         assertThat(old.expertGroups()).isZero();
+        assertThat(old.environment().fingerprint()).isEmpty();
+        assertThat(old.environment().machine()).isEqualTo(report.environment().machine());
         assertThat(figures(old).sentBytes()).isEmpty();
         assertThat(figures(old).gpuSlowestMicros()).isEqualTo(figures(report).gpuSlowestMicros());
     }

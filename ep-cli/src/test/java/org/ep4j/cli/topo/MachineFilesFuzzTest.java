@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.zip.Deflater;
@@ -262,7 +263,8 @@ final class MachineFilesFuzzTest {
                                             false,
                                             1,
                                             1,
-                                            false))
+                                            false,
+                                            Optional.empty()))
                             .ranks())
                     .isPositive();
         } catch (EpException e) {

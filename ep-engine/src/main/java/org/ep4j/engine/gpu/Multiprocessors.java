@@ -9,6 +9,7 @@ import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
+import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.ep4j.spi.RankProfile;
@@ -20,9 +21,11 @@ import org.ep4j.spi.RankProfile;
  * leave no room for those of the other, two ranks that began them in opposite order wait for each other forever. So
  * the buffers of a GPU in this process share its multiprocessors: all that have low latency, which otherwise takes the whole
  * GPU, and the others from their first operation on. If ranks of the group in other processes use the same GPU, this process
- * takes only its part: under the Multi-Process Service, kernels of all of them run at once. Numbers that the user has set are not
- * changed. The blocks of the kernel that begins a high-throughput operation wait for each other, so all of them need room: if other
- * kernels leave none until the deadline, the operation fails with that reason.
+ * takes only its part: under the Multi-Process Service, kernels of all of them run at once. Buffers of several groups share the
+ * smallest of these parts. Numbers that the user has set are not
+ * changed; numbers that {@code ./ep tune} has measured replace the defaults, but are limited to the buffer's share. The blocks of
+ * the kernel that begins a high-throughput operation wait for each other, so all of them need room: if other kernels leave none
+ * until the deadline, the operation fails with that reason.
  */
 final class Multiprocessors implements AutoCloseable {
     /** Twenty-four are enough to fill the links of a GPU of 132 (Hopper); others in proportion. */
@@ -42,11 +45,11 @@ final class Multiprocessors implements AutoCloseable {
     private final Device device;
     private final int all;
 
-    /** Number that this process may take. */
+    /** Number that this process may take beside the other processes of the group. */
     private final int room;
 
-    private final int asked;
-    private final int askedLow;
+    private final Asked asked;
+    private final Asked askedLow;
     private final boolean low;
     private final List<RankProfile> group;
     private final int rank;
@@ -56,11 +59,34 @@ final class Multiprocessors implements AutoCloseable {
     private volatile boolean alone;
     private volatile boolean withPeers;
 
+    /**
+     * Value of a setting.
+     *
+     * @param number 0 for the default
+     * @param tuned true if {@code ./ep tune} has measured it, with nothing else on the GPU
+     */
+    private record Asked(int number, boolean tuned) {
+        static Asked of(ConfigKey<Integer> key, EpConfig config) {
+            return new Asked(key.get(config), key.setting(config).origin() == EpConfig.Origin.TUNED);
+        }
+
+        /**
+         * Chooses a number of blocks.
+         *
+         * @param otherwise the default
+         * @param most for a measured number, at least 1
+         * @param all multiprocessors of the GPU
+         */
+        int choose(int otherwise, int most, int all) {
+            return number == 0 ? otherwise : Math.min(number, tuned ? most : all);
+        }
+    }
+
     private Multiprocessors(EpConfig config, EngineGpu gpu, EpShape shape, List<RankProfile> group, int rank) {
         this.device = gpu.id();
         this.all = gpu.info().multiprocessors();
-        this.asked = EpKeys.GPU_SMS.get(config);
-        this.askedLow = EpKeys.LOW_LATENCY_SMS.get(config);
+        this.asked = Asked.of(EpKeys.GPU_SMS, config);
+        this.askedLow = Asked.of(EpKeys.LOW_LATENCY_SMS, config);
         this.low = shape.maxLowLatencyTokens() > 0;
         this.group = List.copyOf(group);
         this.rank = rank;
@@ -108,21 +134,43 @@ final class Multiprocessors implements AutoCloseable {
 
     private static void share(Device device) {
         Set<Multiprocessors> open = OPEN.getOrDefault(device, Set.of());
-        int counted = (int) open.stream().filter(p -> p.counts).count();
-        int low = (int) open.stream().filter(p -> p.low).count();
         for (Multiprocessors one : open) {
-            one.share(one.counts ? counted : counted + 1, low);
+            one.shareWith(open.stream().filter(p -> p.counts || p == one).toList());
             one.withPeers = open.stream().anyMatch(other -> other.rank != one.rank && other.group.equals(one.group));
         }
     }
 
-    /** Takes a share if {@code buffers} may run at once, this one included, {@code withLow} of them with low latency. */
-    private void share(int buffers, int withLow) {
-        int few = Math.max(1, Math.min((all * SHARE + OF - 1) / OF, room / buffers));
-        int most = Math.max(1, (room - (buffers - withLow) * few) / Math.max(1, withLow));
-        highThroughput = asked == 0 ? few : Math.min(asked, all);
-        lowLatency = askedLow == 0 ? most : Math.min(askedLow, all);
-        alone = buffers == 1 && room == all;
+    /** Takes a share beside buffers that may run at once, this one included. */
+    private void shareWith(List<Multiprocessors> together) {
+        int buffers = together.size();
+        // A buffer of another group may have to leave room for other processes.
+        int least = together.stream().mapToInt(one -> one.room).min().orElse(room);
+        int part = Math.max(1, least / buffers);
+        int few = few(part);
+        int withLow = 0;
+        int left = least;
+        for (Multiprocessors one : together) {
+            if (one.low) {
+                withLow++;
+            } else {
+                // A number that the user has set counts as the default one.
+                left -= one.asked.tuned() ? one.blocks(part) : few;
+            }
+        }
+        int most = Math.max(1, left / Math.max(1, withLow));
+        highThroughput = blocks(part);
+        lowLatency = askedLow.choose(most, most, all);
+        alone = buffers == 1 && least == all;
+    }
+
+    /** Returns the default number in high throughput if each buffer has so many multiprocessors. */
+    private int few(int part) {
+        return Math.max(1, Math.min((all * SHARE + OF - 1) / OF, part));
+    }
+
+    /** Returns the number in high throughput if each buffer has so many multiprocessors. */
+    private int blocks(int part) {
+        return asked.choose(few(part), part, all);
     }
 
     /** Blocks in high throughput, which runs beside the model's own work. */

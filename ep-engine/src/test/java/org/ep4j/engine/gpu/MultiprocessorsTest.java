@@ -3,6 +3,7 @@ package org.ep4j.engine.gpu;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -16,13 +17,19 @@ import org.ep4j.EpStateException;
 import org.ep4j.OpOptions;
 import org.ep4j.config.EpKeys;
 import org.ep4j.gpu.GpuDevice;
+import org.ep4j.gpu.GpuInfo;
 import org.ep4j.gpu.driver.EngineGpu;
+import org.ep4j.plan.Fingerprint;
+import org.ep4j.plan.GroupPlan;
+import org.ep4j.plan.TunedSettings;
+import org.ep4j.plan.TunedSettings.Choice;
 import org.ep4j.spi.RankProfile;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** All kernels that can wait at once on one GPU have room at once. */
 @Tag("verify")
@@ -62,6 +69,23 @@ final class MultiprocessorsTest {
         return RankProfile.builder(rank, host, Device.parse("cuda:" + gpu))
                 .pid(pid)
                 .locality(place)
+                .build();
+    }
+
+    /** A configuration in which both numbers were measured. */
+    private static EpConfig tuned(int highThroughput, int lowLatency) {
+        Map<String, String> numbers = Map.of(
+                EpKeys.GPU_SMS.name(),
+                Integer.toString(highThroughput),
+                EpKeys.LOW_LATENCY_SMS.name(),
+                Integer.toString(lowLatency));
+        return EpConfig.builder(Map.of(), Map.of()).build().withTuned(numbers, "measured");
+    }
+
+    private static EpConfig asked(int highThroughput, int lowLatency) {
+        return EpConfig.builder(Map.of(), Map.of())
+                .set(EpKeys.GPU_SMS.name(), highThroughput)
+                .set(EpKeys.LOW_LATENCY_SMS.name(), lowLatency)
                 .build();
     }
 
@@ -180,6 +204,172 @@ final class MultiprocessorsTest {
             assertThat(one.highThroughput()).isEqualTo(3);
             assertThat(one.lowLatency()).isEqualTo(11);
             assertThat(two.lowLatency()).isEqualTo(device.info().multiprocessors() / 2);
+        }
+    }
+
+    @Test
+    void tunedNumbersAreUsedByABufferThatHasTheGpu() {
+        try (EngineGpu device = EmulatedGpu.open(7)) {
+            int all = device.info().multiprocessors();
+            try (Multiprocessors one = open(tuned(5, 11), device, BOTH)) {
+                assertThat(one.highThroughput()).isEqualTo(5);
+                assertThat(one.lowLatency()).isEqualTo(11);
+                assertThat(one.isAlone()).isTrue();
+            }
+            try (Multiprocessors one = open(tuned(all + 1, all + 1), device, BOTH)) {
+                assertThat(one.highThroughput()).isEqualTo(all);
+                assertThat(one.lowLatency()).isEqualTo(all);
+            }
+            try (EngineGpu other = EmulatedGpu.open(6);
+                    Multiprocessors one = open(tuned(0, 0), device, BOTH);
+                    Multiprocessors untuned = open(DEFAULT, other, BOTH)) {
+                assertThat(one.highThroughput()).isEqualTo(untuned.highThroughput());
+                assertThat(one.lowLatency()).isEqualTo(untuned.lowLatency());
+            }
+        }
+    }
+
+    @Test
+    void tunedNumbersAreLimitedToTheShareOfTheBuffer() {
+        try (EngineGpu device = EmulatedGpu.open(7);
+                Multiprocessors one = open(tuned(12, 11), device, BOTH)) {
+            int all = device.info().multiprocessors();
+            try (Multiprocessors two = open(DEFAULT, device, BOTH)) {
+                assertThat(one.highThroughput()).isEqualTo(Math.min(12, all / 2));
+                assertThat(one.lowLatency()).isEqualTo(Math.min(11, all / 2));
+                assertThat(two.lowLatency()).isEqualTo(all / 2);
+            }
+            assertThat(one.highThroughput()).isEqualTo(12);
+            assertThat(one.lowLatency()).isEqualTo(11);
+            try (Multiprocessors small = open(tuned(1, 2), device, BOTH)) {
+                assertThat(small.highThroughput()).isEqualTo(1);
+                assertThat(small.lowLatency()).isEqualTo(2);
+            }
+        }
+    }
+
+    /** Low latency of the others has the room that is left. */
+    @Test
+    void aTunedNumberTakesItsRoomFromTheOtherBuffers() {
+        try (EngineGpu device = EmulatedGpu.open(7);
+                Multiprocessors both = open(DEFAULT, device, BOTH);
+                Multiprocessors high = open(tuned(7, 0), device, HIGH)) {
+            int all = device.info().multiprocessors();
+            assertThat(both.lowLatency()).isEqualTo(all);
+            high.use();
+            assertThat(high.highThroughput()).isEqualTo(7);
+            assertThat(both.lowLatency()).isEqualTo(all - 7);
+        }
+    }
+
+    @Test
+    void buffersWithTunedNumbersAllHaveRoomAtOnce() {
+        try (EngineGpu device = EmulatedGpu.open(7)) {
+            int all = device.info().multiprocessors();
+            for (int number = 1; number <= all; number++) {
+                List<Multiprocessors> open = new ArrayList<>();
+                for (EpShape shape : List.of(BOTH, HIGH, BOTH, HIGH)) {
+                    // The first one of each shape has tuned numbers.
+                    open.add(open(open.size() < 2 ? tuned(number, number) : DEFAULT, device, shape));
+                    open.forEach(Multiprocessors::use);
+                    assertThat(open).allMatch(p -> p.highThroughput() >= 1 && p.lowLatency() >= 1);
+                    // Without low latency, that number is not used.
+                    int blocks = 0;
+                    for (int i = 0; i < open.size(); i++) {
+                        blocks += i % 2 == 0 ? most(open.get(i)) : open.get(i).highThroughput();
+                    }
+                    assertThat(blocks)
+                            .as("blocks of %d buffers, tuned to %d", open.size(), number)
+                            .isLessThanOrEqualTo(all);
+                }
+                open.forEach(Multiprocessors::close);
+            }
+        }
+    }
+
+    @Test
+    void tunedNumbersLeaveRoomForOtherProcessesAndNumbersOfTheUserNeedNot() {
+        List<RankProfile> group = List.of(onGpu(0, "a", 1, 3), onGpu(1, "a", 2, 3));
+        try (EngineGpu device = EmulatedGpu.open(7)) {
+            int all = device.info().multiprocessors();
+            int many = all - 1;
+            try (Multiprocessors one = Multiprocessors.of(tuned(many, many), device, BOTH, group, 0)) {
+                assertThat(one.highThroughput()).isEqualTo(all / 2);
+                assertThat(one.lowLatency()).isEqualTo(all / 2);
+            }
+            try (Multiprocessors one = Multiprocessors.of(asked(many, many), device, BOTH, group, 0)) {
+                assertThat(one.highThroughput()).isEqualTo(many);
+                assertThat(one.lowLatency()).isEqualTo(many);
+            }
+        }
+    }
+
+    /** A group with another process on the GPU, and one without, in this process. */
+    @Test
+    void buffersOfTwoGroupsTogetherLeaveRoomForTheOtherProcess() {
+        List<RankProfile> shared = List.of(onGpu(0, "a", 1, 3), onGpu(1, "a", 2, 3));
+        try (EngineGpu device = EmulatedGpu.open(7)) {
+            int all = device.info().multiprocessors();
+            int half = all / 2;
+            for (EpConfig config : List.of(DEFAULT, tuned(all, all))) {
+                try (Multiprocessors own = open(config, device, BOTH)) {
+                    assertThat(own.lowLatency()).isEqualTo(all);
+                    try (Multiprocessors other = Multiprocessors.of(config, device, BOTH, shared, 0)) {
+                        assertThat(List.of(own, other)).allSatisfy(p -> {
+                            assertThat(p.lowLatency()).isEqualTo(half / 2);
+                            assertThat(p.highThroughput()).isLessThanOrEqualTo(half / 2);
+                        });
+                    }
+                    assertThat(own.lowLatency()).as("alone again").isEqualTo(all);
+                    assertThat(own.isAlone()).isTrue();
+                }
+            }
+            try (Multiprocessors other = Multiprocessors.of(DEFAULT, device, BOTH, shared, 0);
+                    Multiprocessors high = open(tuned(all, 0), device, HIGH)) {
+                assertThat(other.lowLatency()).isEqualTo(half);
+                high.use();
+                assertThat(high.highThroughput()).isEqualTo(half / 2);
+                assertThat(other.lowLatency()).isEqualTo(half - half / 2);
+            }
+        }
+    }
+
+    private static EpGroup alone(EpConfig config) {
+        return EpGroup.join(Bootstrap.inProcess(1).get(0), config);
+    }
+
+    @Test
+    void aBufferOfAMeasuredShapeHasTheNumbersOfTheFile(@TempDir Path folder) {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of("EP_CACHE_DIR", folder.toString()))
+                .set(EpKeys.DEVICE.name(), EmulatedGpu.TYPE + ":7")
+                .build();
+        int all;
+        try (EpGroup group = alone(config)) {
+            GpuInfo info = GpuDevice.of(group.device()).info();
+            all = info.multiprocessors();
+            Fingerprint here = Fingerprint.ofGpu(GroupPlan.of(group.plan()), 0, info.architecture(), all);
+            List<Choice> choices = List.of(
+                    new Choice(EpKeys.GPU_SMS.name(), "5", "for a test"),
+                    new Choice(EpKeys.LOW_LATENCY_SMS.name(), "11", "for a test"));
+            new TunedSettings(here, TunedSettings.Shape.of(BOTH), choices, "2026-11-30", "test").write(folder);
+        }
+        try (EpGroup group = alone(config);
+                EpBuffer buffer = group.createBuffer(BOTH)) {
+            assertThat(GroupPlan.of(group.plan()).notes()).hasSize(1);
+            assertThat(buffer.size().highThroughputSms()).isEqualTo(5);
+            assertThat(buffer.size().lowLatencySms()).isEqualTo(11);
+        }
+        EpConfig explicit = config.toBuilder().set(EpKeys.GPU_SMS.name(), "3").build();
+        try (EpGroup group = alone(explicit);
+                EpBuffer buffer = group.createBuffer(BOTH)) {
+            assertThat(buffer.size().highThroughputSms()).isEqualTo(3);
+            assertThat(buffer.size().lowLatencySms()).isEqualTo(11);
+        }
+        EpConfig off = config.toBuilder().set(EpKeys.TUNE.name(), "off").build();
+        try (EpGroup group = alone(off);
+                EpBuffer buffer = group.createBuffer(BOTH)) {
+            assertThat(buffer.size().highThroughputSms()).isNotEqualTo(5);
+            assertThat(buffer.size().lowLatencySms()).isEqualTo(all);
         }
     }
 

@@ -77,7 +77,7 @@ final class Nvrtc {
         return version;
     }
 
-    /** Returns whether this compiler optimizes the functions of one source in several threads on request, as 12.9 and 13.0 were seen to do. */
+    /** Returns whether this compiler can optimize the functions of one source in several threads ({@code --split-compile}): measured with 12.9 and 13.0. */
     boolean splits() {
         return installation.major() > 12 || (installation.major() == 12 && installation.minor() >= 9);
     }

@@ -7,6 +7,8 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.TensorArena;
 import org.ep4j.gpu.GpuDevice;
 import org.ep4j.gpu.GpuStream;
+import org.ep4j.plan.Fingerprint;
+import org.ep4j.plan.GroupPlan;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.transport.memory.DeviceAllocation;
 import org.ep4j.transport.memory.DeviceArena;
@@ -31,6 +33,11 @@ public interface EngineGpu extends EngineDevice, GpuDevice {
     interface StreamOrdered extends EpEvent {
         /** Makes later work on {@code stream} wait for the event; does nothing if it is done. */
         void before(EngineGpu device, long stream);
+    }
+
+    @Override
+    default Fingerprint fingerprint(GroupPlan plan, int rank) {
+        return Fingerprint.ofGpu(plan, rank, info().architecture(), info().multiprocessors());
     }
 
     /** Returns whether rows move by bulk copies ({@code EP_BULK} of the dialect). */

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
+import org.ep4j.transport.CacheFolder;
 
 /**
  * Compiled kernels on disk, by the hash of everything that determines their code. Several processes may use one folder at once: a file
@@ -36,17 +37,9 @@ public record KernelCache(Optional<Path> folder) {
 
     private static final Duration PAUSE = Duration.ofMillis(20);
 
-    /** Creates a cache in {@code EP_CACHE_DIR}, else {@code ep4j} in {@code XDG_CACHE_HOME} or {@code ~/.cache}. */
+    /** Creates a cache in the {@link CacheFolder} of an environment. */
     public static KernelCache of(Map<String, String> environment) {
-        String own = environment.getOrDefault("EP_CACHE_DIR", "");
-        String shared = environment.getOrDefault("XDG_CACHE_HOME", "");
-        String home = environment.getOrDefault("HOME", "");
-        Optional<Path> folder = !own.isBlank()
-                ? Optional.of(Path.of(own))
-                : !shared.isBlank()
-                        ? Optional.of(Path.of(shared, "ep4j"))
-                        : !home.isBlank() ? Optional.of(Path.of(home, ".cache", "ep4j")) : Optional.empty();
-        return new KernelCache(folder);
+        return new KernelCache(CacheFolder.of(environment));
     }
 
     /**

@@ -10,6 +10,8 @@ import org.ep4j.EpDevice;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.Tensor;
 import org.ep4j.TensorArena;
+import org.ep4j.plan.Fingerprint;
+import org.ep4j.plan.GroupPlan;
 
 /** A device as the engine holds it: allocations one by one, and its end. Safe for use from several threads. */
 public interface EngineDevice extends EpDevice, AutoCloseable {
@@ -32,6 +34,11 @@ public interface EngineDevice extends EpDevice, AutoCloseable {
      * @throws org.ep4j.EpResourceException when there is not enough
      */
     DeviceAllocation allocate(long bytes);
+
+    /** Returns what the measurements of {@code ./ep tune} on this device depend on, for its rank in a group. */
+    default Fingerprint fingerprint(GroupPlan plan, int rank) {
+        return Fingerprint.ofHost(plan, rank);
+    }
 
     @Override
     default TensorArena arena() {
