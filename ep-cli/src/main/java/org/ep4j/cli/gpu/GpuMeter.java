@@ -121,6 +121,11 @@ final class GpuMeter implements AutoCloseable {
         return ended - began;
     }
 
+    /** Waits for all work that is queued on the stream. */
+    void synchronize() {
+        stream.synchronize(LONGEST);
+    }
+
     @SuppressWarnings("ReturnValueIgnored") // the time of the barrier is for ranks on the host
     private void awaitStart() {
         stream.zero(flushed);
