@@ -185,7 +185,7 @@ public final class EpConfig {
         return Optional.ofNullable(tuned.get(name));
     }
 
-    /** Environment variables of the process, or those with which {@link #builder(Map, Map)} was called, by name. */
+    /** Environment variables by name: of the process, or as passed to {@link #builder(Map, Map)}. */
     @API(status = API.Status.INTERNAL, since = "0.1")
     public Map<String, String> environment() {
         return environment;
@@ -193,8 +193,8 @@ public final class EpConfig {
 
     /**
      * Names that an origin gives, sorted: of settings in the builder, of {@code ep.*} system properties, of all
-     * environment variables, or of settings that were measured; none for the default. Another origin may give the same name
-     * before it.
+     * environment variables, or of settings that were measured; none for the default. A name may have several origins, of
+     * which the first in the order of {@link Origin} counts.
      */
     public Set<String> names(Origin origin) {
         Set<String> names = switch (origin) {

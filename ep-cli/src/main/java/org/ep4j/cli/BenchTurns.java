@@ -67,8 +67,8 @@ final class BenchTurns implements AutoCloseable {
     }
 
     /**
-     * Runs one bench of each variant in every turn, in the order of the list in the first turn and in the reverse order of the
-     * last one in each further turn.
+     * Runs one bench of each variant in every turn: in the order of the list in the first, third, ... turn, in the reverse order
+     * in the others.
      *
      * @param arguments of a bench, without {@code --seed} and {@code --json}
      * @param seed of the first turn; it increases by one with each turn

@@ -24,7 +24,7 @@ final class GpuBenchOptions {
 
     /** Meaning of 0, and of no number. */
     private static final String NOT_GIVEN =
-            "0, the default, leaves the setting as it is: environment, ./ep tune, else the engine's default.";
+            "With 0 (the default), the setting decides; if it is not set, what ./ep tune has measured; else the engine.";
 
     private static final String DEFAULT_CHAINS = "1,8,64,128";
     static final String NO_CHAINS = "none";
@@ -125,8 +125,8 @@ final class GpuBenchOptions {
                     "add one of them, with the PNG file to draw");
         }
         sweep.forEach(t -> ModelOptions.checkTokens("--sweep", t));
-        sms.forEach(n -> ModelOptions.range("--sms", n, 0, 4096, "0 leaves the setting as it is"));
-        ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 leaves the setting as it is");
+        sms.forEach(n -> ModelOptions.range("--sms", n, 0, 4096, "0 leaves the number to the setting"));
+        ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 leaves the number to the setting");
         chainTokens();
     }
 

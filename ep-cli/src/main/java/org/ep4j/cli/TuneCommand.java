@@ -38,23 +38,26 @@ import picocli.CommandLine.Option;
                     + " buffers of the measured shape. The settings are ep.gpu.sms (high throughput) and"
                     + " ep.gpu.low-latency.sms (low latency) on GPUs, and ep.host.non-temporal-bytes on the host device.",
             "For each setting, benches of this build with the default value and with several other values measure in"
-                    + " turns, each in processes of its own. A value is acceptable if no operation is slower with it and at"
-                    + " least one is faster. slower: the ratio of the times in the same turn is above 1.01 in the median of"
-                    + " all turns, and above 1 in at least three quarters of the turns. faster: below 0.99 in the median,"
-                    + " and below 1 in every turn. Of the acceptable values, the one with the smallest geometric mean of the ratios of"
-                    + " all operations is proposed. The proposed values of all settings are then measured together, against"
-                    + " the defaults, in as many turns with other data and routing. They are kept only if the same rule"
-                    + " accepts them again; otherwise the defaults are best. A setting keeps its default if none of the"
-                    + " operations that were faster with its other value is faster again; the values that are left are then"
-                    + " measured once more, in as many turns, and kept only if the rule accepts them, too.",
+                    + " turns, each in processes of its own. The ratio of an operation is its time with the value divided by"
+                    + " its time with the default in the same turn. An operation is slower if its median ratio is above"
+                    + " 1.01 and its ratio is above 1 in at least three quarters of the turns. It is faster if its median"
+                    + " ratio is below 0.99 and its ratio is below 1 in every turn. A value is acceptable if no operation is"
+                    + " slower and at least one is faster. Of the acceptable values, the one with the smallest geometric"
+                    + " mean of the ratios of all operations is proposed.",
+            "The proposed value is measured against the default again, in as many turns with other data and routing. It is"
+                    + " kept only if it is acceptable again and one of the operations that were faster is faster again."
+                    + " Otherwise the setting keeps its default. Each setting is chosen by the operations that depend on it:"
+                    + " low latency does not depend on ep.gpu.sms, nor high throughput on ep.gpu.low-latency.sms.",
             "On GPUs, benches of low latency also measure chains of --ll-tokens tokens, up to "
                     + GpuBenchOptions.MOST_LOW_LATENCY_TOKENS
-                    + ", as bench --chain does; chains count as operations. On the host device, --mode ll leaves out the"
-                    + " high-throughput dispatch of the low-latency tokens.",
+                    + ", as bench --chain does; chains count as operations. Nothing else runs on the GPU meanwhile: time"
+                    + " that kernels of a model lose to more multiprocessors for ep4j is not measured. On the host device,"
+                    + " --mode ll leaves out the high-throughput dispatch of the low-latency tokens.",
             "The result is kept in the cache folder (EP_CACHE_DIR, else ep4j in XDG_CACHE_HOME or ~/.cache). Buffers use it"
-                    + " if they have the model and tokens of the measurement, and if device, number of ranks, hosts and"
-                    + " devices, and backends are the same. Settings that you set yourself always win, and ep.tune=off"
-                    + " ignores what was measured. Not for use under torchrun, mpirun or srun."
+                    + " if they have the model and tokens of the measurement, and if their group has the same kind of"
+                    + " device, the same numbers of ranks, hosts and devices, and the same backends. Settings that you set"
+                    + " yourself always win, and ep.tune=off ignores what was measured. This command is not for use under"
+                    + " torchrun, mpirun or srun."
         })
 final class TuneCommand extends Subcommand {
     private static final int FEWEST_TURNS = 3;
@@ -73,8 +76,8 @@ final class TuneCommand extends Subcommand {
             paramLabel = "T",
             defaultValue = "4096",
             description =
-                    "Tokens per rank in high-throughput mode: maxTokens of the buffers that use the result, which is 0 for"
-                            + " --mode ll. Default: ${DEFAULT-VALUE}.")
+                    "Tokens per rank in high-throughput mode. The result is for buffers with this maxTokens; with --mode"
+                            + " ll, for buffers with maxTokens 0. Default: ${DEFAULT-VALUE}.")
     private int tokens;
 
     @Mixin
@@ -158,11 +161,15 @@ final class TuneCommand extends Subcommand {
         report.choices()
                 .forEach(choice -> out().print(
                                 Wrapped.line(choice.setting() + "=" + choice.value() + " (" + choice.reason() + ")")));
-        out().print(Wrapped.of(
-                "",
-                folder.map(where -> keep(where, report) + unused)
-                        .orElse("Nothing is kept (--dry-run); what an earlier run has kept remains.")));
-        json.ifPresent(file -> TextFile.writeJson(file, report));
+        try {
+            out().print(Wrapped.of(
+                    "",
+                    folder.map(where -> keep(where, report) + unused)
+                            .orElse("Nothing is kept (--dry-run); what an earlier run has kept remains.")));
+        } finally {
+            // The times of a long run, also where its result cannot be kept.
+            json.ifPresent(file -> TextFile.writeJson(file, report));
+        }
         return ExitCodes.OK;
     }
 
@@ -183,7 +190,7 @@ final class TuneCommand extends Subcommand {
         return EpConfig.builder(properties, environment).build();
     }
 
-    /** Refuses to tune a setting that has a value: all benches would have this one. */
+    /** Refuses to tune a setting that is given explicitly: every bench would use that value. */
     private void refuseExplicit(ConfigKey<?> key) {
         Setting setting = key.setting(config());
         if (setting.origin() == Origin.DEFAULT) {

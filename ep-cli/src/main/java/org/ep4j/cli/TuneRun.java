@@ -5,8 +5,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.EpException;
 import org.ep4j.cli.BenchTurns.Variant;
@@ -14,7 +14,6 @@ import org.ep4j.cli.TrafficOptions.Modes;
 import org.ep4j.cli.report.ProgressView;
 import org.ep4j.cli.report.TuneCandidate;
 import org.ep4j.cli.report.TuneReport;
-import org.ep4j.cli.report.TuneReport.Confirmation;
 import org.ep4j.cli.report.TuneReport.Trial;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
@@ -25,8 +24,9 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Measurements of one {@code ep tune}: for each setting its candidates and the default in turns, then the best candidates of all
- * settings together and the defaults in further turns. If only some of the settings gain again, these are measured once more.
+ * Measurements of one {@code ep tune}: for each setting its candidates and the default in turns, then the best acceptable
+ * candidate and the default in further turns. Each setting is measured with the operations that depend on it, and no operation
+ * depends on two of them.
  */
 final class TuneRun {
     /** Values below and above the default, 2 MiB; caches of processors have 1 MiB to several 100 MiB. */
@@ -39,9 +39,6 @@ final class TuneRun {
     private static final List<Double> LOW_LATENCY = List.of(1.0 / 4, 1.0 / 2, 3.0 / 4);
 
     private static final int FEWEST_SMS = 2;
-
-    /** Most measurements of proposed values; the second one is of what is left after the first. */
-    private static final int MOST_CONFIRMATIONS = 2;
 
     private static final String DEFAULTS = "the defaults";
 
@@ -114,22 +111,13 @@ final class TuneRun {
         JsonNode first = first();
         List<Search> searches = searches(first);
         total = spec.turns()
-                * (searches.stream()
-                                .filter(search -> !search.values().isEmpty())
-                                .mapToInt(search -> 1 + search.values().size())
-                                .sum()
-                        + 2);
+                * searches.stream()
+                        .map(Search::values)
+                        .filter(values -> !values.isEmpty())
+                        .mapToInt(values -> 1 + values.size() + 2)
+                        .sum();
         List<Trial> trials = searches.stream().map(this::trial).toList();
-        Map<String, String> proposed = new LinkedHashMap<>();
-        trials.forEach(trial -> trial.proposed().ifPresent(value -> proposed.put(trial.setting(), value)));
-        return TuneReport.of(
-                first.path("environment"),
-                fingerprint(),
-                spec.shape(),
-                spec.turns(),
-                spec.seed(),
-                trials,
-                confirmations(trials, proposed));
+        return TuneReport.of(first.path("environment"), fingerprint(), spec.shape(), spec.turns(), spec.seed(), trials);
     }
 
     /** Runs a short bench, whose times do not count: it says which devices there are, and what their defaults are. */
@@ -191,10 +179,11 @@ final class TuneRun {
                 .toList();
     }
 
-    /** Returns how many multiprocessors each rank of a GPU may use when its ranks share it. */
+    /** Returns how many multiprocessors a rank may use on the GPU that the most ranks share. */
     private static int share(int processors, JsonNode report) {
         Fingerprint group = read(report.path("environment").path("fingerprint"));
-        return Math.max(1, (int) ((long) processors * group.devices() / group.ranks()));
+        int sharing = (group.ranks() + group.devices() - 1) / group.devices();
+        return Math.max(1, processors / sharing);
     }
 
     private static int number(JsonNode gpu, String name) {
@@ -219,62 +208,41 @@ final class TuneRun {
     private Trial trial(Search search) {
         String setting = search.key().name();
         if (search.values().isEmpty()) {
-            return Trial.of(setting, search.usual(), List.of());
+            return Trial.of(setting, search.usual(), List.of(), Optional.empty());
         }
-        Variant usual = variant(DEFAULTS, Map.of());
-        Map<String, Variant> others = new LinkedHashMap<>();
-        search.values().forEach(value -> others.put(value, variant(setting + "=" + value, Map.of(setting, value))));
-        List<Variant> all = new ArrayList<>(List.of(usual));
-        all.addAll(others.values());
-        measure(all, search.mode(), spec.seed());
-        return Trial.of(
-                setting,
-                search.usual(),
-                others.entrySet().stream()
-                        .map(other -> TuneCandidate.of(
-                                other.getKey(),
-                                usual.reports(),
-                                other.getValue().reports()))
-                        .toList());
-    }
-
-    /** Measures the proposed values of all settings together; where only some of them gain again, these once more. */
-    private List<Confirmation> confirmations(List<Trial> trials, Map<String, String> proposed) {
-        List<Confirmation> confirmations = new ArrayList<>();
-        Map<String, String> open = proposed;
-        while (!open.isEmpty() && confirmations.size() < MOST_CONFIRMATIONS) {
-            if (!confirmations.isEmpty()) {
-                total += 2 * spec.turns();
-            }
-            long seed = spec.seed() + (1L + confirmations.size()) * spec.turns();
-            Confirmation confirmation = Confirmation.of(open.keySet(), trials, confirm(open, seed));
-            confirmations.add(confirmation);
-            open = confirmation.complete() ? Map.of() : confirmation.values();
+        List<TuneCandidate> candidates = measure(search, search.values(), spec.seed());
+        Optional<TuneCandidate> best = TuneCandidate.best(candidates);
+        if (best.isEmpty()) {
+            total -= 2 * spec.turns();
         }
-        return confirmations;
+        // The best of several is partly the luckiest; data that did not choose it can judge it.
+        Optional<TuneCandidate> confirmation =
+                best.map(candidate -> measure(search, List.of(candidate.value()), spec.seed() + spec.turns())
+                        .get(0));
+        return Trial.of(setting, search.usual(), candidates, confirmation);
     }
 
     /**
-     * Measures values of several settings together.
+     * Measures values of a setting and its default in turns.
      *
-     * @param seed of the first turn, which was not used before
+     * @param seed of the first turn
      */
-    private TuneCandidate confirm(Map<String, String> proposed, long seed) {
-        String name = proposed.entrySet().stream()
-                .map(setting -> setting.getKey() + "=" + setting.getValue())
-                .collect(Collectors.joining(", "));
+    private List<TuneCandidate> measure(Search search, List<String> values, long seed) {
+        String setting = search.key().name();
         Variant usual = variant(DEFAULTS, Map.of());
-        Variant tuned = variant(name, proposed);
-        measure(List.of(usual, tuned), spec.mode(), seed);
-        return TuneCandidate.of(name, usual.reports(), tuned.reports());
-    }
-
-    private void measure(List<Variant> variants, Modes mode, long seed) {
-        benches.measure(variants, bench(mode), spec.turns(), seed, what -> {
+        Map<String, Variant> others = new LinkedHashMap<>();
+        values.forEach(value -> others.put(value, variant(setting + "=" + value, Map.of(setting, value))));
+        List<Variant> all = new ArrayList<>(List.of(usual));
+        all.addAll(others.values());
+        benches.measure(all, bench(search.mode()), spec.turns(), seed, what -> {
             done++;
             progress.step(done, total, what);
         });
-        variants.forEach(variant -> reports.addAll(variant.reports()));
+        all.forEach(variant -> reports.addAll(variant.reports()));
+        return others.entrySet().stream()
+                .map(other -> TuneCandidate.of(
+                        other.getKey(), usual.reports(), other.getValue().reports()))
+                .toList();
     }
 
     /** Returns the fingerprint of all benches. */

@@ -22,11 +22,11 @@ final class SettingsPageTest {
                 A setting is taken from `EpConfig.Builder.set`, else from the system property `-Dep.NAME=VALUE`, else from the environment
                 variable of the same name in capitals, with underscores for dots and hyphens: `ep.nic.gid-index` is `EP_NIC_GID_INDEX`. If
                 that variable is not set, ep4j reads the variables that the tables list as "other variables", most of which belong to NCCL,
-                NVSHMEM, UCCL or MSCCL++. An unknown `ep.*` name in the builder or among the system properties is refused, and the error
-                names the nearest known one. An unknown `EP_*` environment variable is ignored, since other software uses such names;
-                `./ep doctor` warns of it, unless the variable is known to be DeepEP's. Settings that must be the same on all ranks are
-                compared when ranks join. Where none of these sets `ep.gpu.sms`, `ep.gpu.low-latency.sms` or `ep.host.non-temporal-bytes`, a
-                buffer uses the values that `./ep tune` has measured for its shape, if there are any; `ep.tune=off` ignores them.
+                NVSHMEM, UCCL or MSCCL++. If `ep.gpu.sms`, `ep.gpu.low-latency.sms` or `ep.host.non-temporal-bytes` is set in none of these
+                places, a buffer uses the value that `./ep tune` has measured for its shape, if there is one. `ep.tune=off` ignores measured
+                values. An unknown `ep.*` name in the builder or among the system properties is refused, and the error names the nearest
+                known one. An unknown `EP_*` environment variable is ignored, since other software uses such names; `./ep doctor` warns of
+                it, unless the variable is known to be DeepEP's. Settings that must be the same on all ranks are compared when ranks join.
 
                 Durations are written as `50us`, `500ms`, `30s`, `5m` or `1h` and must be greater than zero; sizes are written as `4096`, `64MiB` or `2GiB`.
                 """);

@@ -47,7 +47,7 @@ final class TuneRunTest {
                 --json=*) json=${argument#*=} ;;
               esac
             done
-            dispatch=100 combine=200 low=20 chain=30 few=24 all=132 devices=2 mark=fingerprint
+            dispatch=100 combine=200 low=20 chain=30 few=24 all=132 ranks=2 devices=2 mark=fingerprint
             TIMES
             high='{"operation": "ht.dispatch.bf16", "tokens": 4096, "gpuSlowestMicros": '$dispatch'},
               {"operation": "ht.combine.bf16", "tokens": 4096, "gpuSlowestMicros": '$combine'}'
@@ -66,7 +66,7 @@ final class TuneRunTest {
             fi
             cat > "$json" <<END
             {"environment": {"device": "cuda", "$mark": {"device": "cuda", "model": "sm_90", "processors": $all,
-              "ranks": 2, "hosts": 1, "devices": $devices, "backends": ["ipc-nvlink"]}}, $rows}
+              "ranks": $ranks, "hosts": 1, "devices": $devices, "backends": ["ipc-nvlink"]}}, $rows}
             END
             """;
 
@@ -129,8 +129,8 @@ final class TuneRunTest {
         assertThat(report.trials()).extracting(Trial::setting).containsExactly("ep.gpu.sms", "ep.gpu.low-latency.sms");
         assertThat(candidates(report, 0)).containsExactly("12", "16", "32", "48");
         assertThat(candidates(report, 1)).containsExactly("33", "66", "99");
-        assertThat(report.confirmations()).hasSize(1);
-        assertThat(report.confirmations().get(0).times().rows()).hasSize(4);
+        assertThat(report.trials().get(0).confirmation().orElseThrow().rows()).hasSize(2);
+        assertThat(report.trials().get(1).confirmation()).isEmpty();
         assertThat(report.fingerprint().text())
                 .isEqualTo("cuda sm_90 with 132 multiprocessors, 2 ranks on 1 host and 2 GPUs, ipc-nvlink");
         assertThat(report.environment().path("device").asString()).isEqualTo("cuda");
@@ -149,23 +149,23 @@ final class TuneRunTest {
         assertThat(trial)
                 .allMatch(call -> call.contains("--mode=ht --no-validate --warmup=4 --iterations=6 "))
                 .noneMatch(call -> call.contains("--chain"));
-        List<String> second = calls.subList(1 + 5 * TURNS, 1 + 9 * TURNS);
-        assertThat(values(second, "--mode")).containsOnly("ll");
-        assertThat(values(second, "--chain")).containsOnly("128");
-        assertThat(values(second, "-Dep.gpu.low-latency.sms")).startsWith("-", "33", "66", "99", "99");
-        List<String> again = calls.subList(1 + 9 * TURNS, calls.size());
-        assertThat(values(again, "--mode")).containsOnly("both");
-        assertThat(values(again, "--chain")).containsOnly("128");
+        List<String> again = calls.subList(1 + 5 * TURNS, 1 + 7 * TURNS);
+        assertThat(values(again, "--mode")).containsOnly("ht");
+        assertThat(values(again, "--chain")).containsOnly("-");
         assertThat(values(again, "--seed")).containsExactly("4", "4", "5", "5", "6", "6");
         assertThat(values(again, "-Dep.gpu.sms")).containsExactly("-", "32", "32", "-", "-", "32");
         assertThat(values(again, "-Dep.gpu.low-latency.sms")).containsOnly("-");
+        List<String> second = calls.subList(1 + 7 * TURNS, calls.size());
+        assertThat(values(second, "--mode")).containsOnly("ll");
+        assertThat(values(second, "--chain")).containsOnly("128");
+        assertThat(values(second, "-Dep.gpu.low-latency.sms")).startsWith("-", "33", "66", "99", "99");
     }
 
     @Test
-    void theBestValuesOfAllSettingsAreMeasuredTogether() throws Exception {
+    void eachSettingIsConfirmedByItsOwnOperations() throws Exception {
         TuneReport report = run(false, Modes.BOTH, """
-                case $sms in 16) combine=180 ;; esac
-                case $ll in 66) chain=27 ;; esac
+                case $sms in 16) combine=180 low=25 ;; esac
+                case $ll in 66) chain=27 dispatch=120 ;; esac
                 """);
         assertThat(report.choices())
                 .containsExactly(
@@ -175,7 +175,23 @@ final class TuneRunTest {
                                 "66",
                                 "chain of ll.pair, 128 tokens, graph: 30.0 -> 27.0 us"));
         List<String> calls = calls();
-        assertThat(calls.get(calls.size() - 1)).contains("-Dep.gpu.sms=16 -Dep.gpu.low-latency.sms=66 bench ");
+        assertThat(calls).hasSize(1 + TURNS * (5 + 2 + 4 + 2));
+        List<String> last = calls.subList(1 + 11 * TURNS, calls.size());
+        assertThat(values(last, "--mode")).containsOnly("ll");
+        assertThat(values(last, "--chain")).containsOnly("128");
+        assertThat(values(last, "-Dep.gpu.sms")).containsOnly("-");
+        assertThat(values(last, "-Dep.gpu.low-latency.sms")).containsExactly("-", "66", "66", "-", "-", "66");
+    }
+
+    @Test
+    void aSettingThatDoesNotGainAgainKeepsItsDefault() throws Exception {
+        TuneReport report = run(false, Modes.BOTH, """
+                case $sms in 16) combine=180 ;; esac
+                case $ll in 66) [ $seed -gt %d ] || chain=27 ;; esac
+                """.formatted(LAST_SEED_OF_TRIALS));
+        assertThat(report.trials().get(1).confirmation()).isPresent();
+        assertThat(report.choices())
+                .containsExactly(new Choice("ep.gpu.sms", "16", "ht.combine.bf16, 4096 tokens: 200.0 -> 180.0 us"));
     }
 
     @Test
@@ -183,59 +199,33 @@ final class TuneRunTest {
         TuneReport report = run(false, Modes.HT, """
                 case $sms in 32) [ $seed -gt %d ] || dispatch=90 ;; esac
                 """.formatted(LAST_SEED_OF_TRIALS));
-        assertThat(report.trials().get(0).proposed()).contains("32");
-        assertThat(report.confirmations()).hasSize(1);
-        assertThat(report.confirmations().get(0).times().acceptable()).isFalse();
+        TuneCandidate confirmation = report.trials().get(0).confirmation().orElseThrow();
+        assertThat(confirmation.value()).isEqualTo("32");
+        assertThat(confirmation.acceptable()).isFalse();
         assertThat(report.choices()).isEmpty();
-        assertThat(report.text()).contains("The gain was not confirmed: the defaults are best.");
-    }
-
-    /** The gain of one setting is in the trials alone; so the other one is measured without it, too. */
-    @Test
-    void whatIsLeftWhereASettingDoesNotGainAgainIsMeasuredOnceMore() throws Exception {
-        String times = """
-                case $sms in 16) combine=180 ;; esac
-                case $ll in 66) [ $seed -gt %d ] || chain=27 ;; esac
-                """.formatted(LAST_SEED_OF_TRIALS);
-        TuneReport report = run(false, Modes.BOTH, times);
-        assertThat(report.choices())
-                .containsExactly(new Choice("ep.gpu.sms", "16", "ht.combine.bf16, 4096 tokens: 200.0 -> 180.0 us"));
-        assertThat(report.confirmations()).hasSize(2);
-        assertThat(report.text()).contains("ep.gpu.low-latency.sms keeps its default");
-        List<String> calls = calls();
-        assertThat(calls).hasSize(1 + TURNS * (5 + 4 + 2 + 2));
-        List<String> last = calls.subList(1 + 11 * TURNS, calls.size());
-        assertThat(values(last, "--seed")).containsExactly("7", "7", "8", "8", "9", "9");
-        assertThat(values(last, "-Dep.gpu.sms")).containsExactly("-", "16", "16", "-", "-", "16");
-        assertThat(values(last, "-Dep.gpu.low-latency.sms")).containsOnly("-");
-        assertThat(values(last, "--mode")).containsOnly("both");
-
-        TuneReport lost = run(false, Modes.BOTH, times + "[ $seed -le 6 ] || [ $sms = 24 ] || dispatch=103\n");
-        assertThat(lost.confirmations()).hasSize(2);
-        assertThat(lost.choices()).isEmpty();
-        assertThat(lost.text()).contains("The gain was not confirmed: the defaults are best.");
+        assertThat(report.text()).contains("The gain was not confirmed: the default is best.");
     }
 
     @Test
     void aLossInTheConfirmationIsNotKept() throws Exception {
         TuneReport report = run(false, Modes.BOTH, """
-                case $sms in 32) dispatch=90; [ $seed -le %d ] || chain=31 ;; esac
+                case $sms in 32) dispatch=90; [ $seed -le %d ] || combine=206 ;; esac
                 """.formatted(LAST_SEED_OF_TRIALS));
         assertThat(report.choices()).isEmpty();
         assertThat(report.text().replaceAll("\\s+", " "))
-                .contains("most in chain of ll.pair, 128 tokens, graph (ratio 1.033)");
+                .contains("most in ht.combine.bf16, 4096 tokens (ratio 1.030)");
     }
 
     @Test
     void nothingIsMeasuredAgainWhereNoValueIsAcceptable() throws Exception {
         TuneReport report = run(false, Modes.BOTH, "");
-        assertThat(report.confirmations()).isEmpty();
+        assertThat(report.trials()).allMatch(trial -> trial.confirmation().isEmpty());
         assertThat(report.choices()).isEmpty();
         assertThat(calls()).hasSize(1 + TURNS * (5 + 4));
     }
 
     @Test
-    void oneModeHasItsOwnSettingAlone() throws Exception {
+    void eachModeTunesOnlyItsOwnSetting() throws Exception {
         TuneReport low = run(false, Modes.LL, "");
         assertThat(low.trials()).extracting(Trial::setting).containsExactly("ep.gpu.low-latency.sms");
         assertThat(values(calls(), "--mode")).containsOnly("ll");
@@ -259,6 +249,9 @@ final class TuneRunTest {
     void ranksThatShareAGpuShareItsMultiprocessors() throws Exception {
         assertThat(candidates(run(false, Modes.HT, "few=12 all=40"), 0)).containsExactly("6", "8", "16", "24");
         assertThat(candidates(run(false, Modes.HT, "few=12 all=40 devices=1"), 0))
+                .containsExactly("6", "8", "16");
+        assertThat(candidates(run(false, Modes.HT, "few=12 all=60 ranks=5"), 0))
+                .as("three of five ranks share one of two GPUs: 20 for each")
                 .containsExactly("6", "8", "16");
         assertThat(candidates(run(false, Modes.HT, "few=1 all=1 devices=1"), 0)).isEmpty();
     }
@@ -294,6 +287,16 @@ final class TuneRunTest {
     @Test
     void aMachineThatChangesIsNotTuned() {
         assertThatThrownBy(() -> run(false, Modes.HT, "[ $seed -lt 2 ] || devices=1"))
+                .isInstanceOf(EpException.class)
+                .hasMessageContainingAll("changed during the measurement", "2 GPUs", "1 GPU,", "nothing is kept");
+    }
+
+    @Test
+    void aMachineThatChangesDuringTheConfirmationIsNotTuned() throws Exception {
+        String gain = "[ $sms != 32 ] || dispatch=90\n";
+        assertThat(run(false, Modes.HT, gain).choices()).isNotEmpty();
+        assertThatThrownBy(() ->
+                        run(false, Modes.HT, gain + "[ $seed -le %d ] || devices=1".formatted(LAST_SEED_OF_TRIALS)))
                 .isInstanceOf(EpException.class)
                 .hasMessageContainingAll("changed during the measurement", "2 GPUs", "1 GPU,", "nothing is kept");
     }

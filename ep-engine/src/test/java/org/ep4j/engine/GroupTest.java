@@ -4,11 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.Bootstrap;
-import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpException;
 import org.ep4j.EpFailure;
@@ -17,8 +15,6 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.membership.LivenessLocks;
-import org.ep4j.plan.GroupPlan;
-import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.memory.HostDevice;
 import org.junit.jupiter.api.AfterEach;
@@ -37,34 +33,12 @@ final class GroupTest {
     private final Group group = new Group(
             members.get(0),
             config,
-            Tuning.of(config, plan(), 0, new HostDevice(), Map.of()),
-            plan(),
+            Tuning.of(config, HostPlans.mapped(RANKS), 0, new HostDevice(), Map.of()),
+            HostPlans.mapped(RANKS),
             new HostDevice(),
             new OpenBackends(Map.of()),
             LivenessLocks.create("h", List.of(), false),
             "memory of this test is fixed");
-
-    private static GroupPlan plan() {
-        List<RankProfile> profiles = new ArrayList<>();
-        List<EpPath> paths = new ArrayList<>();
-        for (int from = 0; from < RANKS; from++) {
-            profiles.add(RankProfile.builder(from, "h", Device.HOST)
-                    .hostName("host-" + from)
-                    .pid(1 + from)
-                    .build());
-            for (int to = 0; to < RANKS; to++) {
-                paths.add(
-                        from == to
-                                ? EpPath.builder(from, to, "local", EpPath.Kind.LOCAL)
-                                        .build()
-                                : EpPath.builder(from, to, "a", EpPath.Kind.MAPPED)
-                                        .gigabytesPerSecond(1)
-                                        .latencyMicros(1)
-                                        .build());
-            }
-        }
-        return GroupPlan.of(profiles, paths);
-    }
 
     @AfterEach
     void close() {

@@ -9,28 +9,21 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
-import java.util.logging.Handler;
 import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.ep4j.Bootstrap;
-import org.ep4j.Device;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfig.Origin;
 import org.ep4j.EpGroup;
-import org.ep4j.EpPath;
 import org.ep4j.EpShape;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Fingerprint;
 import org.ep4j.plan.GroupPlan;
 import org.ep4j.plan.TunedSettings;
 import org.ep4j.plan.TunedSettings.Choice;
-import org.ep4j.spi.RankProfile;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.memory.HostDevice;
 import org.junit.jupiter.api.AfterEach;
@@ -53,8 +46,8 @@ final class TuningTest {
     private static final String TUNED = "tuned for buffers of " + SIZES.text() + " (" + DATE + "): ";
 
     private final HostDevice device = new HostDevice();
-    private final GroupPlan plan = plan();
-    private final Log log = new Log();
+    private final GroupPlan plan = HostPlans.mapped(2);
+    private final LogCapture log = new LogCapture("org.ep4j", Level.INFO);
 
     @TempDir
     private Path folder;
@@ -63,26 +56,6 @@ final class TuningTest {
     void close() {
         log.close();
         device.close();
-    }
-
-    private static GroupPlan plan() {
-        List<RankProfile> profiles = new ArrayList<>();
-        List<EpPath> paths = new ArrayList<>();
-        for (int from = 0; from < 2; from++) {
-            profiles.add(
-                    RankProfile.builder(from, "h", Device.HOST).pid(1 + from).build());
-            for (int to = 0; to < 2; to++) {
-                paths.add(
-                        from == to
-                                ? EpPath.builder(from, to, "local", EpPath.Kind.LOCAL)
-                                        .build()
-                                : EpPath.builder(from, to, "a", EpPath.Kind.MAPPED)
-                                        .gigabytesPerSecond(1)
-                                        .latencyMicros(1)
-                                        .build());
-            }
-        }
-        return GroupPlan.of(profiles, paths);
     }
 
     private static TunedSettings measured(Fingerprint fingerprint, Choice... choices) {
@@ -121,7 +94,7 @@ final class TuningTest {
     }
 
     @Test
-    void aBufferOfAnotherShapeDoesNot() {
+    void aBufferOfAnotherShapeUsesNothingThatWasMeasured() {
         keep(EIGHT_MIB);
         Tuning tuning = tuning(config().build());
         for (EpShape other : List.of(
@@ -129,7 +102,7 @@ final class TuningTest {
                 SHAPE.toBuilder().maxLowLatencyTokens(0).build())) {
             assertThat(tuning.config(other).names(Origin.TUNED)).as("%s", other).isEmpty();
         }
-        assertThat(log.about(folder)).isEmpty();
+        assertThat(log.withLevels(folder.toString())).isEmpty();
     }
 
     @Test
@@ -206,11 +179,11 @@ final class TuningTest {
     void whatIsUsedIsLoggedOnceForEachShape() {
         Path file = keep(EIGHT_MIB);
         Tuning tuning = tuning(config().build());
-        assertThat(log.about(folder)).isEmpty();
+        assertThat(log.withLevels(folder.toString())).isEmpty();
         for (int buffer = 0; buffer < 3; buffer++) {
             tuning.config(SHAPE);
         }
-        assertThat(log.about(folder))
+        assertThat(log.withLevels(folder.toString()))
                 .containsExactly("INFO rank 0: " + tuning.notes().get(0) + ", as " + file + " says");
     }
 
@@ -220,7 +193,7 @@ final class TuningTest {
         isUntuned(tuning(config().set(EpKeys.TUNE.name(), "off").build()));
         Files.writeString(file, "this is none");
         isUntuned(tuning(config().set(EpKeys.TUNE.name(), "off").build()));
-        assertThat(log.about(folder)).isEmpty();
+        assertThat(log.withLevels(folder.toString())).isEmpty();
     }
 
     @Test
@@ -230,7 +203,7 @@ final class TuningTest {
         Tuning tuning = tuning(config().build());
         isUntuned(tuning);
         isUntuned(tuning);
-        assertThat(log.about(folder))
+        assertThat(log.withLevels(folder.toString()))
                 .singleElement()
                 .asString()
                 .startsWith("WARNING ")
@@ -250,7 +223,7 @@ final class TuningTest {
                 0,
                 device,
                 Map.of("EP_CACHE_DIR", folder.resolve("none").toString())));
-        assertThat(log.about(folder)).isEmpty();
+        assertThat(log.withLevels(folder.toString())).isEmpty();
     }
 
     /** Joins a group of two ranks, which are threads. */
@@ -295,7 +268,7 @@ final class TuningTest {
             assertThat(one.notes()).containsExactly(note);
             assertThat(one.explain()).endsWith(note + "\n");
         });
-        assertThat(log.about(folder))
+        assertThat(log.withLevels(folder.toString()))
                 .hasSize(2)
                 .anyMatch(line -> line.startsWith("INFO rank 0: " + note))
                 .anyMatch(line -> line.startsWith("INFO rank 1: " + note));
@@ -303,43 +276,6 @@ final class TuningTest {
         EpConfig off = config.toBuilder().set(EpKeys.TUNE.name(), "off").build();
         assertThat(onTwoRanks(off, work))
                 .allSatisfy(one -> assertThat(one.notes()).isEmpty());
-        assertThat(log.about(folder)).hasSize(2);
-    }
-
-    /** Collects what the engine logs at INFO and above, and keeps it off the console. */
-    private static final class Log extends Handler implements AutoCloseable {
-        private final Logger logger = Logger.getLogger("org.ep4j");
-        private final List<String> lines = new CopyOnWriteArrayList<>();
-
-        Log() {
-            setLevel(Level.INFO);
-            logger.addHandler(this);
-            logger.setUseParentHandlers(false);
-        }
-
-        /** Lines that name a file of the folder. */
-        List<String> about(Path folder) {
-            return lines.stream()
-                    .filter(line -> line.contains(folder.toString()))
-                    .toList();
-        }
-
-        @Override
-        public void publish(LogRecord entry) {
-            if (isLoggable(entry)) {
-                lines.add(entry.getLevel() + " " + entry.getMessage());
-            }
-        }
-
-        @Override
-        public void flush() {
-            // Nothing is buffered.
-        }
-
-        @Override
-        public void close() {
-            logger.removeHandler(this);
-            logger.setUseParentHandlers(true);
-        }
+        assertThat(log.withLevels(folder.toString())).hasSize(2);
     }
 }

@@ -119,7 +119,7 @@ final class FingerprintTest {
     }
 
     @Test
-    void thisMachineHasOne() {
+    void ranksOnThisHostHaveEqualFingerprints() {
         Fingerprint own = Fingerprint.ofHost(onHost(2), 0);
         assertThat(own.device()).isEqualTo("host");
         assertThat(own.processors()).isEqualTo(Runtime.getRuntime().availableProcessors());
@@ -172,7 +172,7 @@ final class FingerprintTest {
     }
 
     @Test
-    void oneRankNeedsNoBackend() {
+    void aLoneRankHasNoBackends() {
         RankProfile alone = Machines.rank(0, "h0", Machines.gpu(3, List.of()), Map.of());
         assertThat(Fingerprint.ofGpu(plan(List.of(alone)), 0, "sm_90", 132))
                 .isEqualTo(new Fingerprint("cuda", "sm_90", 132, 1, 1, 1, List.of()));

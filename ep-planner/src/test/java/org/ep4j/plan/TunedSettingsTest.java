@@ -86,7 +86,7 @@ final class TunedSettingsTest {
     }
 
     @Test
-    void noChoicesAreAResultToo() {
+    void aFileWithoutChoicesIsRead() {
         TunedSettings defaults = new TunedSettings(GPUS, BOTH, List.of(), "2026-05-04", "0.1.0");
         defaults.write(folder);
         assertThat(read()).containsExactly(defaults);
@@ -141,7 +141,7 @@ final class TunedSettingsTest {
     }
 
     @Test
-    void everySizeAndFactMatters() {
+    void everyFieldOfShapeAndFingerprintChangesTheFileName() {
         List<TunedSettings> all = new ArrayList<>();
         for (Shape shape : List.of(
                 BOTH,

@@ -21,7 +21,7 @@ final class CacheFolderTest {
     }
 
     @Test
-    void otherwiseItIsBelowTheCachesOfTheUser() {
+    void withoutTheOwnVariableTheFolderIsInTheUsersCache() {
         assertThat(CacheFolder.of(Map.of("XDG_CACHE_HOME", "/b", "HOME", "/c"))).contains(Path.of("/b/ep4j"));
         assertThat(CacheFolder.of(Map.of("HOME", "/c"))).contains(Path.of("/c/.cache/ep4j"));
     }
@@ -34,7 +34,7 @@ final class CacheFolderTest {
     }
 
     @Test
-    void withoutTheseVariablesThereIsNone() {
+    void withoutItsVariablesThereIsNoCacheFolder() {
         assertThat(CacheFolder.of(Map.of("PATH", "/bin"))).isEmpty();
     }
 

@@ -227,8 +227,8 @@ public record PlanReport(
      *
      * @param name of the setting
      * @param value that was measured
-     * @param reason by which times
-     * @param instead what gives the setting another value, with this value; empty where buffers use the measured one
+     * @param reason times that were measured, for people
+     * @param instead the explicit value and where it is set; empty if buffers use the measured value
      */
     public record TunedSetting(String name, String value, String reason, String instead) {}
 

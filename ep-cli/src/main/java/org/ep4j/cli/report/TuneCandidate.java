@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
 import tools.jackson.databind.JsonNode;
 
 /**
- * Times of benches with other values of settings, and of benches with the default values in the same turns; microseconds.
+ * Comparison of other values of settings with the defaults, by the times of benches in the same turns; microseconds.
  *
  * @param value what differs, for people: a value of the setting in question, or several settings with their values
  * @param rows every operation that a bench measured

@@ -4,13 +4,10 @@ import static org.ep4j.cli.report.TextTable.column;
 import static org.ep4j.cli.report.TextTable.number;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.ep4j.cli.report.TextTable.Column;
 import org.ep4j.cli.report.TuneCandidate.Result;
@@ -29,9 +26,7 @@ import tools.jackson.databind.JsonNode;
  * @param shape for which it was measured
  * @param turns measurements of each variant
  * @param seed of the first turn; it increases by one with each turn
- * @param trials the values that were tried for each setting
- * @param confirmations the proposed values of all settings together, in further turns, then the ones that are left, if others
- *     did not gain again; none where no value was proposed
+ * @param trials what was measured for each setting
  * @param choices settings that are faster than the defaults; none where the defaults are best
  */
 public record TuneReport(
@@ -42,7 +37,6 @@ public record TuneReport(
         int turns,
         long seed,
         List<Trial> trials,
-        List<Confirmation> confirmations,
         List<Choice> choices) {
     private static final int FORMAT = 1;
 
@@ -55,77 +49,49 @@ public record TuneReport(
      * @param setting its name
      * @param usual the default
      * @param candidates other values
-     * @param proposed the best of them; empty where none is better than the default
+     * @param confirmation the best acceptable candidate, measured again in further turns; empty where none is acceptable
+     * @param choice what buffers use instead of the default; empty if the default is best
      */
-    public record Trial(String setting, String usual, List<TuneCandidate> candidates, Optional<String> proposed) {
-        /** Proposes the best candidate. */
-        public static Trial of(String setting, String usual, List<TuneCandidate> candidates) {
-            return new Trial(
-                    setting, usual, candidates, TuneCandidate.best(candidates).map(TuneCandidate::value));
-        }
-
-        /** Returns whether an operation was faster with the proposed value. */
-        private boolean gained(String operation) {
-            return candidates.stream()
-                    .filter(candidate ->
-                            proposed.filter(candidate.value()::equals).isPresent())
-                    .flatMap(candidate -> candidate.with(Result.GAIN).stream())
-                    .anyMatch(row -> row.name().equals(operation));
-        }
-    }
-
-    /**
-     * Proposed values of several settings together, measured again.
-     *
-     * @param settings their names
-     * @param times with these values, and with the defaults
-     * @param gained values with which one of the operations that were faster is faster again; none if {@code times} are not
-     *     acceptable
-     */
-    public record Confirmation(Set<String> settings, TuneCandidate times, List<Choice> gained) {
+    public record Trial(
+            String setting,
+            String usual,
+            List<TuneCandidate> candidates,
+            Optional<TuneCandidate> confirmation,
+            Optional<Choice> choice) {
         /**
-         * Finds the settings that gain again.
+         * Chooses the confirmed value if it is acceptable again and one of the operations that were faster is faster again.
          *
-         * @param settings that were measured
-         * @param trials of these settings and of others
+         * @param confirmation of the best candidate
          */
-        public static Confirmation of(Set<String> settings, List<Trial> trials, TuneCandidate times) {
-            List<Choice> gained = new ArrayList<>();
-            for (Trial trial : trials) {
-                String reason = times.with(Result.GAIN).stream()
-                        .filter(row -> trial.gained(row.name()))
-                        .limit(REASONS)
-                        .map(row -> String.format(
-                                Locale.ROOT, "%s: %.1f -> %.1f us", row.name(), row.defaultMicros(), row.micros()))
-                        .collect(Collectors.joining("; "));
-                if (times.acceptable() && settings.contains(trial.setting()) && !reason.isEmpty()) {
-                    trial.proposed().ifPresent(value -> gained.add(new Choice(trial.setting(), value, reason)));
-                }
-            }
-            return new Confirmation(new TreeSet<>(settings), times, List.copyOf(gained));
-        }
-
-        /** Returns whether every setting gains again: what was measured can then be kept as it is. */
-        public boolean complete() {
-            return gained.size() == settings.size();
-        }
-
-        /** Returns the values that gain again, by name of the setting. */
-        public Map<String, String> values() {
-            Map<String, String> values = new LinkedHashMap<>();
-            gained.forEach(choice -> values.put(choice.setting(), choice.value()));
-            return values;
-        }
-
-        /** Returns the settings that do not gain again. */
-        private List<String> left() {
-            Set<String> again = values().keySet();
-            return settings.stream().filter(setting -> !again.contains(setting)).toList();
+        public static Trial of(
+                String setting, String usual, List<TuneCandidate> candidates, Optional<TuneCandidate> confirmation) {
+            Optional<Choice> choice = confirmation
+                    .filter(TuneCandidate::acceptable)
+                    .flatMap(again -> {
+                        Set<String> gained = TuneCandidate.best(candidates).stream()
+                                .flatMap(best -> best.with(Result.GAIN).stream())
+                                .map(Row::name)
+                                .collect(Collectors.toSet());
+                        String reason = again.with(Result.GAIN).stream()
+                                .filter(row -> gained.contains(row.name()))
+                                .limit(REASONS)
+                                .map(row -> String.format(
+                                        Locale.ROOT,
+                                        "%s: %.1f -> %.1f us",
+                                        row.name(),
+                                        row.defaultMicros(),
+                                        row.micros()))
+                                .collect(Collectors.joining("; "));
+                        return reason.isEmpty()
+                                ? Optional.empty()
+                                : Optional.of(new Choice(setting, again.value(), reason));
+                    });
+            return new Trial(setting, usual, List.copyOf(candidates), confirmation, choice);
         }
     }
 
     /**
-     * Chooses the values of the last confirmation, if all of them gain again.
+     * Report of a search.
      *
      * @param environment of the first bench
      */
@@ -135,8 +101,7 @@ public record TuneReport(
             TunedSettings.Shape shape,
             int turns,
             long seed,
-            List<Trial> trials,
-            List<Confirmation> confirmations) {
+            List<Trial> trials) {
         return new TuneReport(
                 FORMAT,
                 environment,
@@ -144,20 +109,17 @@ public record TuneReport(
                 shape,
                 turns,
                 seed,
-                trials,
-                List.copyOf(confirmations),
-                confirmations.stream()
-                        .reduce((first, last) -> last)
-                        .filter(Confirmation::complete)
-                        .map(Confirmation::gained)
-                        .orElse(List.of()));
+                List.copyOf(trials),
+                trials.stream().flatMap(trial -> trial.choice().stream()).toList());
     }
 
-    /** Returns a table for each setting and one for the confirmation, with what they mean and what was chosen. */
+    /** Returns the tables of each setting, with what they mean and what was chosen. */
     public String text() {
         StringBuilder text = new StringBuilder();
         for (Trial trial : trials) {
-            text.append(trialText(trial)).append(System.lineSeparator());
+            text.append(trialText(trial));
+            trial.confirmation().ifPresent(again -> text.append(confirmationText(trial, again)));
+            text.append(System.lineSeparator());
         }
         text.append(Wrapped.of(
                 "",
@@ -167,19 +129,7 @@ public record TuneReport(
                         + " over turns. gain: below 0.990, and below 1 in every turn; loss: above 1.010, and above 1 in at"
                         + " least three quarters of the turns. A value is acceptable if no row is a loss and at least one is a"
                         + " gain; the one with the smallest geometric mean of all ratios is measured again."));
-        text.append(System.lineSeparator());
-        if (confirmations.isEmpty()) {
-            text.append(Wrapped.line("No value of " + settings() + " is acceptable: the defaults are best."));
-        }
-        confirmations.forEach(confirmation -> text.append(confirmationText(confirmation)));
-        if (!confirmations.isEmpty() && choices.isEmpty()) {
-            text.append(Wrapped.line("  The gain was not confirmed: the defaults are best."));
-        }
         return text.toString();
-    }
-
-    private String settings() {
-        return trials.stream().map(Trial::setting).collect(Collectors.joining(" or "));
     }
 
     private static String trialText(Trial trial) {
@@ -195,11 +145,13 @@ public record TuneReport(
             columns.add(column(candidate.value(), row -> ratio(candidate, row.name())));
         }
         text.append(TextTable.of(trial.candidates().get(0).rows(), columns));
+        Optional<String> again = trial.confirmation().map(TuneCandidate::value);
         for (TuneCandidate candidate : trial.candidates()) {
-            boolean proposed =
-                    trial.proposed().filter(candidate.value()::equals).isPresent();
             text.append(Wrapped.line("  " + candidate.value() + " is " + candidate.verdict()
-                    + (proposed ? "; the best, measured again below" : "")));
+                    + (again.filter(candidate.value()::equals).isPresent() ? "; the best, measured again below" : "")));
+        }
+        if (again.isEmpty()) {
+            text.append(Wrapped.line("  No value is acceptable: the default is best."));
         }
         return text.toString();
     }
@@ -222,12 +174,12 @@ public record TuneReport(
         };
     }
 
-    private String confirmationText(Confirmation confirmation) {
-        TuneCandidate confirmed = confirmation.times();
+    private String confirmationText(Trial trial, TuneCandidate again) {
         StringBuilder text = new StringBuilder();
-        text.append(Wrapped.line(confirmed.value() + ", measured again in " + turns + " turns with other data"));
+        text.append(Wrapped.line(
+                trial.setting() + "=" + again.value() + ", measured again in " + turns + " turns with other data"));
         text.append(TextTable.of(
-                confirmed.rows(),
+                again.rows(),
                 List.of(
                         column("operation", Row::name),
                         column("default us", row -> number("%.2f", row.defaultMicros())),
@@ -235,13 +187,12 @@ public record TuneReport(
                         column("ratio", row -> number("%.3f", row.ratio())),
                         column("spread", row -> number("%.3f", row.minRatio()) + ".." + number("%.3f", row.maxRatio())),
                         column("result", row -> mark(row.result()).strip()))));
-        text.append(Wrapped.line("  This is " + confirmed.verdict()));
-        if (!confirmation.gained().isEmpty()) {
-            confirmation
-                    .left()
-                    .forEach(setting -> text.append(Wrapped.line("  " + setting
-                            + " keeps its default: none of the operations that were faster with its other value is faster"
-                            + " again; what is left is measured once more")));
+        text.append(Wrapped.line("  " + again.value() + " is " + again.verdict()));
+        if (!again.acceptable()) {
+            text.append(Wrapped.line("  The gain was not confirmed: the default is best."));
+        } else if (trial.choice().isEmpty()) {
+            text.append(
+                    Wrapped.line("  None of the operations that were faster is faster again: the default is best."));
         }
         return text.toString();
     }

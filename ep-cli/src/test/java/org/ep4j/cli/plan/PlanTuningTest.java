@@ -93,7 +93,7 @@ final class PlanTuningTest {
     }
 
     @Test
-    void aSettingThatHasAnotherValueIsSaidToHaveIt() throws Exception {
+    void anExplicitValueIsNamedInsteadOfTheMeasuredOne() throws Exception {
         measured(
                 "sm_90",
                 132,

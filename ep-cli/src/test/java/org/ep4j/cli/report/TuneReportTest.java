@@ -4,11 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
-import java.util.stream.Collectors;
+import java.util.Optional;
 import org.ep4j.cli.report.TuneCandidate.Result;
 import org.ep4j.cli.report.TuneCandidate.Row;
-import org.ep4j.cli.report.TuneReport.Confirmation;
 import org.ep4j.cli.report.TuneReport.Trial;
 import org.ep4j.plan.Fingerprint;
 import org.ep4j.plan.TunedSettings.Choice;
@@ -34,43 +32,38 @@ final class TuneReportTest {
         return new TuneCandidate(value, List.of(rows));
     }
 
-    /** The report of trials whose proposed values were measured again, so often. */
-    private static TuneReport report(List<Trial> trials, TuneCandidate... times) {
-        List<Confirmation> confirmations = new ArrayList<>();
-        Set<String> settings = trials.stream()
-                .filter(trial -> trial.proposed().isPresent())
-                .map(Trial::setting)
-                .collect(Collectors.toSet());
-        for (TuneCandidate one : times) {
-            confirmations.add(Confirmation.of(settings, trials, one));
-            settings = confirmations.get(confirmations.size() - 1).values().keySet();
-        }
+    private static TuneReport report(Trial... trials) {
         return TuneReport.of(
                 JsonMapper.shared().readTree("{\"device\": \"cuda\"}"),
                 new Fingerprint("cuda", "sm_90", 132, 2, 1, 2, List.of("ipc-nvlink")),
                 new Shape(7168, 256, 8, 4096, 128),
                 5,
                 42,
-                trials,
-                confirmations);
+                List.of(trials));
     }
 
     private static String words(TuneReport report) {
         return report.text().replaceAll("\\s+", " ");
     }
 
-    private static Trial highThroughput() {
+    /** Trial in which 32 is the best acceptable value. */
+    private static Trial highThroughput(Row... confirmation) {
         return Trial.of(
                 SMS,
                 "24",
                 List.of(
                         candidate("16", row("ht.dispatch", 0.95, Result.GAIN), row("ht.combine", 1.4, Result.LOSS)),
-                        candidate(
-                                "32", row("ht.dispatch", 0.96, Result.GAIN), row("ht.combine", 1.0, Result.NEITHER))));
+                        candidate("32", row("ht.dispatch", 0.96, Result.GAIN), row("ht.combine", 1.0, Result.NEITHER))),
+                Optional.of(candidate("32", confirmation)));
     }
 
-    private static Trial lowLatency() {
-        return Trial.of(LOW_LATENCY_SMS, "132", List.of(candidate("99", row("ll.combine", 0.98, Result.GAIN))));
+    private static Trial lowLatency(Result result) {
+        TuneCandidate times = candidate("99", row("ll.combine", 0.98, result));
+        return Trial.of(
+                LOW_LATENCY_SMS,
+                "132",
+                List.of(candidate("99", row("ll.combine", 0.98, Result.GAIN))),
+                Optional.of(times));
     }
 
     @Test
@@ -79,70 +72,67 @@ final class TuneReportTest {
         for (int i = 1; i <= 4; i++) {
             rows.add(row("ht.op" + i, 1 - i / 100.0, Result.GAIN));
         }
-        Trial trial = Trial.of(SMS, "24", List.of(new TuneCandidate("32", rows)));
-        TuneReport report = report(List.of(trial), new TuneCandidate(SMS + "=32", rows));
+        TuneCandidate times = new TuneCandidate("32", rows);
+        TuneReport report = report(Trial.of(SMS, "24", List.of(times), Optional.of(times)));
         assertThat(report.choices())
                 .containsExactly(new Choice(
                         SMS, "32", "ht.op4: 200.0 -> 192.0 us; ht.op3: 200.0 -> 194.0 us; ht.op2: 200.0 -> 196.0 us"));
     }
 
     @Test
-    void aSettingKeepsItsDefaultWhereItsOwnOperationsDoNotGainAgain() {
-        TuneCandidate confirmation = candidate(
-                "both",
-                row("ht.dispatch", 0.97, Result.GAIN),
-                row("ht.combine", 1.0, Result.NEITHER),
-                row("ll.combine", 1.0, Result.NEITHER));
-        List<Trial> trials = List.of(highThroughput(), lowLatency());
-        TuneCandidate alone =
-                candidate("alone", row("ht.dispatch", 0.95, Result.GAIN), row("ll.combine", 1, Result.NEITHER));
-        TuneReport report = report(trials, confirmation, alone);
-        assertThat(report.choices()).containsExactly(new Choice(SMS, "32", "ht.dispatch: 200.0 -> 190.0 us"));
-        assertThat(report.confirmations())
-                .extracting(Confirmation::complete)
-                .as("the first has a setting that does not gain")
-                .containsExactly(false, true);
-        assertThat(words(report))
-                .contains(LOW_LATENCY_SMS + " keeps its default: none of the operations that were faster")
-                .doesNotContain(SMS + " keeps its default", "was not confirmed");
-
-        assertThat(report(trials, confirmation).choices())
-                .as("not measured without the other")
-                .isEmpty();
-        TuneReport refused = report(trials, confirmation, candidate("alone", row("ht.dispatch", 1.02, Result.LOSS)));
-        assertThat(refused.choices()).isEmpty();
-        assertThat(words(refused)).contains("The gain was not confirmed: the defaults are best.");
+    void settingsAreChosenIndependently() {
+        Trial confirmed = highThroughput(row("ht.dispatch", 0.95, Result.GAIN), row("ht.combine", 1.0, Result.NEITHER));
+        Choice choice = new Choice(SMS, "32", "ht.dispatch: 200.0 -> 190.0 us");
+        TuneReport one = report(confirmed, lowLatency(Result.NEITHER));
+        assertThat(one.choices()).containsExactly(choice);
+        assertThat(words(one))
+                .contains("99 is refused: no row is faster The gain was not confirmed: the default is best.");
+        TuneReport both = report(confirmed, lowLatency(Result.GAIN));
+        assertThat(both.choices())
+                .containsExactly(choice, new Choice(LOW_LATENCY_SMS, "99", "ll.combine: 200.0 -> 196.0 us"));
+        assertThat(words(both)).doesNotContain("default is best");
     }
 
     @Test
-    void oneLossInTheConfirmationRefusesAll() {
-        TuneCandidate confirmation =
-                candidate("both", row("ht.dispatch", 0.97, Result.GAIN), row("ll.combine", 1.03, Result.LOSS));
-        TuneReport report = report(List.of(highThroughput(), lowLatency()), confirmation);
+    void gainsOfOtherOperationsInTheConfirmationKeepTheDefault() {
+        TuneReport report =
+                report(highThroughput(row("ht.dispatch", 1.0, Result.NEITHER), row("ht.combine", 0.97, Result.GAIN)));
+        assertThat(report.choices()).isEmpty();
+        assertThat(words(report))
+                .contains("None of the operations that were faster is faster again: the default is best.")
+                .doesNotContain("was not confirmed");
+    }
+
+    @Test
+    void oneLossInTheConfirmationKeepsTheDefault() {
+        TuneReport report =
+                report(highThroughput(row("ht.dispatch", 0.97, Result.GAIN), row("ht.combine", 1.03, Result.LOSS)));
         assertThat(report.choices()).isEmpty();
         assertThat(words(report))
                 .contains(
-                        "refused: slower in 1 of 2 rows, most in ll.combine (ratio 1.030)",
-                        "The gain was not confirmed: the defaults are best.");
+                        "32 is refused: slower in 1 of 2 rows, most in ht.combine (ratio 1.030)",
+                        "The gain was not confirmed: the default is best.");
     }
 
     @Test
     void valuesThatAreRefusedAreExplained() {
-        Trial refused =
-                Trial.of(SMS, "24", List.of(candidate("16", row("a", 0.9, Result.GAIN), row("b", 1.2, Result.LOSS))));
-        assertThat(refused.proposed()).isEmpty();
-        TuneReport report = report(List.of(refused, Trial.of(LOW_LATENCY_SMS, "2", List.of())));
+        Trial refused = Trial.of(
+                SMS,
+                "24",
+                List.of(candidate("16", row("a", 0.9, Result.GAIN), row("b", 1.2, Result.LOSS))),
+                Optional.empty());
+        TuneReport report = report(refused, Trial.of(LOW_LATENCY_SMS, "2", List.of(), Optional.empty()));
         assertThat(report.choices()).isEmpty();
         assertThat(words(report))
                 .contains(
                         "16 is refused: slower in 1 of 2 rows, most in b (ratio 1.200)",
-                        "there is no other value to try",
-                        "No value of ep.gpu.sms or ep.gpu.low-latency.sms is acceptable: the defaults are best.");
+                        "No value is acceptable: the default is best.",
+                        "there is no other value to try");
     }
 
     @Test
     void eachSettingHasATableWithARatioForEachValue() {
-        TuneReport report = report(List.of(highThroughput()), candidate("x", row("y", 0.9, Result.GAIN)));
+        TuneReport report = report(highThroughput(row("y", 0.9, Result.GAIN)));
         assertThat(report.text())
                 .contains("ep.gpu.sms (default 24)")
                 .containsPattern("operation +default us +16 +32")
@@ -158,27 +148,26 @@ final class TuneReportTest {
         for (String value : List.of("33", "66", "99")) {
             values.add(candidate(value, row(WIDEST, 0.912, Result.GAIN)));
         }
-        TuneReport report = report(
-                List.of(Trial.of(LOW_LATENCY_SMS, "132", values)), candidate("99", row(WIDEST, 0.912, Result.GAIN)));
+        TuneReport report = report(Trial.of(LOW_LATENCY_SMS, "132", values, Optional.of(values.get(2))));
         assertThat(report.text().lines())
                 .anyMatch(line -> line.contains(WIDEST))
                 .allMatch(line -> line.length() <= 120);
     }
 
     @Test
-    void theJsonHasTrialsConfirmationsAndChoices() {
-        TuneReport report = report(List.of(highThroughput()), candidate("x", row("ht.dispatch", 0.9, Result.GAIN)));
+    void theJsonHasTrialsAndChoices() {
+        TuneReport report = report(highThroughput(row("ht.dispatch", 0.9, Result.GAIN)), lowLatency(Result.NEITHER));
         JsonNode json = JsonMapper.shared().readTree(JsonMapper.shared().writeValueAsString(report));
         assertThat(json.path("fingerprint").path("model").asString()).isEqualTo("sm_90");
         assertThat(json.path("shape").path("maxTokens").asInt()).isEqualTo(4096);
         assertThat(json.path("environment").path("device").asString()).isEqualTo("cuda");
-        assertThat(json.path("trials").get(0).path("proposed").asString()).isEqualTo("32");
-        assertThat(json.path("trials").get(0).path("candidates")).hasSize(2);
-        JsonNode confirmation = json.path("confirmations").get(0);
-        assertThat(confirmation.path("settings").get(0).asString()).isEqualTo(SMS);
-        assertThat(confirmation.path("times").path("rows").get(0).path("result").asString())
+        JsonNode trial = json.path("trials").get(0);
+        assertThat(trial.path("candidates")).hasSize(2);
+        assertThat(trial.path("confirmation").path("value").asString()).isEqualTo("32");
+        assertThat(trial.path("confirmation").path("rows").get(0).path("result").asString())
                 .isEqualTo("GAIN");
-        assertThat(confirmation.path("gained").get(0).path("value").asString()).isEqualTo("32");
+        assertThat(trial.path("choice").path("value").asString()).isEqualTo("32");
+        assertThat(json.path("trials").get(1).path("choice").isNull()).isTrue();
         assertThat(json.path("choices").get(0).path("value").asString()).isEqualTo("32");
     }
 }

@@ -163,12 +163,12 @@ final class Multiprocessors implements AutoCloseable {
         alone = buffers == 1 && least == all;
     }
 
-    /** Returns the default number in high throughput if each buffer has so many multiprocessors. */
+    /** The default number of blocks in high throughput, limited to the buffer's part. */
     private int few(int part) {
         return Math.max(1, Math.min((all * SHARE + OF - 1) / OF, part));
     }
 
-    /** Returns the number in high throughput if each buffer has so many multiprocessors. */
+    /** The number of blocks in high throughput; a default or measured one is limited to the buffer's part. */
     private int blocks(int part) {
         return asked.choose(few(part), part, all);
     }

@@ -17,6 +17,7 @@ import org.ep4j.Bootstrap;
 import org.ep4j.EpConfig;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.LogCapture;
 import org.ep4j.engine.bootstrap.LocalInterface.Address;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

@@ -2,6 +2,7 @@ package org.ep4j.engine.bootstrap;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.ep4j.engine.LogCapture;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -11,7 +12,7 @@ final class RefusalLogTest {
     @Test
     void logsTenAMinuteAndCountsTheRest() {
         TestClock clock = new TestClock();
-        try (LogCapture capture = new LogCapture()) {
+        try (LogCapture capture = new LogCapture(RendezvousServer.class)) {
             RefusalLog log = new RefusalLog(System.getLogger(RendezvousServer.class.getName()), clock);
             for (int i = 0; i < 1000; i++) {
                 log.refused("/192.0.2.1:" + i, "no");

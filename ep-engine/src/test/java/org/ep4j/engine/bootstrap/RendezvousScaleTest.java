@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
+import org.ep4j.engine.LogCapture;
 import org.ep4j.testing.Guard;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
@@ -31,7 +32,7 @@ final class RendezvousScaleTest {
         TcpSettings zero = TcpGroup.settings(0, size, 0);
         RendezvousServer server = RendezvousServer.start(zero);
         List<Closeable> open = new ArrayList<>();
-        try (LogCapture log = new LogCapture()) {
+        try (LogCapture log = new LogCapture(RendezvousServer.class)) {
             for (int rank = 0; rank < size; rank++) {
                 Socket stranger = TcpGroup.connect(server.port());
                 open.add(stranger);

@@ -18,6 +18,7 @@ import org.ep4j.Bootstrap.MemberState;
 import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.LogCapture;
 import org.ep4j.engine.bootstrap.Handshake.Hello;
 import org.ep4j.engine.bootstrap.Handshake.Proof;
 import org.ep4j.engine.bootstrap.Handshake.Reply;
@@ -37,7 +38,7 @@ class TcpRefusalTest {
     private static final int SIZE = 3;
 
     private final Ranks ranks = new Ranks();
-    private final LogCapture log = new LogCapture();
+    private final LogCapture log = new LogCapture(RendezvousServer.class);
     private RendezvousServer server;
     private TcpSettings zero;
 

@@ -23,6 +23,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.Engine;
+import org.ep4j.engine.LogCapture;
 import org.ep4j.testing.Guard;
 import org.ep4j.transport.NanoClock;
 import org.junit.jupiter.api.AfterEach;
@@ -324,7 +325,7 @@ class TcpSetupTest {
     void aHostNameMakesRankZeroListenOnAllAddressesAndWarnsWithoutASecret() throws IOException {
         String name = InetAddress.getLocalHost().getHostName();
         TcpSettings named = TcpGroup.secret(TcpGroup.host(TcpGroup.settings(0, 1, 0), name), "");
-        try (LogCapture log = new LogCapture()) {
+        try (LogCapture log = new LogCapture(RendezvousServer.class)) {
             RendezvousServer server = RendezvousServer.start(named);
             assertThat(log.lines())
                     .singleElement()
@@ -343,7 +344,7 @@ class TcpSetupTest {
     @Test
     void aConnectionThatEndsBeforeItsFirstByteIsNotLogged() throws IOException {
         TcpSettings zero = TcpGroup.settings(0, 1, 0);
-        try (LogCapture log = new LogCapture()) {
+        try (LogCapture log = new LogCapture(RendezvousServer.class)) {
             RendezvousServer server = RendezvousServer.start(zero);
             TcpGroup.connect(server.port()).close();
             try (Socket scanner = TcpGroup.connect(server.port())) {
@@ -384,7 +385,7 @@ class TcpSetupTest {
         TcpSettings zero = TcpGroup.clock(TcpGroup.settings(0, 32, 0), NanoClock.SYSTEM);
         RendezvousServer server = RendezvousServer.start(zero);
         List<Socket> strangers = new ArrayList<>();
-        try (LogCapture log = new LogCapture()) {
+        try (LogCapture log = new LogCapture(RendezvousServer.class)) {
             CompletableFuture<Void> flood = ranks.run(() -> flood(server.port(), strangers));
             Guard.until("some are there", () -> server.handshakes() > 40);
             List<Bootstrap> group =
