@@ -91,8 +91,10 @@ public sealed interface LowLatencyCombineRequest {
         }
 
         /**
-         * Splits the combine: it sends when called, and receives when {@link CombineResult#receive()} is called. Not with
-         * {@link OpOptions#asynchronous} options: the call returns early anyway.
+         * Splits the combine: it sends when called, and receives when {@link CombineResult#receive()} is called; before
+         * that, at most one further low-latency combine may begin. With {@linkplain OpOptions#asynchronous asynchronous}
+         * options both calls return at once: a GPU queues kernels on the stream of the options, and the host runs both
+         * halves on the buffer's thread. With synchronous ones, each call returns when its half is done.
          */
         public Builder receiveHook() {
             this.receiveHook = true;

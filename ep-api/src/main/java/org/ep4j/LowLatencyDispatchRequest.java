@@ -109,7 +109,9 @@ public sealed interface LowLatencyDispatchRequest {
 
         /**
          * Splits the dispatch: it sends when called, and receives when {@link LowLatencyDispatchResult#receive()} is
-         * called. Not with {@link OpOptions#asynchronous} options: the call returns early anyway.
+         * called; before that, at most one further dispatch may begin. With {@linkplain OpOptions#asynchronous
+         * asynchronous} options both calls return at once: a GPU queues kernels on the stream of the options, and the host
+         * runs both halves on the buffer's thread. With synchronous ones, each call returns when its half is done.
          */
         public Builder receiveHook() {
             this.receiveHook = true;

@@ -6,9 +6,10 @@ import java.util.Optional;
  * Rows that a low-latency dispatch delivered on this rank, packed by local expert. Two results are alive at once: tensors not
  * given as {@code out} are valid until the second-next low-latency dispatch begins. After that, and before {@link
  * #receive} if the request has the hook, all accessors but {@link #handle} and {@link #event} throw {@link
- * EpStateException}. Host: accessors wait for the event. GPU: they return at once; order work that reads a tensor
- * after the event. Rows of an expert are ordered by source rank, source token, place in the top-k list; rows beyond
- * an expert's count hold nothing in particular.
+ * EpStateException}. Host: accessors wait for the event; with the hook, {@link #handle} waits only for the sending
+ * half. GPU: they return at once; queue work that reads a tensor on the same stream, or order it after the event.
+ * Rows of an expert are ordered by source rank, source token, place in the top-k list; rows beyond an expert's count
+ * hold nothing in particular.
  *
  * <p>Only ep4j implements this interface; it may gain methods.
  */
@@ -17,16 +18,23 @@ public interface LowLatencyDispatchResult {
     LowLatencyHandle handle();
 
     /**
-     * Event that completes when the tensors of this result may be read: after {@link #receive} if the request asked for
-     * {@link LowLatencyDispatchRequest.Builder#receiveHook()}.
+     * Event that completes when the tensors of this result may be read. With {@link
+     * LowLatencyDispatchRequest.Builder#receiveHook()}, it is the event of the receiving half, and {@link EpEvent#await}
+     * also throws what the sending half failed with. An event that was returned before {@link #receive} also waits for
+     * that call, and has no native handle until then.
      */
     EpEvent event();
 
     /**
-     * Receives the rows of a request that asked for {@link LowLatencyDispatchRequest.Builder#receiveHook()}. Must be called
-     * once on every rank, before the second-next dispatch.
+     * Receives the rows of a request that asked for {@link LowLatencyDispatchRequest.Builder#receiveHook()}: on the stream
+     * of the dispatch, and asynchronously where the dispatch was. Must be called once on every rank, before the
+     * second-next dispatch; also when an asynchronous dispatch failed, unless the buffer recovers.
      *
-     * @throws EpStateException when the request did not ask for the hook, or it was received already
+     * <p>Both halves must be in the same recording of a graph, or in none.
+     *
+     * @throws EpStateException when the request did not ask for the hook, it was received already, or the buffer has
+     *     recovered since (on the host, with asynchronous options, the event throws this); also when the halves would not
+     *     be in the same recording, which does not count as the call
      */
     void receive();
 

@@ -14,8 +14,9 @@ public interface GpuGraph extends AutoCloseable {
      * another with that buffer's other operations.
      *
      * @throws org.ep4j.EpArgumentException when the stream is of another device
-     * @throws org.ep4j.EpStateException when the graph, the stream or a buffer of the graph is closed, a buffer has moved since, or
-     *     {@code stream} is one that an operation would be refused on
+     * @throws org.ep4j.EpStateException when the graph, the stream or a buffer of the graph is closed, a buffer has moved since,
+     *     {@code stream} is one that an operation would be refused on, or the graph has low-latency operations of a buffer while an
+     *     operation outside of the graph was sent and not received there
      */
     void launch(GpuStream stream);
 

@@ -49,13 +49,15 @@ public interface GpuStream extends AutoCloseable {
 
     /**
      * Records what {@code work} queues on this stream into a graph; nothing of it runs now. Operations of buffers inside must be asynchronous,
-     * and dispatches of the high-throughput mode in the worst case. Streams 0 and 1 cannot be captured.
+     * and dispatches of the high-throughput mode in the worst case. An operation with the receive hook must have both halves inside. Streams 0
+     * and 1 cannot be captured.
      *
      * <p>A stream that waits for an event of the capture is captured, too: record an event here and let the other stream wait for it; before
      * {@code work} returns, record one there and let this stream wait for that.
      *
      * @param work runs in the calling thread before this returns, and calls operations of buffers in this thread alone; what it throws ends
      *     the capture and is thrown
+     * @throws org.ep4j.EpStateException when {@code receive()} of an operation inside was not called before {@code work} returned
      * @throws org.ep4j.EpException when something was queued that cannot be recorded
      */
     GpuGraph capture(Runnable work);

@@ -26,8 +26,8 @@ import org.ep4j.cli.rank.ExchangeSpec.Mode;
 import org.ep4j.engine.gpu.GpuBufferFacts;
 
 /**
- * The operations as they are measured: asynchronous, in the worst case, on one stream; halves are synchronous, since the receive hook
- * allows nothing else. One thread. What a call allocates counts, so that calls of operations allocate nothing here.
+ * The operations as they are measured: asynchronous, in the worst case, on one stream; halves are synchronous, so that each is
+ * measured by itself. One thread. What a call allocates counts, so that calls of operations allocate nothing here.
  */
 final class GpuOperations {
     private final EpBuffer buffer;

@@ -124,25 +124,13 @@ public final class EngineBuffer implements EpBuffer {
     @Override
     public LowLatencyDispatchResult lowLatencyDispatch(LowLatencyDispatchRequest request) {
         requireLowLatency();
-        checkHook(request.receiveHook());
         return buffer.lowLatencyDispatch(request, options);
     }
 
     @Override
     public CombineResult lowLatencyCombine(LowLatencyCombineRequest request) {
         requireLowLatency();
-        checkHook(request.receiveHook());
         return buffer.lowLatencyCombine(request, options);
-    }
-
-    private void checkHook(boolean receiveHook) {
-        if (receiveHook && options.isAsynchronous()) {
-            throw new EpArgumentException(
-                    "receiveHook",
-                    "true with asynchronous options",
-                    "false with asynchronous options",
-                    "use synchronous options: with the hook the call returns early too");
-        }
     }
 
     @Override

@@ -26,13 +26,27 @@ public final class LowLatencyResults {
 
     /** An operation as its result reads it. */
     public interface LowLatencySource extends ResultSource {
-        /** Runs the receiving half; returns when it is done. */
-        void receive(ReceiveHook hook);
+        /** Returns whether the receiving half has not begun, and still can. */
+        boolean isPending();
+
+        /** Runs the receiving half, or queues it if the sending half was queued; returns its end. */
+        EpEvent receive();
+
+        /** Waits for the end of the receiving half, if only then its results may be read. */
+        default void awaitReceived(EpEvent end) {}
 
         default void receiveOnce(ReceiveHook hook) {
-            await();
             hook.take();
-            receive(hook);
+            hook.run(this::receive, this::isPending);
+        }
+
+        default void check(Validity validity, ReceiveHook hook, String kind) {
+            await();
+            if (hook.isRequested()) {
+                hook.requireCalled(kind);
+                awaitReceived(hook.event());
+            }
+            validity.check(number());
         }
     }
 
@@ -52,7 +66,8 @@ public final class LowLatencyResults {
         if (options.after().isEmpty()) {
             return options;
         }
-        OpOptions rest = OpOptions.DEFAULT.onStream(options.stream());
+        OpOptions stream = OpOptions.DEFAULT.onStream(options.stream());
+        OpOptions rest = options.isAsynchronous() ? stream.asynchronous() : stream;
         return options.timeout().map(rest::timeout).orElse(rest);
     }
 
@@ -67,8 +82,7 @@ public final class LowLatencyResults {
             EpEvent end)
             implements LowLatencyDispatchResult {
         private void check() {
-            source.check(validity);
-            hook.requireDone("low-latency dispatch");
+            source.check(validity, hook, "low-latency dispatch");
         }
 
         @Override
@@ -149,8 +163,7 @@ public final class LowLatencyResults {
         }
 
         private void check() {
-            source.check(validity);
-            hook.requireDone("low-latency combine");
+            source.check(validity, hook, "low-latency combine");
         }
     }
 }

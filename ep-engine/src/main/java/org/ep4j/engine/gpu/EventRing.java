@@ -114,8 +114,17 @@ final class EventRing {
         private boolean isQueued;
         private boolean handedOut;
 
-        OperationEvent(Operations operations) {
+        /** Number of the first half of the operation, if this is the end of its second half; else 0. */
+        private final long firstHalf;
+
+        OperationEvent(Operations operations, long firstHalf) {
             this.operations = operations;
+            this.firstHalf = firstHalf;
+        }
+
+        /** Number of the first half of the operation, with which this one fails, too; 0 if this is not the end of a second half. */
+        long firstHalf() {
+            return firstHalf;
         }
 
         /** Records that the operations {@code from} to {@code to}, which end here, are queued. */

@@ -129,14 +129,14 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
     public DispatchResult dispatch(DispatchRequest request, OpOptions options) {
         var dispatch = new HighThroughputDispatch(highThroughput, request);
         RequestTensors.of(request).check(state.symmetric());
-        return operations.submit(request, options, true, dispatch::run);
+        return operations.submit(request, options, dispatch::run);
     }
 
     @Override
     public CombineResult combine(CombineRequest request, OpOptions options) {
         var combine = new HighThroughputCombine(highThroughput, request);
         RequestTensors.of(request).checkCombine(state.symmetric(), state.symmetricLayout());
-        return operations.submit(request, options, true, combine::run);
+        return operations.submit(request, options, combine::run);
     }
 
     @Override
@@ -144,7 +144,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         var dispatch = new LowLatencyDispatch(lowLatency, request, options);
         RequestTensors.of(request).check(state.symmetric());
         try {
-            return operations.submit(request, options, true, dispatch::run);
+            return operations.submit(request, options, dispatch::run);
         } catch (RuntimeException | Error e) {
             dispatch.abandon();
             throw e;
@@ -156,7 +156,7 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
         var combine = new LowLatencyCombine(lowLatency, request, options);
         RequestTensors.of(request).check(state.symmetric());
         try {
-            return operations.submit(request, options, true, combine::run);
+            return operations.submit(request, options, combine::run);
         } catch (RuntimeException | Error e) {
             combine.abandon();
             throw e;

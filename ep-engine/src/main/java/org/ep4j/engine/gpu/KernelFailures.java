@@ -1,8 +1,10 @@
 package org.ep4j.engine.gpu;
 
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
@@ -76,8 +78,26 @@ final class KernelFailures {
         }
     }
 
-    /** Operations from {@code first} to {@code last}, which ended with {@code cause}. */
-    private record Voided(long first, long last, EpException cause) {}
+    /**
+     * Second halves of operations that may still fail, or whose failures are not taken. They have numbers of their own, in the order
+     * in which kernels are queued, but do not count as operations.
+     */
+    private final Deque<Long> seconds = new ArrayDeque<>();
+
+    /**
+     * Operations from {@code first} to {@code last}, which ended with {@code cause}.
+     *
+     * @param seconds numbers among them that are second halves
+     */
+    private record Voided(long first, long last, List<Long> seconds, EpException cause) {
+        /** Counts the operations from {@code first} to {@code last}, without second halves. */
+        long count(long from, long to) {
+            long halves = seconds.stream()
+                    .filter(number -> number >= from && number <= to)
+                    .count();
+            return to - from + 1 - halves;
+        }
+    }
 
     /** Kinds of failures, in the order of {@code enum FailureKind} in {@code op.cu}. */
     enum Kind {
@@ -165,7 +185,10 @@ final class KernelFailures {
                 continue;
             }
             if (isBroken(kind)) {
-                add(new Voided(firstRun(number), newest, cause));
+                long first = firstRun(number);
+                List<Long> halves =
+                        seconds.stream().filter(second -> second >= first).toList();
+                add(new Voided(first, newest, halves, cause));
             } else {
                 refused(number, cause);
                 also.forEach(other -> refused(other, cause));
@@ -186,7 +209,7 @@ final class KernelFailures {
                     () -> "an operation was refused (" + cause.getMessage()
                             + "); it is part of a graph that was not recorded with GpuStream.capture");
         }
-        ran.forEach(one -> add(new Voided(one, one, cause)));
+        ran.forEach(one -> add(new Voided(one, one, List.of(), cause)));
     }
 
     private void add(Voided failed) {
@@ -207,11 +230,19 @@ final class KernelFailures {
         replays.add(new Replay(numbers, first));
     }
 
+    /** Adds a queued second half of an operation. */
+    synchronized void second(long number) {
+        seconds.add(number);
+    }
+
     /** Forgets runs of operations up to {@code number}, which are done, and whose failures are taken. */
     synchronized void ended(long number) {
         if (number > ended) {
             ended = number;
             replays.removeIf(replay -> replay.last() <= number);
+            while (!seconds.isEmpty() && seconds.getFirst() <= number) {
+                seconds.removeFirst();
+            }
         }
     }
 
@@ -231,7 +262,7 @@ final class KernelFailures {
         return runs(number).stream().findFirst().orElse(ended + 1);
     }
 
-    /** Counts the operations after {@code from}, up to {@code to}, that failed or were void. */
+    /** Counts the operations after {@code from}, up to {@code to}, that failed or were void, without second halves. */
     synchronized long failed(long from, long to) {
         List<Voided> ordered = new ArrayList<>(voids);
         ordered.sort(Comparator.comparingLong(Voided::first));
@@ -241,7 +272,7 @@ final class KernelFailures {
             long first = Math.max(one.first(), counted + 1);
             long last = Math.min(one.last(), to);
             if (first <= last) {
-                failed += last - first + 1;
+                failed += one.count(first, last);
                 counted = last;
             }
         }

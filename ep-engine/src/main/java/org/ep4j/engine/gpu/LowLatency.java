@@ -1,14 +1,17 @@
 package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.buffer.LowLatencyResults;
+import org.ep4j.engine.gpu.Operations.FirstHalf;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.sync.Flow;
-import org.ep4j.engine.sync.ReceiveHook;
 
 /**
  * State that the low-latency operations of one buffer share. Used under the lock of {@link Operations}. Operations are
@@ -22,31 +25,63 @@ final class LowLatency {
     final Flow dispatches = new Flow("low-latency dispatch");
     final Flow combines = new Flow("low-latency combine");
 
+    /** Numbers of operations in graphs. */
+    private final Set<Long> recorded = ConcurrentHashMap.newKeySet();
+
     LowLatency(GpuState state, Operations operations, Cleaner cleaner) {
         this.operations = operations;
         this.state = state;
         this.handles = new HandlePool(
                 state.device(), KernelSizes.lowLatencyHandleBytes(state.shape(), state.ranks()), 64, cleaner);
+        operations.beforeReplay(numbers -> {
+            if (!isAllReceived() && numbers.stream().anyMatch(recorded::contains)) {
+                dispatches.requireAllReceived();
+                combines.requireAllReceived();
+            }
+        });
     }
 
-    /** Runs the receiving half of an operation that was sent with the hook, then releases its handle; returns when it is done. */
-    void receiveLater(
+    /**
+     * Notes the first half of an operation with the hook, or an operation in a graph. Returns what its second half needs to know.
+     */
+    FirstHalf sent(Queue queue, Flow flow, long call) {
+        FirstHalf half = queue.firstHalf();
+        half.recording().ifPresent(recording -> {
+            recorded.add(half.number());
+            flow.recorded(call);
+            recording.beforeEnd(() -> flow.requireRecorded(call));
+            recording.whenClosed(() -> {
+                recorded.remove(half.number());
+                // Only of a graph that was never created is the operation not received.
+                flow.end(call);
+            });
+        });
+        return half;
+    }
+
+    /** Queues the receiving half of an operation that was sent with the hook, then releases its handle; returns its end. */
+    EpEvent receiveLater(
             Object request,
             OpOptions options,
-            ReceiveHook hook,
+            FirstHalf first,
             Flow flow,
             long call,
             Handle handle,
             Consumer<Queue> receive) {
-        hook.run(() -> operations.submit(request, LowLatencyResults.receiving(options), false, (queue, event) -> {
-            flow.requirePending(call);
+        return operations.submitSecond(request, LowLatencyResults.receiving(options), first, (queue, event) -> {
             try {
+                flow.requirePending(call);
                 receive.accept(queue);
             } finally {
                 handle.release();
             }
             return event;
-        }));
+        });
+    }
+
+    /** Returns whether the receiving half of an operation has not begun, and still can. */
+    boolean isPending(Flow flow, long call) {
+        return flow.isPending(call) && !operations.isClosed();
     }
 
     boolean isAllReceived() {

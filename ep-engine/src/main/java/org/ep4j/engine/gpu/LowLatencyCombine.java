@@ -1,5 +1,6 @@
 package org.ep4j.engine.gpu;
 
+import java.util.Objects;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
@@ -11,9 +12,11 @@ import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.gpu.LowLatency.Handle;
+import org.ep4j.engine.gpu.Operations.FirstHalf;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.ReceiveHook;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One low-latency combine: a kernel that sends the row of every selection, or one sum for each (token, rank), to the
@@ -32,6 +35,9 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     private final boolean logFmt;
 
     private long call;
+
+    /** Absent until the combine is queued; without the hook it may be absent then, too. */
+    private @Nullable FirstHalf sent;
 
     LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, OpOptions options) {
         this.mode = mode;
@@ -56,6 +62,9 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
         call = mode.combines.begin();
         if (request.receiveHook()) {
             handle.retain();
+        }
+        if (request.receiveHook() || queue.isCapturing()) {
+            sent = mode.sent(queue, mode.combines, call);
         }
         send(queue);
         if (!request.receiveHook()) {
@@ -92,20 +101,27 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     }
 
     @Override
-    public void receive(ReceiveHook hook) {
-        mode.receiveLater(request, options, hook, mode.combines, call, handle, this::receive);
+    public boolean isPending() {
+        return mode.isPending(mode.combines, call);
+    }
+
+    @Override
+    public EpEvent receive() {
+        return mode.receiveLater(
+                request, options, Objects.requireNonNull(sent), mode.combines, call, handle, this::receive);
     }
 
     private void receive(Queue queue) {
-        queue.launchReceiving(
-                logFmt ? "ll_combine_receive_coded" : "ll_combine_receive",
-                state.multiprocessors().lowLatency(),
-                logFmt ? LowLatencyLaunch.CODED_THREADS : LowLatencyLaunch.COMBINE_THREADS,
-                logFmt ? LowLatencyLaunch.of(state).codedReceiveBytes() : 0,
-                arguments(queue),
-                request.x(),
-                out());
         mode.combines.end(call);
+        String kernel = logFmt ? "ll_combine_receive_coded" : "ll_combine_receive";
+        int blocks = state.multiprocessors().lowLatency();
+        int threads = logFmt ? LowLatencyLaunch.CODED_THREADS : LowLatencyLaunch.COMBINE_THREADS;
+        int bytes = logFmt ? LowLatencyLaunch.of(state).codedReceiveBytes() : 0;
+        if (request.receiveHook()) {
+            queue.launch(kernel, blocks, threads, bytes, arguments(queue));
+        } else {
+            queue.launchReceiving(kernel, blocks, threads, bytes, arguments(queue), request.x(), out());
+        }
     }
 
     private Arguments arguments(Queue queue) {

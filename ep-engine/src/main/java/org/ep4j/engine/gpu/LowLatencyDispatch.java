@@ -10,6 +10,7 @@ import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.gpu.LowLatency.Handle;
+import org.ep4j.engine.gpu.Operations.FirstHalf;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout.LowLatency;
 import org.ep4j.engine.sync.ReceiveHook;
@@ -32,6 +33,9 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
     private long call;
     /** Absent until the dispatch is queued. */
     private @Nullable Handle handle;
+
+    /** Absent until the dispatch is queued; without the hook it may be absent then, too. */
+    private @Nullable FirstHalf sent;
 
     /** Checks everything that does not depend on device contents. */
     LowLatencyDispatch(org.ep4j.engine.gpu.LowLatency mode, LowLatencyDispatchRequest request, OpOptions options) {
@@ -66,6 +70,9 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
             made.retain();
         }
         handle = made;
+        if (request.receiveHook() || queue.isCapturing()) {
+            sent = mode.sent(queue, mode.dispatches, call);
+        }
         LowLatencyLaunch launch = LowLatencyLaunch.of(state);
         queue.launchOverlapping(
                 "ll_dispatch_send",
@@ -93,21 +100,33 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
     }
 
     @Override
-    public void receive(ReceiveHook hook) {
-        mode.receiveLater(request, options, hook, mode.dispatches, call, handle(), this::receive);
+    public boolean isPending() {
+        return mode.isPending(mode.dispatches, call);
+    }
+
+    @Override
+    public EpEvent receive() {
+        return mode.receiveLater(
+                request, options, Objects.requireNonNull(sent), mode.dispatches, call, handle(), this::receive);
     }
 
     private void receive(Queue queue) {
-        LowLatencyLaunch launch = LowLatencyLaunch.of(state);
-        queue.launchReceiving(
-                "ll_dispatch_receive",
-                state.multiprocessors().lowLatency(),
-                LowLatencyLaunch.RECEIVE_THREADS,
-                launch.receiveBytes(),
-                arguments(queue),
-                request.x(),
-                format.rowTensor(request, state, call));
         mode.dispatches.end(call);
+        String kernel = "ll_dispatch_receive";
+        int blocks = state.multiprocessors().lowLatency();
+        int bytes = LowLatencyLaunch.of(state).receiveBytes();
+        if (request.receiveHook()) {
+            queue.launch(kernel, blocks, LowLatencyLaunch.RECEIVE_THREADS, bytes, arguments(queue));
+        } else {
+            queue.launchReceiving(
+                    kernel,
+                    blocks,
+                    LowLatencyLaunch.RECEIVE_THREADS,
+                    bytes,
+                    arguments(queue),
+                    request.x(),
+                    format.rowTensor(request, state, call));
+        }
         handle().received();
     }
 

@@ -5,10 +5,13 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiFunction;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.ep4j.EpEvent;
 import org.ep4j.EpException;
@@ -68,7 +71,15 @@ final class Operations implements GraphRecording.Replayed {
     private @Nullable EngineEvent sharedWork;
 
     private long sequence;
+
+    /** Second halves that are queued since the last recovery. */
+    private long seconds;
+
     private long recorded;
+
+    /** Numbers of second halves in graphs. */
+    private final Set<Long> recordedSeconds = ConcurrentHashMap.newKeySet();
+
     /** Recorded operations up to this one use memory that the buffer has left. */
     private long recordedBeforeMove;
 
@@ -77,6 +88,7 @@ final class Operations implements GraphRecording.Replayed {
     /** Number of moves of the buffer. Written under the lock of {@code abort}. */
     private volatile int moves;
 
+    private Consumer<List<Long>> beforeReplay = numbers -> {};
     private boolean anyFailed;
     private volatile boolean closing;
     private volatile boolean closed;
@@ -110,16 +122,30 @@ final class Operations implements GraphRecording.Replayed {
      * Queues an operation; returns when it is done, unless it is asynchronous.
      *
      * @param request stays reachable until the operation is queued
-     * @param counted false for the second half of an operation
      * @param body queues its kernels; the event is its end, and can be awaited once this has returned
      */
-    <T> T submit(Object request, OpOptions options, boolean counted, BiFunction<Queue, EpEvent, T> body) {
+    <T> T submit(Object request, OpOptions options, BiFunction<Queue, EpEvent, T> body) {
+        return submit(request, options, Optional.empty(), body);
+    }
+
+    /** Queues the second half of an operation, with the options of the first; returns when it is done, unless it is asynchronous. */
+    <T> T submitSecond(Object request, OpOptions options, FirstHalf first, BiFunction<Queue, EpEvent, T> body) {
+        return submit(request, options, Optional.of(first), body);
+    }
+
+    private <T> T submit(
+            Object request, OpOptions options, Optional<FirstHalf> first, BiFunction<Queue, EpEvent, T> body) {
         Duration timeout = bounded(options.timeout().orElse(defaultTimeout));
-        OperationEvent event = new OperationEvent(this);
+        OperationEvent event =
+                new OperationEvent(this, first.isPresent() ? first.get().number() : 0);
         T result = locked(timeout, () -> {
             waits.requireReady();
-            prepare();
-            return device.inside(() -> queue(options, timeout, counted, body, event));
+            settle();
+            mendRings();
+            if (first.isEmpty()) {
+                throwUnreported();
+            }
+            return device.inside(() -> queue(options, timeout, first, body, event));
         });
         try {
             if (!options.isAsynchronous()) {
@@ -138,7 +164,7 @@ final class Operations implements GraphRecording.Replayed {
     private <T> T queue(
             OpOptions options,
             Duration timeout,
-            boolean counted,
+            Optional<FirstHalf> first,
             BiFunction<Queue, EpEvent, T> body,
             OperationEvent event) {
         if (options.isAsynchronous()) {
@@ -152,6 +178,9 @@ final class Operations implements GraphRecording.Replayed {
                     + " is being captured into a graph, and a synchronous operation cannot wait during a capture; pass"
                     + " OpOptions.asynchronous()");
         }
+        if (first.isPresent()) {
+            requireTogether(first.get(), stream, capturing);
+        }
         for (EpEvent before : options.after()) {
             if (!device.orderAfter(stream, before)) {
                 before.await(timeout);
@@ -160,14 +189,15 @@ final class Operations implements GraphRecording.Replayed {
         multiprocessors.use();
         memory.posting().wake();
         if (capturing) {
-            return record(stream, timeout, counted, body, event);
+            return record(stream, timeout, first, body, event);
         }
         orderAfterLast(stream);
-        if (counted) {
-            sequence++;
+        long number = ++sequence;
+        if (first.isPresent()) {
+            second(number);
         }
-        T result = body.apply(new Queue(stream, timeout, false, sequence), event);
-        end(event, stream, sequence);
+        T result = body.apply(new Queue(stream, timeout, false, number), event);
+        end(event, stream, number, number);
         return result;
     }
 
@@ -182,21 +212,58 @@ final class Operations implements GraphRecording.Replayed {
         return own.handle();
     }
 
-    /** Gives a recorded operation a number of its own: its runs are known only when graphs are launched. */
+    /** Gives a recorded operation, or half of one, a number of its own: its runs are known only when graphs are launched. */
     private <T> T record(
-            long stream, Duration timeout, boolean counted, BiFunction<Queue, EpEvent, T> body, OperationEvent event) {
-        if (counted || recorded == 0) {
-            recorded++;
+            long stream,
+            Duration timeout,
+            Optional<FirstHalf> first,
+            BiFunction<Queue, EpEvent, T> body,
+            OperationEvent event) {
+        long number = KernelFailures.RECORDED + ++recorded;
+        if (first.isPresent()) {
+            // Replays of other recordings are not known.
+            device.recording().ifPresent(recording -> {
+                recordedSeconds.add(number);
+                recording.whenClosed(() -> recordedSeconds.remove(number));
+            });
         }
-        long number = KernelFailures.RECORDED + recorded;
         T result = body.apply(new Queue(stream, timeout, true, number), event);
         events.recordOnce(event, stream, number);
         device.recording().ifPresent(recording -> recording.add(this, number));
         return result;
     }
 
-    private void end(OperationEvent event, long stream, long first) {
-        long done = events.record(event, stream, first, sequence);
+    /**
+     * Checks that the second half of an operation would be where its first half is: in the same recording of a graph, or in none.
+     *
+     * @throws EpStateException when it would not
+     */
+    private void requireTogether(FirstHalf first, long stream, boolean capturing) {
+        if (first.isRecorded() && !(capturing && first.recording().equals(device.recording()))) {
+            throw new EpStateException(
+                    "the operation is recorded in a graph, and receive() must be recorded in the same one;"
+                            + " call it before the recording ends");
+        }
+        if (!first.isRecorded() && capturing) {
+            throw new EpStateException("stream 0x" + Long.toHexString(stream)
+                    + " is being captured into a graph, but the operation was sent before; call receive() before the"
+                    + " recording begins");
+        }
+    }
+
+    /** Sets what is checked before a graph is launched, by the numbers that its operations were recorded with. */
+    void beforeReplay(Consumer<List<Long>> check) {
+        beforeReplay = check;
+    }
+
+    /** Counts the second half of an operation that counts already. */
+    private void second(long number) {
+        failures.second(number);
+        seconds++;
+    }
+
+    private void end(OperationEvent event, long stream, long first, long newest) {
+        long done = events.record(event, stream, first, newest);
         if (done > 0 && !failures.isPending()) {
             failures.ended(done);
         }
@@ -207,7 +274,7 @@ final class Operations implements GraphRecording.Replayed {
     @Override
     public EpEvent replay(List<Long> numbers, long stream, Runnable launch) {
         Duration timeout = bounded(defaultTimeout);
-        OperationEvent event = new OperationEvent(this);
+        OperationEvent event = new OperationEvent(this, 0);
         return locked(timeout, () -> {
             waits.requireReady();
             if (numbers.get(0) <= recordedBeforeMove) {
@@ -215,7 +282,10 @@ final class Operations implements GraphRecording.Replayed {
                         "the buffer has recovered into new memory since the graph was recorded, but the"
                                 + " graph's operations use the old memory; record the graph again");
             }
-            prepare();
+            beforeReplay.accept(numbers);
+            settle();
+            mendRings();
+            throwUnreported();
             return device.inside(() -> {
                 multiprocessors.requireOwn(stream);
                 if (device.isCapturing(stream)) {
@@ -229,23 +299,27 @@ final class Operations implements GraphRecording.Replayed {
                 launch.run();
                 long first = sequence + 1;
                 sequence += numbers.size();
+                for (int i = 0; i < numbers.size() && !recordedSeconds.isEmpty(); i++) {
+                    if (recordedSeconds.contains(numbers.get(i))) {
+                        second(first + i);
+                    }
+                }
                 failures.replayed(numbers, first);
-                end(event, stream, first);
+                end(event, stream, first, sequence);
                 return event;
             });
         });
     }
 
-    /** Takes a pending failure, which would keep kernels from working, and throws that of an operation that no caller has awaited. */
-    private void prepare() {
-        settle();
-        mendRings();
+    /** Throws the failure of an operation that no caller has awaited. */
+    private void throwUnreported() {
         Optional<EpException> failure = failures.takeUnreported();
         if (failure.isPresent()) {
             throw failure.get();
         }
     }
 
+    /** Takes a pending failure, which would keep kernels from working. */
     private void settle() {
         if (failures.isPending()) {
             takeFailure();
@@ -310,15 +384,16 @@ final class Operations implements GraphRecording.Replayed {
         });
     }
 
-    /** Counts the operations that succeeded since the last recovery. */
+    /** Counts the operations that succeeded since the last recovery; of those with two halves, the ones that were sent. */
     long completed() {
-        return sequence - recovered - failures.failed(recovered, sequence);
+        return sequence - recovered - seconds - failures.failed(recovered, sequence);
     }
 
     /** Restarts the count of operations. Called inside {@link #exclusive}. */
     void recovered() {
         failures.takeUnreported();
         recovered = sequence;
+        seconds = 0;
     }
 
     /**
@@ -365,6 +440,9 @@ final class Operations implements GraphRecording.Replayed {
             }
         } else if (event.last() < KernelFailures.RECORDED) {
             failures.ended(event.last());
+        }
+        if (event.firstHalf() != 0) {
+            failures.check(event.firstHalf(), event.firstHalf());
         }
         failures.check(event.first(), event.last());
         waits.requireMember("the end of an operation");
@@ -537,6 +615,18 @@ final class Operations implements GraphRecording.Replayed {
         }
     }
 
+    /**
+     * First half of an operation whose second half is queued by another call.
+     *
+     * @param number that kernels know the operation by
+     * @param recording of the graph that the operation is in, if that is known
+     */
+    record FirstHalf(long number, Optional<GraphRecording> recording) {
+        boolean isRecorded() {
+            return number > KernelFailures.RECORDED;
+        }
+    }
+
     final class Queue {
         private final long stream;
         private final Duration timeout;
@@ -553,6 +643,16 @@ final class Operations implements GraphRecording.Replayed {
         /** Returns arguments in which those that all kernels of this buffer share are set, the others 0. */
         Arguments arguments() {
             return common.copy().set(Param.DEADLINE, timeout.toNanos()).set(Param.SEQUENCE, number);
+        }
+
+        /** Returns what the second half of the operation needs to know of this one. */
+        FirstHalf firstHalf() {
+            return new FirstHalf(number, capturing ? device.recording() : Optional.empty());
+        }
+
+        /** Queues a kernel that begins when all work that was queued before has ended. */
+        void launch(String kernel, int blocks, int threads, int sharedBytes, Arguments arguments) {
+            launcher.launch(kernel, blocks, threads, sharedBytes, stream, arguments, false);
         }
 
         /** Queues a kernel that calls {@code wait_for_previous}: see {@link EngineGpu#launchOverlapping}. */

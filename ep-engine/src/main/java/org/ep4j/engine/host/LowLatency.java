@@ -3,6 +3,7 @@ package org.ep4j.engine.host;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
+import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.buffer.LowLatencyResults;
@@ -15,7 +16,6 @@ import org.ep4j.engine.rows.RowCopies;
 import org.ep4j.engine.sync.Announcements;
 import org.ep4j.engine.sync.Flow;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.ReceiveHook;
 import org.ep4j.transport.Deadline;
 import org.ep4j.transport.memory.HostMemory;
 
@@ -131,34 +131,48 @@ final class LowLatency {
         combines.reset(combine);
     }
 
-    /** Runs the receiving half of an operation that was sent with the hook; returns when it is done. */
-    void receiveLater(
+    /** Returns whether the receiving half of an operation has not begun, and still can. */
+    boolean isPending(CreditedFlow flow, long number) {
+        return flow.isPending(number) && !operations.isClosed();
+    }
+
+    /**
+     * Runs or queues the receiving half of an operation that was sent with the hook; returns its end.
+     *
+     * @param receive also releases the handle
+     * @param release releases the handle if nothing is received any more
+     */
+    EpEvent receiveLater(
+            Operation sent,
             RequestTensors tensors,
             OpOptions options,
-            ReceiveHook hook,
             CreditedFlow flow,
-            long number,
-            Operations.Body receive) {
-        operations.submit(
-                LowLatencyResults.receiving(options),
-                deadline -> hook.run(() -> {
-                    flow.requirePending(number);
-                    state.waits().requireReady();
-                    try {
-                        tensors.retain();
-                    } catch (EpStateException e) {
-                        // Nothing is received any more, and the next operation needs the bank.
-                        flow.release(number);
-                        throw e;
-                    }
-                    try {
-                        receive.run(deadline);
-                        flow.succeed();
-                    } finally {
-                        tensors.release();
-                    }
-                    state.waits().requireMember("receive");
-                }));
+            Operations.Body receive,
+            Runnable release) {
+        return operations.submit(LowLatencyResults.receiving(options), deadline -> {
+            // Throws what the sending half, which ran before, failed with.
+            sent.await();
+            if (!flow.isPending(sent.number)) {
+                release.run();
+            }
+            flow.requirePending(sent.number);
+            state.waits().requireReady();
+            try {
+                tensors.retain();
+            } catch (EpStateException e) {
+                // Nothing is received any more, and the next operation needs the bank.
+                release.run();
+                flow.release(sent.number);
+                throw e;
+            }
+            try {
+                receive.run(deadline);
+                flow.succeed();
+            } finally {
+                tensors.release();
+            }
+            state.waits().requireMember("receive");
+        });
     }
 
     void close() {

@@ -86,8 +86,13 @@ final class LowLatencyCombine extends Operation implements LowLatencyResults.Com
     }
 
     @Override
-    public void receive(ReceiveHook hook) {
-        mode.receiveLater(RequestTensors.received(request), options, hook, flow, number, this::receive);
+    public boolean isPending() {
+        return mode.isPending(flow, number);
+    }
+
+    @Override
+    public EpEvent receive() {
+        return mode.receiveLater(this, RequestTensors.received(request), options, flow, this::receive, handle::release);
     }
 
     /** Without the hook x stays as it is until the rows are added up, so this rank's own need no slot. */

@@ -91,8 +91,14 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
     }
 
     @Override
-    public void receive(ReceiveHook hook) {
-        mode.receiveLater(RequestTensors.received(request), options, hook, flow, number, this::receive);
+    public boolean isPending() {
+        return mode.isPending(flow, number);
+    }
+
+    @Override
+    public EpEvent receive() {
+        return mode.receiveLater(
+                this, RequestTensors.received(request), options, flow, this::receive, () -> handle().release());
     }
 
     /** Without the hook x stays as it is until the rows are unpacked, so this rank's own need no message. */

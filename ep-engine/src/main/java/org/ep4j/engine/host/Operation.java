@@ -49,4 +49,11 @@ abstract class Operation implements ResultSource {
             end.get().await(longest);
         }
     }
+
+    /** Waits for the end of the receiving half; does nothing for a synchronous operation, whose half has ended. */
+    public final void awaitReceived(EpEvent received) {
+        if (end.isPresent()) {
+            received.await(longest);
+        }
+    }
 }

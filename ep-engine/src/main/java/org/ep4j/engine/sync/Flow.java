@@ -1,15 +1,24 @@
 package org.ep4j.engine.sync;
 
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.EpStateException;
 
 /**
  * Numbers the low-latency operations of one kind, of which two can be in flight: they alternate between two banks of
- * memory. For one thread at a time, except {@link #validity}; what other threads see of {@link #number} may be old.
+ * memory. Operations begin on one thread at a time; what other threads see of {@link #number} may be old.
  */
 public class Flow {
     private final String name;
     private final Validity validity;
-    private final boolean[] pending = new boolean[2];
+
+    /** Operations that are not received, by bank; 0 where there is none. */
+    private final AtomicLongArray pending = new AtomicLongArray(2);
+
+    /** Operations in graphs, which are launched only when they have been received. */
+    private final Set<Long> recorded = ConcurrentHashMap.newKeySet();
+
     private long number;
 
     /** Creates it without operations; {@code name} is for messages. */
@@ -35,13 +44,14 @@ public class Flow {
      */
     public final long begin() {
         long next = number + 1;
-        if (pending[(int) (next & 1)]) {
+        long before = pending.get(bank(next));
+        if (before != 0) {
             throw new EpStateException(
-                    "receive() of " + name + " number " + (next - 2) + " has not been called, and number " + next
+                    "receive() of " + name + " number " + before + " has not been called, and number " + next
                             + " needs the same memory; at most two can be in flight");
         }
         number = next;
-        pending[(int) (next & 1)] = true;
+        pending.set(bank(next), next);
         validity.begin(next);
         return next;
     }
@@ -52,20 +62,66 @@ public class Flow {
      * @throws EpStateException when the buffer has recovered since
      */
     public final void requirePending(long operation) {
-        if (number - operation >= 2 || !pending[(int) (operation & 1)]) {
+        if (!isPending(operation)) {
             throw new EpStateException(
                     "receive() has nothing to receive: the buffer has recovered since the operation was sent");
         }
     }
 
-    /** Returns whether all operations have been received. */
-    public final boolean isAllReceived() {
-        return !pending[0] && !pending[1];
+    /** Records that an operation is in a graph, until it ends. */
+    public final void recorded(long operation) {
+        recorded.add(operation);
     }
 
-    /** Frees the bank of an operation: it is received, or never will be. */
+    /**
+     * Checks that the receiving half of an operation is recorded in the graph in which its sending half is.
+     *
+     * @throws EpStateException when it is not
+     */
+    public final void requireRecorded(long operation) {
+        if (isPending(operation)) {
+            throw new EpStateException("receive() of " + name + " number " + operation
+                    + " was not called before the recording of the graph ended; a graph must have both halves of an"
+                    + " operation");
+        }
+    }
+
+    /**
+     * Checks that a graph with operations of this kind may be launched: it may use both banks.
+     *
+     * @throws EpStateException when an operation has not been received
+     */
+    public final void requireAllReceived() {
+        for (int bank = 0; bank < 2; bank++) {
+            long operation = pending.get(bank);
+            if (operation == 0 || recorded.contains(operation)) {
+                continue;
+            }
+            throw new EpStateException("receive() of " + name + " number " + operation
+                    + " has not been called, and the graph uses the same memory; call it before the graph is launched");
+        }
+    }
+
+    private static int bank(long operation) {
+        return (int) (operation & 1);
+    }
+
+    /** Returns whether the receiving half of an operation is still to run. */
+    public final boolean isPending(long operation) {
+        return pending.get(bank(operation)) == operation;
+    }
+
+    /** Returns whether all operations have been received. */
+    public final boolean isAllReceived() {
+        return pending.get(0) == 0 && pending.get(1) == 0;
+    }
+
+    /** Frees the bank of an operation, unless a later one has it: the operation is received, or never will be. From any thread. */
     public final void end(long operation) {
-        pending[(int) (operation & 1)] = false;
+        pending.compareAndSet(bank(operation), operation, 0);
+        if (!recorded.isEmpty()) {
+            recorded.remove(operation);
+        }
     }
 
     /** Frees the bank of an operation whose sending half has failed, if it is the newest. */
@@ -79,7 +135,7 @@ public class Flow {
     public void reset(long last) {
         number = last;
         validity.begin(last);
-        pending[0] = false;
-        pending[1] = false;
+        pending.set(0, 0);
+        pending.set(1, 0);
     }
 }

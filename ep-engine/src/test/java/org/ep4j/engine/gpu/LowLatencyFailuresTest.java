@@ -1,5 +1,6 @@
 package org.ep4j.engine.gpu;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
@@ -12,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
+import org.ep4j.EpBuffer;
 import org.ep4j.EpEvent;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpShape;
@@ -20,6 +22,7 @@ import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
+import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.testing.Guard;
@@ -96,6 +99,63 @@ final class LowLatencyFailuresTest {
                     }
                 }
                 works(rank, "after");
+            });
+        }
+    }
+
+    @Test
+    void aQueuedReceiveFailsAsItsSendDid() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.check(rank -> {
+                works(rank, "before");
+                if (rank.number() == 1) {
+                    int[] bad = ids(rank);
+                    bad[17] = SHAPE.experts();
+                    EpBuffer later = rank.buffer().withOptions(OpOptions.DEFAULT.asynchronous());
+                    LowLatencyDispatchRequest request =
+                            request(rank, bad).receiveHook().build();
+                    for (int i = 0; i < 3; i++) {
+                        LowLatencyDispatchResult sent = later.lowLatencyDispatch(request);
+                        sent.receive();
+                        rank.keepFailure("bad " + i, () -> sent.event().await(Guard.minute()));
+                    }
+                }
+                works(rank, "after");
+            });
+        }
+    }
+
+    /** The other rank sends nothing. */
+    @Test
+    void aReceivingHalfBehindOneThatFailsIsVoid() {
+        EmulatedGpu.require();
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.onGpu(rank -> {
+                if (rank.number() == 0) {
+                    EpBuffer later = rank.buffer()
+                            .withOptions(
+                                    OpOptions.DEFAULT.timeout(Guard.minute()).asynchronous());
+                    LowLatencyDispatchRequest request =
+                            request(rank, ids(rank)).receiveHook().build();
+                    LowLatencyDispatchResult one = later.lowLatencyDispatch(request);
+                    LowLatencyDispatchResult two = later.lowLatencyDispatch(request);
+                    two.receive();
+                    one.receive();
+                    Guard.until("both end at the deadline", () -> {
+                        EmulatedGpu.pass(Guard.minute().plusSeconds(1));
+                        return one.event().isDone();
+                    });
+                    for (LowLatencyDispatchResult failed : List.of(one, two)) {
+                        assertThatThrownBy(() -> failed.event().await(Guard.minute()))
+                                .isInstanceOf(EpTimeoutException.class);
+                    }
+                }
+                rank.group().barrier(Guard.minute());
+                Recovery recovery = rank.buffer().recover(Guard.minute());
+                assertThat(recovery.completed(0))
+                        .as("dispatches that were sent")
+                        .isEqualTo(2);
+                assertThat(recovery.completed(1)).isZero();
             });
         }
     }

@@ -69,14 +69,13 @@ final class LowLatencyTest {
             boolean async,
             boolean partial) {
         static Choice of(Random random) {
-            boolean hook = random.nextInt(3) == 0;
             return new Choice(
                     FORMATS.get(random.nextInt(FORMATS.size())),
                     random.nextBoolean(),
                     random.nextBoolean(),
                     random.nextBoolean(),
-                    hook,
-                    !hook && random.nextBoolean(),
+                    random.nextInt(3) == 0,
+                    random.nextBoolean(),
                     random.nextBoolean());
         }
     }

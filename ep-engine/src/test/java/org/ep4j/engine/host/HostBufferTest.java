@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -22,6 +23,7 @@ import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
+import org.ep4j.EpEvent;
 import org.ep4j.EpGroup;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpShape;
@@ -165,28 +167,56 @@ final class HostBufferTest {
     }
 
     @Test
-    void aReceiveHookIsRefusedWithAsynchronousOptions() throws Exception {
+    void anAsynchronousReceiveReturnsBeforeOthersHaveSent() throws Exception {
         onBothRanks(rank -> {
+            boolean late = rank.group.rank() == 1;
             EpBuffer later = rank.buffer.withOptions(OpOptions.DEFAULT.asynchronous());
-            LowLatencyDispatchRequest hook = LowLatencyDispatchRequest.builder(rank.x, rank.ids)
+            if (late) {
+                rank.group.barrier(Guard.minute());
+            }
+            LowLatencyDispatchResult sent = later.lowLatencyDispatch(LowLatencyDispatchRequest.builder(rank.x, rank.ids)
                     .receiveHook()
-                    .build();
-            assertThatThrownBy(() -> later.lowLatencyDispatch(hook))
+                    .build());
+            assertThatThrownBy(sent::x)
+                    .isInstanceOf(EpStateException.class)
+                    .hasMessageContaining("call receive() first");
+            EpEvent event = sent.event();
+            assertThat(event.isDone()).isFalse();
+            sent.receive();
+            if (!late) {
+                assertThat(event.isDone()).isFalse();
+                rank.group.barrier(Guard.minute());
+            }
+            assertThat(sent.x().dim(0)).isEqualTo(rank.buffer.placement().localExperts(rank.group.rank()));
+            assertThat(event.isDone()).as("accessors wait for it").isTrue();
+            CombineResult back = later.lowLatencyCombine(
+                    LowLatencyCombineRequest.builder(rank.buffer.nextLowLatencyCombineInput(), sent.handle())
+                            .topkWeights(rank.arena.tensor(DataType.FP32, TOKENS, SHAPE.topK()))
+                            .receiveHook()
+                            .build());
+            back.receive();
+            assertThat(back.out().dim(0)).isEqualTo(TOKENS);
+            assertThat(back.weights()).isEmpty();
+        });
+    }
+
+    @Test
+    void anAsynchronousReceiveFailsAsItsSendDid() throws Exception {
+        onBothRanks(rank -> {
+            int[] bad = new int[TOKENS * SHAPE.topK()];
+            Arrays.fill(bad, SHAPE.experts());
+            LowLatencyDispatchResult sent = rank.buffer
+                    .withOptions(OpOptions.DEFAULT.asynchronous())
+                    .lowLatencyDispatch(
+                            LowLatencyDispatchRequest.builder(rank.x, rank.arena.int32(bad, TOKENS, SHAPE.topK()))
+                                    .receiveHook()
+                                    .build());
+            sent.receive();
+            assertThatThrownBy(() -> sent.event().await(Guard.minute()))
                     .isInstanceOf(EpArgumentException.class)
-                    .hasMessageContaining("receiveHook is true with asynchronous options");
-            LowLatencyDispatchResult sent = rank.buffer.lowLatencyDispatch(rank.x, rank.ids);
-            LowLatencyCombineRequest back = LowLatencyCombineRequest.builder(
-                            rank.buffer.nextLowLatencyCombineInput(), sent.handle())
-                    .topkWeights(rank.arena.tensor(DataType.FP32, TOKENS, SHAPE.topK()))
-                    .receiveHook()
-                    .build();
-            assertThatThrownBy(() -> later.lowLatencyCombine(back))
-                    .isInstanceOf(EpArgumentException.class)
-                    .hasMessageContaining("receiveHook is true with asynchronous options");
-            CombineResult received = rank.buffer.lowLatencyCombine(back);
-            received.receive();
-            assertThat(received.out().dim(0)).isEqualTo(TOKENS);
-            assertThat(received.weights()).isEmpty();
+                    .hasMessageContaining("topkIds");
+            assertThat(rank.buffer.lowLatencyDispatch(rank.x, rank.ids).x().dim(2))
+                    .isEqualTo(SHAPE.hidden());
         });
     }
 

@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
 public final class GraphRecording {
     private final DriverDevice device;
     private final Map<Replayed, List<Long>> numbers = new LinkedHashMap<>();
+    private final List<Runnable> checks = new ArrayList<>();
     private final List<Runnable> releases = new ArrayList<>();
 
     /** Operations of one buffer, some of which may be in a graph. */
@@ -40,15 +41,21 @@ public final class GraphRecording {
         this.device = device;
     }
 
-    /** Adds an operation by its number in its buffer, which both halves of an operation have. */
+    /** Adds an operation, or half of one, by its number in its buffer. */
     public synchronized void add(Replayed operations, long number) {
-        List<Long> known = numbers.computeIfAbsent(operations, o -> new ArrayList<>());
-        if (!known.contains(number)) {
-            known.add(number);
-        }
+        numbers.computeIfAbsent(operations, o -> new ArrayList<>()).add(number);
     }
 
-    /** Runs {@code release} when the graph is closed. */
+    /** Runs {@code check} when all is recorded; there will be no graph if it throws. */
+    public synchronized void beforeEnd(Runnable check) {
+        checks.add(check);
+    }
+
+    private synchronized List<Runnable> checks() {
+        return List.copyOf(checks);
+    }
+
+    /** Runs {@code release} when the graph is closed, or was not created. */
     public synchronized void whenClosed(Runnable release) {
         releases.add(release);
     }
@@ -80,6 +87,7 @@ public final class GraphRecording {
         long[] graph = new long[1];
         try {
             work.run();
+            checks().forEach(Runnable::run);
         } catch (RuntimeException | Error e) {
             // Ends the recording, and drops what was recorded.
             if (context.result(() -> driver.streamEndCapture(stream, graph)) == 0) {

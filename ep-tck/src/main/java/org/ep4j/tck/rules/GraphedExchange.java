@@ -133,6 +133,7 @@ abstract class GraphedExchange implements AutoCloseable {
         private final WireFormat format;
         private final CombinePrecision precision;
         private final LowLatencyExchange.Weights where;
+        private final boolean hook;
         private final Tensor outputs;
 
         LowLatency(RankContext context, EpBuffer buffer, Workload like, Params params) {
@@ -140,6 +141,7 @@ abstract class GraphedExchange implements AutoCloseable {
             this.format = params.one(WireFormat.class, "format", WireFormat.BF16);
             this.precision = params.one(CombinePrecision.class, "precision", CombinePrecision.EXACT);
             this.where = LowLatencyExchange.Weights.of(params, precision);
+            this.hook = params.has("hook");
             // The buffer has two inputs in turn; this is the one of the next combine, which is the one that is
             // recorded.
             this.outputs = params.has("zerocopy")
@@ -159,18 +161,42 @@ abstract class GraphedExchange implements AutoCloseable {
 
         @Override
         void queue(long dispatchStream, long combineStream) {
+            LowLatencyDispatchResult sent = send(dispatchStream);
+            receive(sent, sendBack(sent, combineStream));
+        }
+
+        /** Queues the dispatch; with the hook, its first half. */
+        LowLatencyDispatchResult send(long stream) {
             LowLatencyDispatchRequest.Builder request =
                     LowLatencyDispatchRequest.builder(x, ids).format(format);
+            if (hook) {
+                request.receiveHook();
+            }
             if (where.atDispatch()) {
                 request.topkWeights(weights);
             }
-            LowLatencyDispatchResult sent = queued(dispatchStream).lowLatencyDispatch(request.build());
-            LowLatencyCombineRequest.Builder combine =
+            return queued(stream).lowLatencyDispatch(request.build());
+        }
+
+        /** Queues what is left of the dispatch, and the combine; with the hook, its first half. */
+        CombineResult sendBack(LowLatencyDispatchResult sent, long stream) {
+            LowLatencyCombineRequest.Builder request =
                     LowLatencyCombineRequest.builder(outputs, sent.handle()).precision(precision);
-            if (where.atCombine()) {
-                combine.topkWeights(weights);
+            if (hook) {
+                sent.receive();
+                request.receiveHook();
             }
-            CombineResult back = queued(combineStream).lowLatencyCombine(combine.build());
+            if (where.atCombine()) {
+                request.topkWeights(weights);
+            }
+            return queued(stream).lowLatencyCombine(request.build());
+        }
+
+        /** Queues what is left of the combine. */
+        void receive(LowLatencyDispatchResult sent, CombineResult back) {
+            if (hook) {
+                back.receive();
+            }
             comparison = () -> {
                 SlotTable table = table();
                 verifier.dispatch(sent, table, format, table.capacity(buffer.shape()));

@@ -15,7 +15,6 @@ import org.ep4j.DataType;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyHandle;
-import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
 
@@ -56,13 +55,6 @@ final class LowLatencyRefusals {
                 wrong("ll-wait-stats", "waitStats", f -> {
                     f.send(f.lowLatencyDispatch().waitStats(f.int32(f.context.size())));
                 }),
-                wrong(
-                        "ll-hook-async",
-                        "receiveHook",
-                        f -> f.buffer
-                                .withOptions(OpOptions.DEFAULT.asynchronous())
-                                .lowLatencyDispatch(
-                                        f.lowLatencyDispatch().receiveHook().build())),
                 wrong("ll-x-symmetric", "symmetric", f -> f.lowLatencyDispatch(f.symmetric(f.buffer), f.ids())),
                 wrong("ll-out-x", "overlapping x", f -> {
                     Tensor out = f.slotRows();

@@ -6,6 +6,7 @@ import java.util.Optional;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
@@ -22,6 +23,7 @@ import org.ep4j.tck.ranks.Scenario;
 /** Low latency besides {@link Rounds}: sending and receiving as two calls, how long results live, fused sums, statistics of waiting. */
 final class LowLatencyScenario implements Scenario {
     private static final Params HOOK = Params.parse("hook");
+    private static final Params QUEUED = Params.parse("async hook");
     private static final Params PLAIN = Params.parse("");
     private static final List<Duration> LATE =
             List.of(Duration.ofMillis(300), Duration.ofMillis(900), Duration.ofMillis(2500), Duration.ofSeconds(10));
@@ -35,6 +37,8 @@ final class LowLatencyScenario implements Scenario {
         switch (context.params().text("case", "")) {
             case "overlap" -> overlap(context, buffer, setup);
             case "two" -> two(context, buffer, setup);
+            case "queued" -> queued(context, buffer, setup);
+            case "unblocked" -> unblocked(context, buffer, setup);
             case "closed" -> closed(context, buffer, setup);
             case "misuse" -> misuse(context, buffer, setup);
             case "fused" -> fused(context, buffer);
@@ -77,6 +81,58 @@ final class LowLatencyScenario implements Scenario {
             secondBack.receive();
             one.verify(firstBack);
             two.verify(secondBack);
+        }
+    }
+
+    /** Two micro-batches in turn, whose results are read when everything is queued. */
+    private static void queued(RankContext context, EpBuffer buffer, Setup setup) {
+        try (LowLatencyExchange one = new LowLatencyExchange(context, buffer, setup.workload(1), QUEUED);
+                LowLatencyExchange two = new LowLatencyExchange(context, buffer, setup.workload(2), QUEUED)) {
+            LowLatencyDispatchResult first = one.send();
+            LowLatencyDispatchResult second = two.send();
+            first.receive();
+            CombineResult firstBack = one.sendBack(first.handle());
+            second.receive();
+            CombineResult secondBack = two.sendBack(second.handle());
+            firstBack.receive();
+            secondBack.receive();
+            one.await(first.event());
+            two.await(second.event());
+            one.await(firstBack.event());
+            two.await(secondBack.event());
+            one.verify(first);
+            two.verify(second);
+            one.verify(firstBack);
+            two.verify(secondBack);
+        }
+    }
+
+    /** Rank 1 sends when the others have received: a call that waits for its rows would wait until the deadline. */
+    private static void unblocked(RankContext context, EpBuffer buffer, Setup setup) {
+        try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, setup.workload(), QUEUED)) {
+            boolean late = context.isRank(LATE_RANK);
+            if (late) {
+                context.barrier();
+            }
+            LowLatencyDispatchResult sent = exchange.send();
+            EpEvent before = sent.event();
+            sent.receive();
+            if (!late) {
+                context.barrier();
+            }
+            exchange.await(before);
+            exchange.await(sent.event());
+            exchange.verify(sent);
+            if (late) {
+                context.barrier();
+            }
+            CombineResult back = exchange.sendBack(sent.handle());
+            back.receive();
+            if (!late) {
+                context.barrier();
+            }
+            exchange.await(back.event());
+            exchange.verify(back);
         }
     }
 

@@ -84,6 +84,7 @@ public final class RandomExchanges implements Scenario {
             LowLatencyExchange.run(context, buffer, Params.parse(shape + kind + " format=FP8"));
         }
         LowLatencyExchange.run(context, buffer, Params.parse(shape + " hook"));
+        LowLatencyExchange.run(context, buffer, Params.parse(shape + " async hook"));
     }
 
     private static String workload(SplittableRandom random, int ranks) {
@@ -111,14 +112,14 @@ public final class RandomExchanges implements Scenario {
     }
 
     private static String low(SplittableRandom random) {
-        boolean hook = random.nextInt(3) == 0;
         return " format=" + FORMATS.get(random.nextInt(FORMATS.size()))
                 + (random.nextBoolean() ? " precision=RANK_PARTIAL" : " weights=both")
                 + flag(random, 3, " id64")
                 + flag(random, 4, " out")
                 + flag(random, 4, " zerocopy")
                 + flag(random, 4, " stats")
-                + (hook ? " hook" : flag(random, 5, " async"));
+                + flag(random, 3, " hook")
+                + flag(random, 5, " async");
     }
 
     private static String flag(SplittableRandom random, int oneIn, String text) {

@@ -1,15 +1,18 @@
 package org.ep4j.tck.rules;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
+import org.ep4j.CombineResult;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.EpStateException;
+import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.TensorArena;
 import org.ep4j.gpu.GpuDevice;
@@ -33,6 +36,8 @@ final class StreamScenario implements Scenario {
             case "graph-high" -> graphHigh(context, buffer);
             case "graph-low" -> graphLow(context, buffer);
             case "graph-turns" -> graphTurns(context, buffer);
+            case "graph-halves" -> graphHalves(context, buffer);
+            case "half-refusals" -> halfRefusals(context, buffer);
             case "graph-refusals" -> graphRefusals(context, buffer);
             default -> throw new IllegalArgumentException("no such case: " + context.params());
         }
@@ -166,6 +171,72 @@ final class StreamScenario implements Scenario {
                     () -> queued.dispatch(exchange.request().build()));
         }
         context.barrier();
+        rounds(context, buffer, 0);
+    }
+
+    /** Records two exchanges, each of which sends before the other one receives. */
+    private static void graphHalves(RankContext context, EpBuffer buffer) {
+        Setup setup = Setup.of(context);
+        Params params = context.params();
+        try (GpuStream stream = gpu(buffer).createStream();
+                GraphedExchange.LowLatency one =
+                        new GraphedExchange.LowLatency(context, buffer, setup.workload(1), params);
+                GraphedExchange.LowLatency two =
+                        new GraphedExchange.LowLatency(context, buffer, setup.workload(2), params);
+                GpuGraph graph = stream.capture(() -> inTurn(one, two, stream.handle()))) {
+            for (int replay = 0; replay < REPLAYS; replay++) {
+                one.load(setup.workload(50 + replay));
+                two.load(setup.workload(70 + replay));
+                graph.launch(stream);
+                stream.synchronize(Checks.patience());
+                one.verify();
+                two.verify();
+            }
+            // Without a pause ranks may be a replay apart.
+            for (int replay = 0; replay < REPLAYS; replay++) {
+                graph.launch(stream);
+            }
+            stream.synchronize(Checks.patience());
+            one.verify();
+            two.verify();
+        }
+        rounds(context, buffer, 0);
+    }
+
+    private static void inTurn(GraphedExchange.LowLatency one, GraphedExchange.LowLatency two, long stream) {
+        LowLatencyDispatchResult first = one.send(stream);
+        LowLatencyDispatchResult second = two.send(stream);
+        CombineResult firstBack = one.sendBack(first, stream);
+        CombineResult secondBack = two.sendBack(second, stream);
+        one.receive(first, firstBack);
+        two.receive(second, secondBack);
+    }
+
+    private static void halfRefusals(RankContext context, EpBuffer buffer) {
+        Setup setup = Setup.of(context);
+        try (GpuStream stream = gpu(buffer).createStream();
+                GraphedExchange.LowLatency exchange =
+                        new GraphedExchange.LowLatency(context, buffer, setup.workload(), context.params());
+                GpuGraph graph = stream.capture(() -> exchange.queue(stream.handle(), stream.handle()))) {
+            List<LowLatencyDispatchResult> recorded = new ArrayList<>();
+            Checks.refused(
+                    EpStateException.class,
+                    "a recording that ends before receive()",
+                    () -> stream.capture(() -> recorded.add(exchange.send(stream.handle())))
+                            .close());
+            Checks.refused(
+                    EpStateException.class, "receive() after the recording of its dispatch", recorded.get(0)::receive);
+            LowLatencyDispatchResult sent = exchange.send(stream.handle());
+            refusedInside(
+                    stream, EpStateException.class, "receive() of a dispatch that was sent before", sent::receive);
+            Checks.refused(
+                    EpStateException.class,
+                    "a launch of a graph before receive() of a dispatch outside of it",
+                    () -> graph.launch(stream));
+            exchange.receive(sent, exchange.sendBack(sent, stream.handle()));
+            stream.synchronize(Checks.patience());
+            exchange.verify();
+        }
         rounds(context, buffer, 0);
     }
 

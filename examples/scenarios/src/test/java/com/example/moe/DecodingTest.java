@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.SplittableRandom;
 import org.ep4j.Bootstrap;
 import org.ep4j.CombineResult;
@@ -28,10 +29,7 @@ import org.ep4j.gpu.GpuStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/**
- * Decoding on GPUs: two batches in turn, with FP8 rows and a kernel of the caller for the experts. Today the receive hook blocks the calling
- * thread and cannot be recorded, so one test has the hook and the other the graph.
- */
+/** Decoding on GPUs: two batches in turn with the receive hook, FP8 rows, and a kernel of the caller for the experts. */
 @Tag("verify")
 final class DecodingTest {
     private static final int RANKS = 2;
@@ -80,22 +78,14 @@ final class DecodingTest {
             """;
 
     @Test
-    void twoBatchesInTurnWithTheReceiveHook() throws InterruptedException {
+    void twoBatchesInTurnWithoutWaiting() throws InterruptedException {
         onGpus((rank, arena) -> {
-            Batch a = new Batch(rank, arena, 0, true);
-            Batch b = new Batch(rank, arena, 1, true);
+            Batch a = new Batch(rank, arena, 0);
+            Batch b = new Batch(rank, arena, 1);
             for (int step = 0; step < STEPS; step++) {
                 a.load(step);
                 b.load(step);
-                // What is sent travels while the host queues work for the other batch.
-                LowLatencyDispatchResult sentA = rank.buffer.lowLatencyDispatch(a.request);
-                LowLatencyDispatchResult sentB = rank.buffer.lowLatencyDispatch(b.request);
-                sentA.receive();
-                CombineResult sumA = rank.combine(a, sentA);
-                sentB.receive();
-                CombineResult sumB = rank.combine(b, sentB);
-                sumA.receive();
-                sumB.receive();
+                rank.step(a, b).forEach(sum -> sum.event().await(Ranks.DEADLINE));
                 a.check(step);
                 b.check(step);
             }
@@ -103,22 +93,17 @@ final class DecodingTest {
     }
 
     @Test
-    void twoBatchesInOneGraph() throws InterruptedException {
+    void twoBatchesInTurnInOneGraph() throws InterruptedException {
         onGpus((rank, arena) -> {
-            Batch a = new Batch(rank, arena, 0, false);
-            Batch b = new Batch(rank, arena, 1, false);
-            Rank queued = rank.asynchronous();
-            Runnable step = () -> {
-                queued.combine(a, queued.buffer.lowLatencyDispatch(a.request));
-                queued.combine(b, queued.buffer.lowLatencyDispatch(b.request));
-            };
+            Batch a = new Batch(rank, arena, 0);
+            Batch b = new Batch(rank, arena, 1);
             a.load(0);
             b.load(0);
-            step.run(); // once outside, which compiles kernels
+            rank.step(a, b); // once outside, which compiles kernels
             rank.stream.synchronize(Ranks.DEADLINE);
             a.check(0);
             b.check(0);
-            try (GpuGraph graph = rank.stream.capture(step)) {
+            try (GpuGraph graph = rank.stream.capture(() -> rank.step(a, b))) {
                 for (int i = 1; i <= STEPS; i++) {
                     a.load(i);
                     b.load(i);
@@ -160,7 +145,7 @@ final class DecodingTest {
                 GpuKernels kernels = GpuDevice.of(group.device()).compile("experts.cu", EXPERTS_KERNEL);
                 TensorArena arena = group.device().arena();
                 EpBuffer buffer = group.createBuffer(shape)) {
-            OpOptions options = OpOptions.DEFAULT.onStream(stream.handle());
+            OpOptions options = OpOptions.DEFAULT.onStream(stream.handle()).asynchronous();
             scenario.run(new Rank(buffer.withOptions(options), stream, kernels.kernel("experts", 256, 0)), arena);
         }
     }
@@ -179,12 +164,21 @@ final class DecodingTest {
             this.experts = experts;
         }
 
-        Rank asynchronous() {
-            return new Rank(buffer.withOptions(buffer.options().asynchronous()), stream, experts);
+        /** Queues a step of both batches: what one has sent travels while the other computes. Returns the ends of both. */
+        List<CombineResult> step(Batch a, Batch b) {
+            LowLatencyDispatchResult sentA = buffer.lowLatencyDispatch(a.request);
+            LowLatencyDispatchResult sentB = buffer.lowLatencyDispatch(b.request);
+            sentA.receive();
+            CombineResult sumA = combine(a, sentA);
+            sentB.receive();
+            CombineResult sumB = combine(b, sentB);
+            sumA.receive();
+            sumB.receive();
+            return List.of(sumA, sumB);
         }
 
-        /** Runs the experts on the stream of the operations around them, and combines. */
-        CombineResult combine(Batch batch, LowLatencyDispatchResult sent) {
+        /** Queues the experts on the stream of the operations around them, and the sending half of the combine. */
+        private CombineResult combine(Batch batch, LowLatencyDispatchResult sent) {
             int number = buffer.group().rank();
             Tensor y = buffer.nextLowLatencyCombineInput();
             experts.launch(
@@ -198,10 +192,11 @@ final class DecodingTest {
                     buffer.maxLowLatencyRows(),
                     HIDDEN,
                     buffer.placement().expertsOf(number)[0]);
-            LowLatencyCombineRequest.Builder request = LowLatencyCombineRequest.builder(y, sent.handle())
+            return buffer.lowLatencyCombine(LowLatencyCombineRequest.builder(y, sent.handle())
                     .topkWeights(batch.weights)
-                    .out(batch.out);
-            return buffer.lowLatencyCombine((batch.request.receiveHook() ? request.receiveHook() : request).build());
+                    .out(batch.out)
+                    .receiveHook()
+                    .build());
         }
     }
 
@@ -216,7 +211,7 @@ final class DecodingTest {
         private final Tensor out;
         private final LowLatencyDispatchRequest request;
 
-        Batch(Rank rank, TensorArena arena, int number, boolean receiveHook) {
+        Batch(Rank rank, TensorArena arena, int number) {
             this.gpu = rank.gpu;
             this.rank = rank.buffer.group().rank();
             this.number = number;
@@ -224,9 +219,10 @@ final class DecodingTest {
             ids = arena.int32(ids(), TOKENS, TOP_K);
             weights = arena.fp32(weights(), TOKENS, TOP_K);
             out = arena.tensor(DataType.BF16, TOKENS, HIDDEN);
-            LowLatencyDispatchRequest.Builder builder =
-                    LowLatencyDispatchRequest.builder(x, ids).format(WireFormat.FP8);
-            request = (receiveHook ? builder.receiveHook() : builder).build();
+            request = LowLatencyDispatchRequest.builder(x, ids)
+                    .format(WireFormat.FP8)
+                    .receiveHook()
+                    .build();
         }
 
         void load(int step) {

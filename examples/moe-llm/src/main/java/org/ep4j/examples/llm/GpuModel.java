@@ -25,6 +25,7 @@ import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
@@ -36,9 +37,9 @@ import org.ep4j.gpu.GpuStream;
 
 /**
  * The model's layers on a GPU: the same as {@link HostModel}, and the exchange of {@link ExpertParallel}, by kernels that are
- * compiled by the path of ep4j's own. Everything is queued on one stream: in prefill, and in decode with one batch, the host
- * waits for nothing inside of a step; with two batches it waits in the calls with the hook. Every sum is in an order of its own, so a token's result does not depend
- * on its batch. Keys and values are BF16.
+ * compiled by the path of ep4j's own. Everything is queued on one stream, and the host waits only at the end of a step, or, where
+ * each kind of work is timed, after each. Every sum is in an order of its own, so a token's result does not depend on its batch.
+ * Keys and values are BF16.
  */
 final class GpuModel implements Model, AutoCloseable {
     private static final int THREADS = 256;
@@ -69,7 +70,6 @@ final class GpuModel implements Model, AutoCloseable {
     private final Weights<DeviceMemory> weights;
     private final GpuDevice device;
     private final EpBuffer buffer;
-    private final EpBuffer queued;
     private final TensorArena arena;
     private final Spent spent;
     private final GpuStream stream;
@@ -104,8 +104,7 @@ final class GpuModel implements Model, AutoCloseable {
                         .maxTokens(Experts.PREFILL_TOKENS)
                         .maxLowLatencyTokens(decodeTokens)
                         .build())
-                .withOptions(OpOptions.DEFAULT.onStream(stream.handle()));
-        this.queued = buffer.withOptions(buffer.options().asynchronous());
+                .withOptions(OpOptions.DEFAULT.onStream(stream.handle()).asynchronous());
         this.cublas = Cublas.open(device.id(), arena, stream.handle());
         KERNELS.forEach((source, names) -> {
             GpuKernels loaded = device.compile(source + ".cu", source("bf16.cu") + source(source + ".cu"));
@@ -214,7 +213,7 @@ final class GpuModel implements Model, AutoCloseable {
             mark(Spent.Work.ATTENTION);
             batch.route(layer);
             mark(Spent.Work.ROUTER);
-            DispatchResult arrived = queued.dispatch(request);
+            DispatchResult arrived = buffer.dispatch(request);
             mark(Spent.Work.DISPATCH);
             Tensor results = Tensor.of(products, DataType.BF16, arrived.rows(), config.hidden());
             multiply(
@@ -226,7 +225,7 @@ final class GpuModel implements Model, AutoCloseable {
                     arrived.topkWeights().orElseThrow().address(),
                     0);
             mark(Spent.Work.EXPERTS);
-            CombineResult sums = queued.combine(results, arrived.handle());
+            CombineResult sums = buffer.combine(results, arrived.handle());
             batch.add(sums.out());
             last = Optional.of(sums.event());
             mark(Spent.Work.COMBINE);
@@ -236,75 +235,56 @@ final class GpuModel implements Model, AutoCloseable {
         return batch.logits();
     }
 
+    /**
+     * Two batches take turns: the rows of one travel while the other is computed. With one batch nothing is computed meanwhile, so
+     * its exchanges are not split.
+     */
     @Override
     public List<float[]> decode(List<List<Slice>> slices) {
-        for (int i = 0; i < slices.size(); i++) {
-            batches.get(i).begin(slices.get(i), false);
+        List<Batch> all = batches.subList(0, slices.size());
+        for (int i = 0; i < all.size(); i++) {
+            all.get(i).begin(slices.get(i), false);
         }
-        if (slices.size() == 1) {
-            return queuedDecode(batches.get(0));
-        }
-        List<LowLatencyDispatchRequest> requests = batches.subList(0, slices.size()).stream()
-                .map(batch -> LowLatencyDispatchRequest.builder(batch.rows(), batch.ids())
-                        .receiveHook()
-                        .build())
-                .toList();
+        boolean split = all.size() > 1;
+        List<LowLatencyDispatchRequest> requests =
+                all.stream().map(batch -> batch.dispatch(split)).toList();
+        List<LowLatencyDispatchResult> dispatched = new ArrayList<>();
+        List<CombineResult> combined = new ArrayList<>();
         for (int layer = 0; layer < config.layers(); layer++) {
-            List<LowLatencyDispatchResult> dispatched = new ArrayList<>();
-            for (int i = 0; i < slices.size(); i++) {
-                batches.get(i).attend(layer);
+            dispatched.clear();
+            for (int i = 0; i < all.size(); i++) {
+                all.get(i).attend(layer);
                 mark(Spent.Work.ATTENTION);
-                batches.get(i).route(layer);
+                all.get(i).route(layer);
                 mark(Spent.Work.ROUTER);
                 dispatched.add(buffer.lowLatencyDispatch(requests.get(i)));
                 mark(Spent.Work.DISPATCH);
             }
-            List<CombineResult> combined = new ArrayList<>();
-            for (int i = 0; i < slices.size(); i++) {
+            combined.clear();
+            for (int i = 0; i < all.size(); i++) {
                 LowLatencyDispatchResult arrived = dispatched.get(i);
-                arrived.receive();
-                mark(Spent.Work.DISPATCH);
+                if (split) {
+                    arrived.receive();
+                    mark(Spent.Work.DISPATCH);
+                }
                 Tensor results = multiply(layer, arrived);
                 mark(Spent.Work.EXPERTS);
-                combined.add(buffer.lowLatencyCombine(LowLatencyCombineRequest.builder(results, arrived.handle())
-                        .topkWeights(batches.get(i).shares())
-                        .receiveHook()
-                        .build()));
+                combined.add(buffer.lowLatencyCombine(all.get(i).combine(results, arrived.handle(), split)));
                 mark(Spent.Work.COMBINE);
             }
-            for (int i = 0; i < slices.size(); i++) {
-                combined.get(i).receive();
-                batches.get(i).add(combined.get(i).out());
+            for (int i = 0; i < all.size(); i++) {
+                if (split) {
+                    combined.get(i).receive();
+                }
+                all.get(i).add(combined.get(i).out());
                 mark(Spent.Work.COMBINE);
             }
         }
+        // Throws when an exchange failed: what was computed behind it on the stream is void.
+        combined.forEach(sums -> sums.event().await(LONGEST));
         List<float[]> logits = new ArrayList<>();
-        batches.subList(0, slices.size()).forEach(batch -> logits.addAll(batch.logits()));
+        all.forEach(batch -> logits.addAll(batch.logits()));
         return logits;
-    }
-
-    /** One batch: no other one computes meanwhile, so nothing is gained by the hook, and the host waits only at the end. */
-    private List<float[]> queuedDecode(Batch batch) {
-        LowLatencyDispatchRequest request =
-                LowLatencyDispatchRequest.builder(batch.rows(), batch.ids()).build();
-        Tensor shares = batch.shares();
-        Optional<EpEvent> last = Optional.empty();
-        for (int layer = 0; layer < config.layers(); layer++) {
-            batch.attend(layer);
-            mark(Spent.Work.ATTENTION);
-            batch.route(layer);
-            mark(Spent.Work.ROUTER);
-            LowLatencyDispatchResult arrived = queued.lowLatencyDispatch(request);
-            mark(Spent.Work.DISPATCH);
-            Tensor results = multiply(layer, arrived);
-            mark(Spent.Work.EXPERTS);
-            CombineResult sums = queued.lowLatencyCombine(results, arrived.handle(), shares);
-            batch.add(sums.out());
-            last = Optional.of(sums.event());
-            mark(Spent.Work.COMBINE);
-        }
-        last.ifPresent(event -> event.await(LONGEST));
-        return batch.logits();
     }
 
     /** The experts' products of what a low-latency dispatch delivered, where combine sends from. */
@@ -559,6 +539,17 @@ final class GpuModel implements Model, AutoCloseable {
 
         Tensor shares() {
             return Tensor.of(shares, DataType.FP32, tokens, config.topK());
+        }
+
+        LowLatencyDispatchRequest dispatch(boolean split) {
+            LowLatencyDispatchRequest.Builder request = LowLatencyDispatchRequest.builder(rows(), ids());
+            return (split ? request.receiveHook() : request).build();
+        }
+
+        LowLatencyCombineRequest combine(Tensor results, LowLatencyHandle handle, boolean split) {
+            LowLatencyCombineRequest.Builder request =
+                    LowLatencyCombineRequest.builder(results, handle).topkWeights(shares());
+            return (split ? request.receiveHook() : request).build();
         }
 
         void add(Tensor sums) {

@@ -127,9 +127,7 @@ public final class MoeLlm implements Callable<Integer> {
             paramLabel = "1|2",
             description =
                     "Number of batches of a decode step. Two batches take turns: while the rows of one batch travel,"
-                            + " the other batch is computed."
-                            + " Default: 2 on the host; 1 on GPUs, where the calls that two batches need"
-                            + " (with receiveHook()) block the host thread until their kernels have finished.")
+                            + " the other batch is computed. Default: 2 on the host, 1 on GPUs.")
     private Optional<Integer> batches = Optional.empty();
 
     @Option(names = "--threads", paramLabel = "N", description = "Threads of a rank. Default: processors / ranks.")

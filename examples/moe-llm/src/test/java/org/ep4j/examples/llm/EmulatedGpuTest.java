@@ -33,19 +33,21 @@ final class EmulatedGpuTest {
         assumeTrue(there, "no emulated CUDA");
     }
 
-    private JsonNode generate(String device, int ranks, String prompts) throws IOException {
+    private JsonNode generate(String device, int ranks, int batches, String prompts) throws IOException {
         Path out = folder.resolve("out.json");
         assertThat(MoeLlm.run(
                         "--random",
-                        "128,1,6,2,64",
+                        "128,2,6,2,64",
                         "--random-prompts",
                         prompts,
                         "--tokens",
-                        "2",
+                        "4",
                         "--device",
                         device,
                         "--ranks",
                         Integer.toString(ranks),
+                        "--batches",
+                        Integer.toString(batches),
                         "--json",
                         out.toString()))
                 .isZero();
@@ -55,8 +57,8 @@ final class EmulatedGpuTest {
     /** Keys and values are BF16 on a GPU, and FP32 on the host. */
     @Test
     void computesWhatTheHostComputes() throws IOException {
-        JsonNode gpu = generate("cuda", 2, "3,5");
-        JsonNode host = generate("host", 2, "3,5");
+        JsonNode gpu = generate("cuda", 2, 1, "3,5");
+        JsonNode host = generate("host", 2, 2, "3,5");
         assertThat(gpu.size()).isEqualTo(3);
         for (int i = 0; i < 3; i++) {
             assertThat(gpu.path(i).path("ids")).isEqualTo(host.path(i).path("ids"));
@@ -69,9 +71,10 @@ final class EmulatedGpuTest {
         }
     }
 
+    /** Compares two batches, whose exchanges are split in halves, on three ranks with one batch on one rank. */
     @Test
     @Tag("all")
     void isEqualToTheBitOnOneAndThreeRanks() throws IOException {
-        assertThat(generate("cuda", 3, "4,20")).isEqualTo(generate("cuda", 1, "4,20"));
+        assertThat(generate("cuda", 3, 2, "4,20")).isEqualTo(generate("cuda", 1, 1, "4,20"));
     }
 }
