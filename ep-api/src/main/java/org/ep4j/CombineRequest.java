@@ -39,6 +39,12 @@ public sealed interface CombineRequest {
     /** Tensor that receives the result; empty for memory of the buffer. */
     Optional<Tensor> out();
 
+    /** Tensor that receives the weights that come back; empty for memory of the buffer. */
+    Optional<Tensor> outWeights();
+
+    /** Tensor to which the time waited for each rank is added. */
+    Optional<Tensor> waitStats();
+
     /** Collects the options of a request. */
     final class Builder {
         private final Tensor x;
@@ -47,6 +53,8 @@ public sealed interface CombineRequest {
         private Optional<Tensor> weights = Optional.empty();
         private CombinePrecision precision = CombinePrecision.EXACT;
         private Optional<Tensor> out = Optional.empty();
+        private Optional<Tensor> outWeights = Optional.empty();
+        private Optional<Tensor> waitStats = Optional.empty();
 
         private Builder(Tensor x, DispatchHandle handle) {
             this.x = x;
@@ -84,6 +92,24 @@ public sealed interface CombineRequest {
         }
 
         /**
+         * Sets the tensor that receives the weights that come back instead of the buffer, {@code [T, K]} FP32. Only with {@link
+         * #weights}.
+         */
+        public Builder outWeights(Tensor tensor) {
+            this.outWeights = Optional.of(tensor);
+            return this;
+        }
+
+        /**
+         * Sets the tensor to which the nanoseconds waited for each rank's rows are added, {@code [R]} INT64. The wait at the
+         * end, until other ranks have read this rank's rows, does not count.
+         */
+        public Builder waitStats(Tensor tensor) {
+            this.waitStats = Optional.of(tensor);
+            return this;
+        }
+
+        /**
          * Builds the request.
          *
          * @throws EpArgumentException when there are more than two biases
@@ -92,7 +118,8 @@ public sealed interface CombineRequest {
             if (bias.size() > 2) {
                 throw new EpArgumentException("bias", bias.size() + " tensors", "at most 2", "add them up before");
             }
-            return new CombineRequestValue(x, handle, weights, List.copyOf(bias), precision, out);
+            return new CombineRequestValue(
+                    x, handle, weights, List.copyOf(bias), precision, out, outWeights, waitStats);
         }
     }
 }
@@ -103,11 +130,14 @@ record CombineRequestValue(
         Optional<Tensor> weights,
         List<Tensor> bias,
         CombinePrecision precision,
-        Optional<Tensor> out)
+        Optional<Tensor> out,
+        Optional<Tensor> outWeights,
+        Optional<Tensor> waitStats)
         implements CombineRequest {
     @Override
     public String toString() {
         return "CombineRequest[x=" + x + ", handle=" + handle + ", weights=" + weights + ", bias=" + bias
-                + ", precision=" + precision + ", out=" + out + "]";
+                + ", precision=" + precision + ", out=" + out + ", outWeights=" + outWeights + ", waitStats="
+                + waitStats + "]";
     }
 }

@@ -3,8 +3,8 @@ package org.ep4j;
 import java.util.Optional;
 
 /**
- * Result of a combine. Tensors not given as {@code out} are valid until the next combine of the same mode begins on
- * the buffer; in low latency, where two results are alive at once, until the second-next one. After that, and before
+ * Result of a combine. Tensors not given as {@code out} or {@code outWeights} are valid until the next combine of the same
+ * mode begins on the buffer; in low latency, where two results are alive at once, until the second-next one. After that, and before
  * {@link #receive} if the request has the hook, all accessors but {@link #event} throw {@link EpStateException}. Host:
  * accessors wait for the event. GPU: they return at once; queue work that reads a tensor on the same stream, or order
  * it after the event.

@@ -3,8 +3,12 @@ package org.ep4j;
 import java.util.Optional;
 
 /**
- * Request of a high-throughput dispatch. Immutable: build it once and use it again. {@code x} and {@code out} must start
- * at a multiple of 16 bytes.
+ * Request of a high-throughput dispatch. Immutable: build it once and use it again. {@code x}, {@code out} and {@code
+ * outScales} must start at a multiple of 16 bytes, other tensors at a multiple of their elements' size.
+ *
+ * <p>The tensors of the result lie in the buffer, except for those that the request gives with {@code out} and the like. Nothing
+ * but the caller writes to these after the dispatch. One with too few rows for what arrived gives an {@link
+ * EpOverflowException}, see {@link Builder#out}.
  */
 public sealed interface DispatchRequest {
     /**
@@ -48,6 +52,36 @@ public sealed interface DispatchRequest {
     /** Tensor that receives the rows; empty for memory of the buffer. */
     Optional<Tensor> out();
 
+    /** Tensor that receives the scales of FP8 rows; empty for memory of the buffer. */
+    Optional<Tensor> outScales();
+
+    /** Tensor that receives the local expert indices; empty for memory of the buffer. */
+    Optional<Tensor> outTopkIds();
+
+    /** Tensor that receives the top-k weights of the rows; empty for memory of the buffer. */
+    Optional<Tensor> outTopkWeights();
+
+    /** Tensor that receives the source rank of each row; empty for memory of the buffer. */
+    Optional<Tensor> outSourceRanks();
+
+    /** Tensor that receives the token of each row; empty for memory of the buffer. */
+    Optional<Tensor> outSourceTokens();
+
+    /** Tensor that receives the number of rows from each rank; empty for memory of the buffer. */
+    Optional<Tensor> outRowsPerSource();
+
+    /** Tensor that receives the selections of each local expert; empty for memory of the buffer. */
+    Optional<Tensor> outRowsPerExpert();
+
+    /** Tensor that receives the first row of each local expert; empty for memory of the buffer. */
+    Optional<Tensor> outExpertOffsets();
+
+    /** Tensor to which the received selections of each local expert are added. */
+    Optional<Tensor> expertStats();
+
+    /** Tensor to which the time waited for each rank is added. */
+    Optional<Tensor> waitStats();
+
     /** Order of the received rows. */
     RowLayout layout();
 
@@ -68,6 +102,16 @@ public sealed interface DispatchRequest {
         private Optional<Tensor> scales = Optional.empty();
         private Optional<Tensor> topkWeights = Optional.empty();
         private Optional<Tensor> out = Optional.empty();
+        private Optional<Tensor> outScales = Optional.empty();
+        private Optional<Tensor> outTopkIds = Optional.empty();
+        private Optional<Tensor> outTopkWeights = Optional.empty();
+        private Optional<Tensor> outSourceRanks = Optional.empty();
+        private Optional<Tensor> outSourceTokens = Optional.empty();
+        private Optional<Tensor> outRowsPerSource = Optional.empty();
+        private Optional<Tensor> outRowsPerExpert = Optional.empty();
+        private Optional<Tensor> outExpertOffsets = Optional.empty();
+        private Optional<Tensor> expertStats = Optional.empty();
+        private Optional<Tensor> waitStats = Optional.empty();
         private RowLayout layout;
         private int expertAlignment = 1;
         private boolean zeroPadding;
@@ -99,6 +143,81 @@ public sealed interface DispatchRequest {
          */
         public Builder out(Tensor tensor) {
             this.out = Optional.of(tensor);
+            return this;
+        }
+
+        /**
+         * Sets the tensor that receives the scales of FP8 rows instead of the buffer: at least {@code [rows, S]} FP32, with as
+         * many rows as {@link #out} needs. It must start at a multiple of 16 bytes.
+         */
+        public Builder outScales(Tensor tensor) {
+            this.outScales = Optional.of(tensor);
+            return this;
+        }
+
+        /**
+         * Sets the tensor that receives the local expert indices instead of the buffer: at least {@code [rows, K]} of the type
+         * of the expert ids that were sent with the routing. Only in the by-rank layout.
+         */
+        public Builder outTopkIds(Tensor tensor) {
+            this.outTopkIds = Optional.of(tensor);
+            return this;
+        }
+
+        /**
+         * Sets the tensor that receives the top-k weights instead of the buffer: at least {@code [rows, K]} FP32 in the by-rank
+         * layout, {@code [rows]} in the by-expert layout. Only with {@link #topkWeights}.
+         */
+        public Builder outTopkWeights(Tensor tensor) {
+            this.outTopkWeights = Optional.of(tensor);
+            return this;
+        }
+
+        /** Sets the tensor that receives the source rank of each row instead of the buffer: at least {@code [rows]} INT32. */
+        public Builder outSourceRanks(Tensor tensor) {
+            this.outSourceRanks = Optional.of(tensor);
+            return this;
+        }
+
+        /**
+         * Sets the tensor that receives the index of each row's token on its source rank instead of the buffer: at least {@code
+         * [rows]} INT32.
+         */
+        public Builder outSourceTokens(Tensor tensor) {
+            this.outSourceTokens = Optional.of(tensor);
+            return this;
+        }
+
+        /** Sets the tensor that receives the number of rows from each rank instead of the buffer: {@code [R]} INT32. */
+        public Builder outRowsPerSource(Tensor tensor) {
+            this.outRowsPerSource = Optional.of(tensor);
+            return this;
+        }
+
+        /** Sets the tensor that receives the selections of each local expert instead of the buffer: {@code [L]} INT32. */
+        public Builder outRowsPerExpert(Tensor tensor) {
+            this.outRowsPerExpert = Optional.of(tensor);
+            return this;
+        }
+
+        /** Sets the tensor that receives the first row of each local expert instead of the buffer: {@code [L + 1]} INT64. */
+        public Builder outExpertOffsets(Tensor tensor) {
+            this.outExpertOffsets = Optional.of(tensor);
+            return this;
+        }
+
+        /** Sets the tensor to which the received selections of each local expert are added, {@code [L]} INT32. */
+        public Builder expertStats(Tensor tensor) {
+            this.expertStats = Optional.of(tensor);
+            return this;
+        }
+
+        /**
+         * Sets the tensor to which the nanoseconds waited for each rank are added, {@code [R]} INT64: for its counts, and for
+         * its rows.
+         */
+        public Builder waitStats(Tensor tensor) {
+            this.waitStats = Optional.of(tensor);
             return this;
         }
 
@@ -154,7 +273,26 @@ public sealed interface DispatchRequest {
                         "1 means no padding");
             }
             return new DispatchRequestValue(
-                    x, topkIds, routing, scales, topkWeights, out, layout, expertAlignment, zeroPadding, worstCase);
+                    x,
+                    topkIds,
+                    routing,
+                    scales,
+                    topkWeights,
+                    out,
+                    outScales,
+                    outTopkIds,
+                    outTopkWeights,
+                    outSourceRanks,
+                    outSourceTokens,
+                    outRowsPerSource,
+                    outRowsPerExpert,
+                    outExpertOffsets,
+                    expertStats,
+                    waitStats,
+                    layout,
+                    expertAlignment,
+                    zeroPadding,
+                    worstCase);
         }
     }
 }
@@ -166,6 +304,16 @@ record DispatchRequestValue(
         Optional<Tensor> scales,
         Optional<Tensor> topkWeights,
         Optional<Tensor> out,
+        Optional<Tensor> outScales,
+        Optional<Tensor> outTopkIds,
+        Optional<Tensor> outTopkWeights,
+        Optional<Tensor> outSourceRanks,
+        Optional<Tensor> outSourceTokens,
+        Optional<Tensor> outRowsPerSource,
+        Optional<Tensor> outRowsPerExpert,
+        Optional<Tensor> outExpertOffsets,
+        Optional<Tensor> expertStats,
+        Optional<Tensor> waitStats,
         RowLayout layout,
         int expertAlignment,
         boolean zeroPadding,
@@ -174,7 +322,12 @@ record DispatchRequestValue(
     @Override
     public String toString() {
         return "DispatchRequest[x=" + x + ", topkIds=" + topkIds + ", routing=" + routing + ", scales=" + scales
-                + ", topkWeights=" + topkWeights + ", out=" + out + ", layout=" + layout + ", expertAlignment="
-                + expertAlignment + ", zeroPadding=" + zeroPadding + ", worstCase=" + worstCase + "]";
+                + ", topkWeights=" + topkWeights + ", out=" + out + ", outScales=" + outScales + ", outTopkIds="
+                + outTopkIds + ", outTopkWeights=" + outTopkWeights + ", outSourceRanks=" + outSourceRanks
+                + ", outSourceTokens=" + outSourceTokens + ", outRowsPerSource=" + outRowsPerSource
+                + ", outRowsPerExpert=" + outRowsPerExpert + ", outExpertOffsets=" + outExpertOffsets
+                + ", expertStats=" + expertStats + ", waitStats=" + waitStats + ", layout=" + layout
+                + ", expertAlignment=" + expertAlignment + ", zeroPadding=" + zeroPadding + ", worstCase="
+                + worstCase + "]";
     }
 }

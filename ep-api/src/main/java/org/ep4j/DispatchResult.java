@@ -3,9 +3,9 @@ package org.ep4j;
 import java.util.Optional;
 
 /**
- * Rows that a high-throughput dispatch delivered on this rank. Tensors lie in the buffer (unless {@code out} was given) and are
- * valid until the next high-throughput dispatch of the buffer begins, or the buffer is closed. After that all
- * accessors but {@link #handle} and {@link #event} throw {@link EpStateException}.
+ * Rows that a high-throughput dispatch delivered on this rank. Tensors lie in the buffer, unless the request gave {@code out} and
+ * the like for them, and are valid until the next high-throughput dispatch of the buffer begins, or the buffer is closed. After
+ * that all accessors but {@link #handle} and {@link #event} throw {@link EpStateException}.
  *
  * <p>Host: accessors wait for {@link #event}. GPU: {@link #hostRowsPerExpert} waits for it. With exact counts so do
  * {@link #rows} and the tensors of {@code rows} rows; everything else returns at once. Order work that reads a tensor

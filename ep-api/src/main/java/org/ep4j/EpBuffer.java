@@ -16,7 +16,8 @@ import org.apiguardian.api.API;
  * <p>An operation waits for other ranks at most {@link OpOptions#timeout(Duration)}, else {@code ep.timeout}. On a GPU the call
  * may take longer: it waits as long for earlier calls, and for what it queued up to twice that and 5 s. It throws {@link EpArgumentException} (nothing was sent), {@link EpStateException} (the mode was left
  * out, buffer or handle is closed, or the thread was interrupted), {@link EpMismatchException}, {@link
- * EpTimeoutException} and {@link EpPeerLostException}; a high-throughput dispatch also {@link EpOverflowException}.
+ * EpTimeoutException} and {@link EpPeerLostException}; a high-throughput dispatch also {@link EpOverflowException}, and operations
+ * on a GPU also {@link EpResourceException}, see {@link EpShape.Builder#preallocate}.
  * The call itself, also an asynchronous one, throws what is known before anything is sent, such as a wrong shape or a closed
  * buffer. {@link EpEvent#await} of the event throws what fails later, wrong expert ids on a GPU among it, and so do accessors
  * that wait for the event; on a GPU also the buffer's next operation if nobody awaited it.
@@ -57,7 +58,7 @@ public interface EpBuffer extends AutoCloseable {
      *
      * @param expertAlignment of the dispatch, 1 to {@link EpShape#MAX_EXPERT_ALIGNMENT}; only the by-expert layout is
      *     padded to it
-     * @throws EpArgumentException when the alignment is out of range
+     * @throws EpArgumentException when the alignment is out of range, or the shape leaves the layout out
      * @throws EpStateException when the shape leaves high throughput out
      */
     long maxRows(RowLayout layout, int expertAlignment);

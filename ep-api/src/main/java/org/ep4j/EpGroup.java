@@ -64,7 +64,8 @@ public interface EpGroup extends AutoCloseable {
     List<EpTraffic> traffic();
 
     /**
-     * Exact number of bytes that a buffer of this shape takes on this rank; computed without allocating anything.
+     * Exact number of bytes that a buffer of this shape takes on this rank; computed without allocating anything. On a GPU, local
+     * memory is taken when it is used first, see {@link BufferSize#parts}.
      *
      * @throws EpArgumentException when the shape does not fit the group
      * @throws EpUnavailableException when the engine cannot use the paths of the plan together, on all ranks alike
@@ -77,7 +78,8 @@ public interface EpGroup extends AutoCloseable {
      *
      * @throws EpArgumentException when the shape does not fit the group
      * @throws EpMismatchException naming the ranks and the sizes that differ
-     * @throws EpResourceException when a machine has too little memory for it
+     * @throws EpResourceException when a machine has too little memory for it. On a GPU operations can throw it, too, when they take
+     *     memory for results, unless the shape says {@link EpShape.Builder#preallocate}
      * @throws EpUnavailableException stopped by other ranks, with their reasons, or when the engine cannot use the
      *     paths of the plan together
      * @throws EpTimeoutException when a rank does not answer, with {@link EpException.Recourse#REJOIN}

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Failure of an operation that would deliver more tokens to a rank than its buffer holds; every rank reports it, before
- * any row has moved. Also thrown if more rows have arrived than the caller's own output holds; then that rank alone
+ * any row has moved. Also thrown if more rows have arrived than a tensor that the caller gave for them holds; then this rank alone
  * reports it, after the exchange.
  */
 public final class EpOverflowException extends EpException {

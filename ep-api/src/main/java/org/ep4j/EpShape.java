@@ -1,6 +1,10 @@
 package org.ep4j;
 
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.Optional;
+import java.util.Set;
+import org.apiguardian.api.API;
 
 /** Sizes of an {@link EpBuffer}, equal on all ranks. Immutable. */
 public sealed interface EpShape {
@@ -41,6 +45,8 @@ public sealed interface EpShape {
         copy.maxReceivedRows = maxReceivedRows();
         copy.maxLowLatencyTokens = maxLowLatencyTokens();
         copy.placement = placement();
+        copy.layouts = layouts();
+        copy.preallocated = preallocated();
         return copy;
     }
 
@@ -70,6 +76,14 @@ public sealed interface EpShape {
     /** Which rank holds which expert; empty for {@link ExpertPlacement#block}. {@link EpBuffer#placement} has it in any case. */
     Optional<ExpertPlacement> placement();
 
+    /** Layouts in which high-throughput dispatches may deliver rows; all of them by default. See {@link Builder#layouts}. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
+    Set<RowLayout> layouts();
+
+    /** Returns whether local memory is taken when the buffer is created. See {@link Builder#preallocate}. */
+    @API(status = API.Status.EXPERIMENTAL, since = "0.1")
+    boolean preallocated();
+
     /** Collects the sizes of a shape. */
     final class Builder {
         private final int hidden;
@@ -79,6 +93,8 @@ public sealed interface EpShape {
         private long maxReceivedRows;
         private int maxLowLatencyTokens;
         private Optional<ExpertPlacement> placement = Optional.empty();
+        private Set<RowLayout> layouts = Collections.unmodifiableSet(EnumSet.allOf(RowLayout.class));
+        private boolean preallocated;
 
         private Builder(int hidden, int experts, int topK) {
             this.hidden = hidden;
@@ -116,12 +132,44 @@ public sealed interface EpShape {
         }
 
         /**
+         * Limits high-throughput dispatches to the given layouts, to save memory: without {@link RowLayout#BY_EXPERT} a buffer has no
+         * memory for R * maxTokens * K rows. Dispatches with another layout are refused before anything is sent. Without
+         * meaning when {@code maxTokens} is 0.
+         */
+        @API(status = API.Status.EXPERIMENTAL, since = "0.1")
+        public Builder layouts(RowLayout first, RowLayout... others) {
+            this.layouts = Collections.unmodifiableSet(EnumSet.of(first, others));
+            return this;
+        }
+
+        /**
+         * Takes all local memory of the buffer when it is created. By default each part of it is taken when an operation needs it
+         * first, and that operation fails with {@link EpResourceException} if the memory is short, on this rank alone: the
+         * other ranks wait for it until they time out. With this option only the creation can fail for lack of
+         * memory, on all ranks, and the first operations take no longer than later ones. {@link BufferSize#parts} has the sizes.
+         */
+        @API(status = API.Status.EXPERIMENTAL, since = "0.1")
+        public Builder preallocate() {
+            this.preallocated = true;
+            return this;
+        }
+
+        /**
          * Builds the shape.
          *
          * @throws EpArgumentException naming the size that is out of its range
          */
         public EpShape build() {
-            return new EpShapeValue(hidden, experts, topK, maxTokens, maxReceivedRows, maxLowLatencyTokens, placement);
+            return new EpShapeValue(
+                    hidden,
+                    experts,
+                    topK,
+                    maxTokens,
+                    maxReceivedRows,
+                    maxLowLatencyTokens,
+                    placement,
+                    layouts,
+                    preallocated);
         }
     }
 }
@@ -133,7 +181,9 @@ record EpShapeValue(
         int maxTokens,
         long maxReceivedRows,
         int maxLowLatencyTokens,
-        Optional<ExpertPlacement> placement)
+        Optional<ExpertPlacement> placement,
+        Set<RowLayout> layouts,
+        boolean preallocated)
         implements EpShape {
     EpShapeValue {
         require("hidden", hidden, 16, MAX_HIDDEN);
@@ -169,6 +219,6 @@ record EpShapeValue(
     public String toString() {
         return "EpShape[hidden=" + hidden + ", experts=" + experts + ", topK=" + topK + ", maxTokens=" + maxTokens
                 + ", maxReceivedRows=" + maxReceivedRows + ", maxLowLatencyTokens=" + maxLowLatencyTokens
-                + ", placement=" + placement + "]";
+                + ", placement=" + placement + ", layouts=" + layouts + ", preallocated=" + preallocated + "]";
     }
 }

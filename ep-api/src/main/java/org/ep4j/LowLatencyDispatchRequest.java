@@ -4,7 +4,7 @@ import java.util.Optional;
 
 /**
  * Request of a low-latency dispatch. Immutable: build it once and use it again. {@code x} and {@code out} must start at a
- * multiple of 16 bytes.
+ * multiple of 16 bytes, other tensors at a multiple of their elements' size.
  */
 public sealed interface LowLatencyDispatchRequest {
     /**
@@ -37,6 +37,15 @@ public sealed interface LowLatencyDispatchRequest {
     /** Tensor that receives the scales; empty for memory of the buffer. */
     Optional<Tensor> outScales();
 
+    /** Tensor that receives the rows of each local expert; empty for memory of the buffer. */
+    Optional<Tensor> outRowsPerExpert();
+
+    /** Tensor that receives the token of each row; empty for memory of the buffer. */
+    Optional<Tensor> outSourceTokens();
+
+    /** Tensor that receives the ranges of each local expert's rows; empty for memory of the buffer. */
+    Optional<Tensor> outLayoutRanges();
+
     /** Tensor to which the received selections of each local expert are added. */
     Optional<Tensor> expertStats();
 
@@ -54,6 +63,9 @@ public sealed interface LowLatencyDispatchRequest {
         private WireFormat format = WireFormat.BF16;
         private Optional<Tensor> out = Optional.empty();
         private Optional<Tensor> outScales = Optional.empty();
+        private Optional<Tensor> outRowsPerExpert = Optional.empty();
+        private Optional<Tensor> outSourceTokens = Optional.empty();
+        private Optional<Tensor> outLayoutRanges = Optional.empty();
         private Optional<Tensor> expertStats = Optional.empty();
         private Optional<Tensor> waitStats = Optional.empty();
         private boolean receiveHook;
@@ -95,6 +107,30 @@ public sealed interface LowLatencyDispatchRequest {
             return this;
         }
 
+        /** Sets the tensor that receives the rows of each local expert instead of the buffer: {@code [L]} INT32. */
+        public Builder outRowsPerExpert(Tensor tensor) {
+            this.outRowsPerExpert = Optional.of(tensor);
+            return this;
+        }
+
+        /**
+         * Sets the tensor that receives the index of each row's token on its source rank instead of the buffer: {@code [L, R *
+         * maxLowLatencyTokens]} INT32.
+         */
+        public Builder outSourceTokens(Tensor tensor) {
+            this.outSourceTokens = Optional.of(tensor);
+            return this;
+        }
+
+        /**
+         * Sets the tensor that receives the rows from each source rank within each local expert instead of the buffer: {@code
+         * [L, R]} INT64, see {@link LowLatencyDispatchResult#layoutRanges}.
+         */
+        public Builder outLayoutRanges(Tensor tensor) {
+            this.outLayoutRanges = Optional.of(tensor);
+            return this;
+        }
+
         /** Sets the tensor to which the received selections of each local expert are added, {@code [L]} INT32. */
         public Builder expertStats(Tensor tensor) {
             this.expertStats = Optional.of(tensor);
@@ -129,7 +165,18 @@ public sealed interface LowLatencyDispatchRequest {
                         "format", format, "BF16, FP8, FP8_POW2 or FP8_UE8M0 in a dispatch", "choose one of these");
             }
             return new LowLatencyDispatchRequestValue(
-                    x, topkIds, topkWeights, format, out, outScales, expertStats, waitStats, receiveHook);
+                    x,
+                    topkIds,
+                    topkWeights,
+                    format,
+                    out,
+                    outScales,
+                    outRowsPerExpert,
+                    outSourceTokens,
+                    outLayoutRanges,
+                    expertStats,
+                    waitStats,
+                    receiveHook);
         }
     }
 }
@@ -141,6 +188,9 @@ record LowLatencyDispatchRequestValue(
         WireFormat format,
         Optional<Tensor> out,
         Optional<Tensor> outScales,
+        Optional<Tensor> outRowsPerExpert,
+        Optional<Tensor> outSourceTokens,
+        Optional<Tensor> outLayoutRanges,
         Optional<Tensor> expertStats,
         Optional<Tensor> waitStats,
         boolean receiveHook)
@@ -148,7 +198,8 @@ record LowLatencyDispatchRequestValue(
     @Override
     public String toString() {
         return "LowLatencyDispatchRequest[x=" + x + ", topkIds=" + topkIds + ", topkWeights=" + topkWeights
-                + ", format=" + format + ", out=" + out + ", outScales=" + outScales + ", expertStats=" + expertStats
-                + ", waitStats=" + waitStats + ", receiveHook=" + receiveHook + "]";
+                + ", format=" + format + ", out=" + out + ", outScales=" + outScales + ", outRowsPerExpert="
+                + outRowsPerExpert + ", outSourceTokens=" + outSourceTokens + ", outLayoutRanges=" + outLayoutRanges
+                + ", expertStats=" + expertStats + ", waitStats=" + waitStats + ", receiveHook=" + receiveHook + "]";
     }
 }

@@ -3,9 +3,9 @@ package org.ep4j;
 import java.util.Optional;
 
 /**
- * Rows that a low-latency dispatch delivered on this rank, packed by local expert. Two results are alive at once: tensors not
- * given as {@code out} are valid until the second-next low-latency dispatch begins. After that, and before {@link
- * #receive} if the request has the hook, all accessors but {@link #handle} and {@link #event} throw {@link
+ * Rows that a low-latency dispatch delivered on this rank, packed by local expert. Two results are alive at once: tensors that the
+ * request did not give with {@code out} and the like are valid until the second-next low-latency dispatch begins. After that,
+ * and before {@link #receive} if the request has the hook, all accessors but {@link #handle} and {@link #event} throw {@link
  * EpStateException}. Host: accessors wait for the event; with the hook, {@link #handle} waits only for the sending
  * half. GPU: they return at once; queue work that reads a tensor on the same stream, or order it after the event.
  * Rows of an expert are ordered by source rank, source token, place in the top-k list; rows beyond an expert's count

@@ -42,7 +42,23 @@ class EpShapeTest {
                 .isEqualTo(limited().maxReceivedRows(9).build());
         assertThat(copy)
                 .hasToString("EpShape[hidden=7168, experts=256, topK=8, maxTokens=4096, maxReceivedRows=9,"
-                        + " maxLowLatencyTokens=128, placement=Optional[block(256 experts, 4 ranks)]]");
+                        + " maxLowLatencyTokens=128, placement=Optional[block(256 experts, 4 ranks)],"
+                        + " layouts=[BY_RANK, BY_EXPERT], preallocated=false]");
+    }
+
+    @Test
+    void layoutsAndPreallocationAreKeptByCopies() {
+        EpShape all = good().build();
+        assertThat(all.layouts()).containsExactly(RowLayout.BY_RANK, RowLayout.BY_EXPERT);
+        assertThat(all.preallocated()).isFalse();
+        EpShape shape = good().layouts(RowLayout.BY_RANK).preallocate().build();
+        assertThat(shape.layouts()).containsExactly(RowLayout.BY_RANK);
+        assertThat(shape.preallocated()).isTrue();
+        assertThat(shape).isNotEqualTo(all).isEqualTo(shape.toBuilder().build());
+        // Ranks compare the text, so the order in which layouts are named must not matter.
+        assertThat(good().layouts(RowLayout.BY_EXPERT, RowLayout.BY_RANK).build())
+                .isEqualTo(all)
+                .hasToString(all.toString());
     }
 
     @ParameterizedTest

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,6 +33,9 @@ class RequestsTest {
         assertThat(request.scales()).isEmpty();
         assertThat(request.topkWeights()).isEmpty();
         assertThat(request.out()).isEmpty();
+        assertThat(outputs(request)).hasSize(8).allMatch(Optional::isEmpty);
+        assertThat(request.expertStats()).isEmpty();
+        assertThat(request.waitStats()).isEmpty();
         assertThat(request.layout()).isEqualTo(RowLayout.BY_RANK);
         assertThat(request.expertAlignment()).isEqualTo(1);
         assertThat(request.worstCase()).isFalse();
@@ -47,7 +52,47 @@ class RequestsTest {
         assertThat(request.zeroPadding()).isTrue();
         assertThat(request.worstCase()).isTrue();
         assertThat(request.out()).containsSame(X);
+        assertThat(request.expertStats()).containsSame(IDS);
+        assertThat(request.waitStats()).containsSame(X);
         assertValue(request, fullDispatch().build(), fullDispatch().out(IDS).build());
+        assertThat(fullDispatch().expertStats(X).build()).isNotEqualTo(request);
+        assertThat(fullDispatch().waitStats(IDS).build()).isNotEqualTo(request);
+    }
+
+    private static List<Optional<Tensor>> outputs(DispatchRequest request) {
+        return List.of(
+                request.outScales(),
+                request.outTopkIds(),
+                request.outTopkWeights(),
+                request.outSourceRanks(),
+                request.outSourceTokens(),
+                request.outRowsPerSource(),
+                request.outRowsPerExpert(),
+                request.outExpertOffsets());
+    }
+
+    @Test
+    void aDispatchKeepsEveryTensorForItsResult() {
+        List<UnaryOperator<DispatchRequest.Builder>> setters = List.of(
+                builder -> builder.outScales(X),
+                builder -> builder.outTopkIds(X),
+                builder -> builder.outTopkWeights(X),
+                builder -> builder.outSourceRanks(X),
+                builder -> builder.outSourceTokens(X),
+                builder -> builder.outRowsPerSource(X),
+                builder -> builder.outRowsPerExpert(X),
+                builder -> builder.outExpertOffsets(X));
+        for (int i = 0; i < setters.size(); i++) {
+            DispatchRequest request = setters.get(i).apply(fullDispatch()).build();
+            List<Optional<Tensor>> outputs = outputs(request);
+            for (int j = 0; j < outputs.size(); j++) {
+                assertThat(outputs.get(j)).isEqualTo(i == j ? Optional.of(X) : Optional.empty());
+            }
+            assertValue(
+                    request,
+                    setters.get(i).apply(fullDispatch()).build(),
+                    fullDispatch().build());
+        }
     }
 
     private static DispatchRequest.Builder fullDispatch() {
@@ -58,7 +103,9 @@ class RequestsTest {
                 .expertAlignment(128)
                 .zeroPadding()
                 .worstCase()
-                .out(X);
+                .out(X)
+                .expertStats(IDS)
+                .waitStats(X);
     }
 
     private static void assertValue(Object value, Object same, Object other) {
@@ -121,7 +168,11 @@ class RequestsTest {
         assertThat(request.bias()).containsExactly(X);
         assertThat(request.precision()).isEqualTo(CombinePrecision.RANK_PARTIAL);
         assertThat(request.out()).containsSame(X);
+        assertThat(request.outWeights()).containsSame(IDS);
+        assertThat(request.waitStats()).containsSame(IDS);
         assertValue(request, fullCombine().build(), fullCombine().bias(X).build());
+        assertValue(request, fullCombine().build(), fullCombine().outWeights(X).build());
+        assertThat(fullCombine().waitStats(X).build()).isNotEqualTo(request);
         assertThat(CombineRequest.builder(X, HANDLE).build().precision()).isEqualTo(CombinePrecision.EXACT);
     }
 
@@ -130,7 +181,9 @@ class RequestsTest {
                 .weights(IDS)
                 .bias(X)
                 .precision(CombinePrecision.RANK_PARTIAL)
-                .out(X);
+                .out(X)
+                .outWeights(IDS)
+                .waitStats(IDS);
     }
 
     @Test
@@ -142,6 +195,9 @@ class RequestsTest {
         assertThat(dispatch.format()).isEqualTo(WireFormat.FP8_UE8M0);
         assertThat(dispatch.out()).containsSame(X);
         assertThat(dispatch.outScales()).containsSame(IDS);
+        assertThat(dispatch.outRowsPerExpert()).containsSame(IDS);
+        assertThat(dispatch.outSourceTokens()).containsSame(X);
+        assertThat(dispatch.outLayoutRanges()).containsSame(IDS);
         assertThat(dispatch.expertStats()).containsSame(IDS);
         assertThat(dispatch.waitStats()).containsSame(X);
         assertThat(dispatch.receiveHook()).isTrue();
@@ -170,6 +226,9 @@ class RequestsTest {
                 .format(WireFormat.FP8_UE8M0)
                 .out(X)
                 .outScales(IDS)
+                .outRowsPerExpert(IDS)
+                .outSourceTokens(X)
+                .outLayoutRanges(IDS)
                 .expertStats(IDS)
                 .waitStats(X)
                 .receiveHook();
@@ -228,16 +287,21 @@ class RequestsTest {
                 .after(second)
                 .asynchronous()
                 .onStream(2)
+                .multiprocessors(12)
                 .timeout(Duration.ofSeconds(3));
         assertThat(options.after()).containsExactly(first, second);
         assertThat(options.isAsynchronous()).isTrue();
         assertThat(options.stream()).isEqualTo(2);
         assertThat(options.timeout()).contains(Duration.ofSeconds(3));
+        assertThat(options.multiprocessors()).hasValue(12);
         assertThat(options.synchronous().isAsynchronous()).isFalse();
         assertThat(OpOptions.DEFAULT.after()).isEmpty();
         assertThat(OpOptions.DEFAULT.isAsynchronous()).isFalse();
         assertThat(OpOptions.DEFAULT.stream()).isZero();
         assertThat(OpOptions.DEFAULT.timeout()).isEmpty();
+        assertThat(OpOptions.DEFAULT.multiprocessors()).isEmpty();
+        assertThat(options.onStream(3).after(first).multiprocessors()).hasValue(12);
+        assertValue(options, options.multiprocessors(12), options.multiprocessors(13));
         assertValue(options, options.synchronous().asynchronous(), options.onStream(3));
     }
 
@@ -247,6 +311,15 @@ class RequestsTest {
             assertThatThrownBy(() -> OpOptions.DEFAULT.timeout(timeout))
                     .isInstanceOf(EpArgumentException.class)
                     .hasMessageContaining("timeout is " + timeout);
+        }
+    }
+
+    @Test
+    void atLeastOneMultiprocessorIsNeeded() {
+        for (int number : new int[] {0, -1}) {
+            assertThatThrownBy(() -> OpOptions.DEFAULT.multiprocessors(number))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("multiprocessors is " + number + ", must be at least 1");
         }
     }
 

@@ -112,7 +112,11 @@ final class PlanCommandTest {
         assertThat(json.get("paths").get(0).get("rejected").size()).isPositive();
         assertThat(json.get("forecasts").size()).isEqualTo(2);
         assertThat(json.get("forecasts").get(0).get("micros").asDouble()).isPositive();
-        assertThat(json.get("sizes").get("symmetricBytes").asLong()).isPositive();
+        JsonNode sizes = json.get("sizes");
+        assertThat(sizes.get("symmetricBytes").asLong()).isPositive();
+        assertThat(sizes.get("bytesAtCreation").asLong())
+                .isEqualTo(sizes.get("symmetricBytes").asLong());
+        assertThat(sizes.get("localParts").size()).isPositive();
     }
 
     @Test

@@ -39,7 +39,7 @@ public final class Engine extends EngineBootstraps {
         BufferSize mapped = HostBuffers.size(shape, plan.ranks(), rank, Relays.none());
         long window =
                 GpuWindow.layout(shape, plan, relays).map(WindowLayout::bytes).orElse(0L);
-        return BufferSize.of(mapped.symmetricBytes() + window, mapped.localBytes());
+        return BufferSize.of(mapped.symmetricBytes() + window, mapped.parts(), shape.preallocated());
     }
 
     @Override

@@ -161,10 +161,14 @@ public final class PlanAnalysis {
         } catch (EpArgumentException e) {
             assumptions.add("buffers of this shape are refused: " + e.getMessage());
         }
+        Map<String, Long> parts = new LinkedHashMap<>();
+        buffer.parts().forEach(part -> parts.put(part.use(), part.bytes()));
         Sizing sizing = Sizing.of(plan, buffer);
         return new PlanReport.Sizes(
                 buffer.symmetricBytes(),
                 buffer.localBytes(),
+                parts,
+                buffer.bytesAtCreation(),
                 sizing.lanesPerRank(),
                 sizing.lanesPerHost(),
                 sizing.endpointsPerRank(),

@@ -160,7 +160,9 @@ public record PlanReport(
      * Memory, queue pairs and threads that the plan needs.
      *
      * @param symmetricBytes memory of a rank that peers reach; 0 when the engine refuses the shape
-     * @param localBytes memory of a rank for its results
+     * @param localBytes memory of a rank for its results, when everything is used
+     * @param localParts the same by use; on a GPU each is taken when it is used first
+     * @param bytesAtCreation memory of a rank that a buffer takes when it is created
      * @param lanesPerRank by backend
      * @param lanesPerHost by backend
      * @param endpointsPerRank endpoints where queue pairs are not connected, as on EFA
@@ -171,6 +173,8 @@ public record PlanReport(
     public record Sizes(
             long symmetricBytes,
             long localBytes,
+            Map<String, Long> localParts,
+            long bytesAtCreation,
             Map<String, Long> lanesPerRank,
             Map<String, Long> lanesPerHost,
             long endpointsPerRank,

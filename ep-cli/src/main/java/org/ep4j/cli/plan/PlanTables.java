@@ -211,7 +211,10 @@ public final class PlanTables {
         if (sizes.symmetricBytes() > 0) {
             table.row(
                     List.of("symmetric buffer", bytes(sizes.symmetricBytes()), bytes(ranks * sizes.symmetricBytes())));
-            table.row(List.of("results", bytes(sizes.localBytes()), bytes(ranks * sizes.localBytes())));
+            table.row(
+                    List.of("results, if all are used", bytes(sizes.localBytes()), bytes(ranks * sizes.localBytes())));
+            sizes.localParts().forEach((use, part) -> table.row(List.of("  " + use, bytes(part), bytes(ranks * part))));
+            table.row(List.of("at creation", bytes(sizes.bytesAtCreation()), bytes(ranks * sizes.bytesAtCreation())));
         }
         sizes.lanesPerRank()
                 .forEach((backend, lanes) -> table.row(List.of(

@@ -94,6 +94,7 @@ public final class EngineBuffer implements EpBuffer {
                     "1 means no padding");
         }
         BufferState state = buffer.state();
+        RequestChecks.requireLayout(state.shape(), layout);
         return ShapeSizes.maxRows(state.shape(), state.ranks(), state.localExperts(), layout, expertAlignment);
     }
 

@@ -21,6 +21,7 @@ import org.ep4j.DispatchResult;
 import org.ep4j.EpEvent;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.engine.layout.LocalLayout.HighThroughput;
 import org.ep4j.engine.sync.ReceiveHook;
 import org.ep4j.engine.sync.Validity;
 import org.ep4j.engine.sync.Waits;
@@ -66,6 +67,11 @@ public final class HighThroughputResults {
             return state.shape().topK();
         }
 
+        /** Returns a tensor in the memory that the caller gave for it, or in the buffer. */
+        private Tensor tensor(Optional<Tensor> given, HighThroughput region, DataType type, long... dims) {
+            return given.isPresent() ? Tensor.of(given.get().memory(), type, dims) : state.tensor(region, type, dims);
+        }
+
         private void awaitCounts() {
             event.await(Waits.LONGEST);
         }
@@ -104,7 +110,8 @@ public final class HighThroughputResults {
         public Optional<Tensor> scales() {
             long rows = rows();
             return request.scales().isPresent()
-                    ? Optional.of(state.tensor(
+                    ? Optional.of(tensor(
+                            request.outScales(),
                             byExpert() ? EXPANDED_SCALES : SCALES,
                             DataType.FP32,
                             rows,
@@ -115,7 +122,9 @@ public final class HighThroughputResults {
         @Override
         public Optional<Tensor> topkIds() {
             long rows = rows();
-            return byExpert() ? Optional.empty() : Optional.of(state.tensor(TOPK_IDS, source.idType(), rows, topK()));
+            return byExpert()
+                    ? Optional.empty()
+                    : Optional.of(tensor(request.outTopkIds(), TOPK_IDS, source.idType(), rows, topK()));
         }
 
         @Override
@@ -126,36 +135,36 @@ public final class HighThroughputResults {
             }
             return Optional.of(
                     byExpert()
-                            ? state.tensor(TOPK_WEIGHTS, DataType.FP32, rows)
-                            : state.tensor(TOPK_WEIGHTS, DataType.FP32, rows, topK()));
+                            ? tensor(request.outTopkWeights(), TOPK_WEIGHTS, DataType.FP32, rows)
+                            : tensor(request.outTopkWeights(), TOPK_WEIGHTS, DataType.FP32, rows, topK()));
         }
 
         @Override
         public Tensor sourceRanks() {
-            return state.tensor(SOURCE_RANKS, DataType.INT32, rows());
+            return tensor(request.outSourceRanks(), SOURCE_RANKS, DataType.INT32, rows());
         }
 
         @Override
         public Tensor sourceTokens() {
-            return state.tensor(SOURCE_TOKENS, DataType.INT32, rows());
+            return tensor(request.outSourceTokens(), SOURCE_TOKENS, DataType.INT32, rows());
         }
 
         @Override
         public Tensor rowsPerSource() {
             source.check(validity);
-            return state.tensor(ROWS_PER_SOURCE, DataType.INT32, state.ranks());
+            return tensor(request.outRowsPerSource(), ROWS_PER_SOURCE, DataType.INT32, state.ranks());
         }
 
         @Override
         public Tensor rowsPerExpert() {
             source.check(validity);
-            return state.tensor(ROWS_PER_EXPERT, DataType.INT32, state.localExperts());
+            return tensor(request.outRowsPerExpert(), ROWS_PER_EXPERT, DataType.INT32, state.localExperts());
         }
 
         @Override
         public Tensor expertOffsets() {
             source.check(validity);
-            return state.tensor(EXPERT_OFFSETS, DataType.INT64, state.localExperts() + 1L);
+            return tensor(request.outExpertOffsets(), EXPERT_OFFSETS, DataType.INT64, state.localExperts() + 1L);
         }
 
         @Override

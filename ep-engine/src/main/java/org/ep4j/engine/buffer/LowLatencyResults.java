@@ -5,6 +5,7 @@ import static org.ep4j.engine.layout.LocalLayout.LowLatency.RANGES;
 import static org.ep4j.engine.layout.LocalLayout.LowLatency.SOURCE_TOKENS;
 
 import java.util.Optional;
+import java.util.OptionalInt;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
@@ -68,7 +69,9 @@ public final class LowLatencyResults {
         }
         OpOptions stream = OpOptions.DEFAULT.onStream(options.stream());
         OpOptions rest = options.isAsynchronous() ? stream.asynchronous() : stream;
-        return options.timeout().map(rest::timeout).orElse(rest);
+        OpOptions timed = options.timeout().map(rest::timeout).orElse(rest);
+        OptionalInt blocks = options.multiprocessors();
+        return blocks.isPresent() ? timed.multiprocessors(blocks.getAsInt()) : timed;
     }
 
     /** A dispatch; {@code end} is that of the operation or, with the hook, of its sending half. */
@@ -116,24 +119,28 @@ public final class LowLatencyResults {
         @Override
         public Tensor rowsPerExpert() {
             check();
-            return state.tensor(source.number(), COUNTS, DataType.INT32, state.localExperts());
+            return request.outRowsPerExpert()
+                    .orElseGet(() -> state.tensor(source.number(), COUNTS, DataType.INT32, state.localExperts()));
         }
 
         @Override
         public Tensor sourceTokens() {
             check();
-            return state.tensor(
-                    source.number(),
-                    SOURCE_TOKENS,
-                    DataType.INT32,
-                    state.localExperts(),
-                    ShapeSizes.lowLatencyRows(state.shape(), state.ranks()));
+            return request.outSourceTokens()
+                    .orElseGet(() -> state.tensor(
+                            source.number(),
+                            SOURCE_TOKENS,
+                            DataType.INT32,
+                            state.localExperts(),
+                            ShapeSizes.lowLatencyRows(state.shape(), state.ranks())));
         }
 
         @Override
         public Tensor layoutRanges() {
             check();
-            return state.tensor(source.number(), RANGES, DataType.INT64, state.localExperts(), state.ranks());
+            return request.outLayoutRanges()
+                    .orElseGet(() ->
+                            state.tensor(source.number(), RANGES, DataType.INT64, state.localExperts(), state.ranks()));
         }
     }
 

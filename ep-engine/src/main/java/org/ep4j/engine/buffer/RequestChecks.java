@@ -61,8 +61,9 @@ public final class RequestChecks {
         tensor("topkIds", topkIds, ID_TYPES, tokens, shape.topK());
     }
 
-    /** Checks a high-throughput dispatch, except its ids, handle and {@code out}; returns T. */
+    /** Checks a high-throughput dispatch, except its ids, handle and tensors for results; returns T. */
     public int dispatch(DispatchRequest request) {
+        requireLayout(shape, request.layout());
         int tokens = tokens("x", request.x(), shape.maxTokens(), "maxTokens");
         rows("x", request.x(), ROW_TYPES, tokens, shape.hidden());
         boolean fp8 = request.x().type().isFp8();
@@ -75,11 +76,29 @@ public final class RequestChecks {
         }
         request.scales().ifPresent(s -> tensor("scales", s, FP32, tokens, shape.scales()));
         request.topkWeights().ifPresent(w -> tensor("topkWeights", w, FP32, tokens, shape.topK()));
+        request.expertStats().ifPresent(s -> tensor("expertStats", s, INT32, localExperts));
+        request.waitStats().ifPresent(s -> tensor("waitStats", s, INT64, ranks));
         return tokens;
     }
 
-    /** Checks the handle of a high-throughput dispatch of {@code tokens} tokens, and its {@code out} except the room in it. */
-    public void dispatchTo(DispatchRequest request, int tokens, Optional<? extends DispatchHandle> cached) {
+    /** Refuses a layout of rows that a shape leaves out. */
+    static void requireLayout(EpShape shape, RowLayout layout) {
+        if (!shape.layouts().contains(layout)) {
+            throw new EpArgumentException(
+                    "layout",
+                    layout,
+                    "in " + shape.layouts() + ", the layouts of the buffer's shape",
+                    "name it in EpShape.Builder.layouts() when creating the buffer, or leave layouts() out");
+        }
+    }
+
+    /**
+     * Checks the handle of a high-throughput dispatch of {@code tokens} tokens, and its tensors for results except the room in them.
+     *
+     * @param idType type of the ids that are sent, or were sent with the routing
+     */
+    public void dispatchTo(
+            DispatchRequest request, int tokens, Optional<? extends DispatchHandle> cached, DataType idType) {
         cached.ifPresent(handle -> {
             if (handle.tokens() != tokens) {
                 throw new EpArgumentException(
@@ -90,16 +109,46 @@ public final class RequestChecks {
             }
         });
         request.out().ifPresent(out -> rows("out", out, List.of(request.x().type()), -1, shape.hidden()));
+        boolean byExpert = request.layout() == RowLayout.BY_EXPERT;
+        if (request.scales().isEmpty()) {
+            absent("outScales", request.outScales(), "without scales");
+        }
+        if (byExpert) {
+            absent("outTopkIds", request.outTopkIds(), "in the by-expert layout, whose results have no ids");
+        }
+        if (request.topkWeights().isEmpty()) {
+            absent("outTopkWeights", request.outTopkWeights(), "without topkWeights");
+        }
+        // Kernels write scales in pieces, too.
+        request.outScales().ifPresent(out -> rows("outScales", out, FP32, -1, shape.scales()));
+        request.outTopkIds().ifPresent(out -> tensor("outTopkIds", out, List.of(idType), -1, shape.topK()));
+        request.outTopkWeights().ifPresent(out -> {
+            if (byExpert) {
+                tensor("outTopkWeights", out, FP32, -1);
+            } else {
+                tensor("outTopkWeights", out, FP32, -1, shape.topK());
+            }
+        });
+        request.outSourceRanks().ifPresent(out -> tensor("outSourceRanks", out, INT32, -1));
+        request.outSourceTokens().ifPresent(out -> tensor("outSourceTokens", out, INT32, -1));
+        request.outRowsPerSource().ifPresent(out -> tensor("outRowsPerSource", out, INT32, ranks));
+        request.outRowsPerExpert().ifPresent(out -> tensor("outRowsPerExpert", out, INT32, localExperts));
+        request.outExpertOffsets().ifPresent(out -> tensor("outExpertOffsets", out, INT64, localExperts + 1L));
     }
 
-    /** Checks the room in {@code out} for worst-case sizes; for exact ones it is known only when the rows have arrived. */
+    /** Refuses a tensor for something that the operation does not return. */
+    private static void absent(String name, Optional<Tensor> tensor, String when) {
+        if (tensor.isPresent()) {
+            throw new EpArgumentException(name, "present", "absent " + when, "leave it out");
+        }
+    }
+
+    /** Checks the room for rows of worst-case size; for exact sizes it is known only when the rows have arrived. */
     public void room(DispatchRequest request, long worstRows) {
-        if (request.out().isPresent()
-                && request.worstCase()
-                && request.out().get().dim(0) < worstRows) {
+        if (request.worstCase() && RowRoom.of(request) < worstRows) {
             throw new EpArgumentException(
-                    "out",
-                    request.out().get().dim(0) + " rows",
+                    RowRoom.smallest(request),
+                    RowRoom.of(request) + " rows",
                     "at least " + worstRows + " rows, the worst case",
                     "pass a larger tensor, or leave worstCase() out");
         }
@@ -133,6 +182,11 @@ public final class RequestChecks {
             rows("bias", bias, BF16, handle.tokens(), shape.hidden());
         }
         request.out().ifPresent(out -> rows("out", out, BF16, handle.tokens(), shape.hidden()));
+        if (request.weights().isEmpty()) {
+            absent("outWeights", request.outWeights(), "without weights");
+        }
+        request.outWeights().ifPresent(out -> tensor("outWeights", out, FP32, handle.tokens(), shape.topK()));
+        request.waitStats().ifPresent(s -> tensor("waitStats", s, INT64, ranks));
         long area = symmetric.address() + symmetricLayout.combineArea();
         long areaEnd = symmetric.address() + symmetricLayout.combineWeights(0);
         if (byExpert
@@ -167,9 +221,12 @@ public final class RequestChecks {
         request.outScales()
                 .ifPresent(out ->
                         tensor("outScales", out, List.of(format.scaleType()), localExperts, rows, format.scaleCount()));
-        if (request.outScales().isPresent() && !format.fp8()) {
-            throw new EpArgumentException("outScales", "present", "absent with BF16 rows", "leave it out");
+        if (!format.fp8()) {
+            absent("outScales", request.outScales(), "with BF16 rows");
         }
+        request.outRowsPerExpert().ifPresent(out -> tensor("outRowsPerExpert", out, INT32, localExperts));
+        request.outSourceTokens().ifPresent(out -> tensor("outSourceTokens", out, INT32, localExperts, rows));
+        request.outLayoutRanges().ifPresent(out -> tensor("outLayoutRanges", out, INT64, localExperts, ranks));
         return tokens;
     }
 

@@ -16,7 +16,7 @@ import org.ep4j.transport.memory.DeviceAllocation;
  * writes; retains their memory while the operation runs. Safe for use from several threads once it is made.
  */
 public final class RequestTensors {
-    private static final int MOST = 8;
+    private static final int MOST = 15;
 
     private final String[] names = new String[MOST];
     private final Tensor[] tensors = new Tensor[MOST];
@@ -29,6 +29,16 @@ public final class RequestTensors {
     public static RequestTensors of(DispatchRequest request) {
         return new RequestTensors()
                 .write("out", request.out())
+                .write("outScales", request.outScales())
+                .write("outTopkIds", request.outTopkIds())
+                .write("outTopkWeights", request.outTopkWeights())
+                .write("outSourceRanks", request.outSourceRanks())
+                .write("outSourceTokens", request.outSourceTokens())
+                .write("outRowsPerSource", request.outRowsPerSource())
+                .write("outRowsPerExpert", request.outRowsPerExpert())
+                .write("outExpertOffsets", request.outExpertOffsets())
+                .write("expertStats", request.expertStats())
+                .write("waitStats", request.waitStats())
                 .read("x", request.x())
                 .read("topkIds", request.topkIds())
                 .read("topkWeights", request.topkWeights())
@@ -38,6 +48,8 @@ public final class RequestTensors {
     public static RequestTensors of(CombineRequest request) {
         RequestTensors all = new RequestTensors()
                 .write("out", request.out())
+                .write("outWeights", request.outWeights())
+                .write("waitStats", request.waitStats())
                 .read("x", request.x())
                 .read("weights", request.weights());
         for (Tensor bias : request.bias()) {
@@ -65,6 +77,9 @@ public final class RequestTensors {
         return new RequestTensors()
                 .write("out", request.out())
                 .write("outScales", request.outScales())
+                .write("outRowsPerExpert", request.outRowsPerExpert())
+                .write("outSourceTokens", request.outSourceTokens())
+                .write("outLayoutRanges", request.outLayoutRanges())
                 .write("expertStats", request.expertStats())
                 .write("waitStats", request.waitStats());
     }

@@ -179,6 +179,11 @@ final class GpuBuffer implements DeviceBuffer, GpuBufferFacts {
     }
 
     @Override
+    public long localBytesTaken() {
+        return state.results().takenBytes();
+    }
+
+    @Override
     public boolean isIdle() {
         return operations.isIdle();
     }

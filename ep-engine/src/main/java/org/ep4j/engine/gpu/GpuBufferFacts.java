@@ -16,6 +16,9 @@ public interface GpuBufferFacts {
     /** Returns the symmetric memory that this rank's GPU loads and stores, by rank: its own and that of all peers that are mapped. */
     Map<Integer, DeviceMemory> symmetricMemory();
 
+    /** Returns the bytes of local memory that are taken, see {@link org.ep4j.BufferSize#parts}. Safe for use from several threads. */
+    long localBytesTaken();
+
     /** Returns whether nothing of this buffer is queued or runs. Safe for use from several threads. */
     boolean isIdle();
 }

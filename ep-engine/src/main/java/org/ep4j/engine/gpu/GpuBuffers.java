@@ -119,15 +119,18 @@ public final class GpuBuffers {
                     new Waits(peers, context.bootstrap(), plan.hostRanks(rank).size());
             Multiprocessors multiprocessors = Multiprocessors.of(config, device, shape, plan.profiles(), rank);
             owned.push(multiprocessors::close);
+            LocalMemory results = new LocalMemory(device, local);
+            owned.push(results::close);
+            if (shape.preallocated()) {
+                results.takeAll();
+            }
             GpuState state = new GpuState(
                     device,
                     shape,
                     placement,
                     peers,
                     waits,
-                    local,
-                    own(device.allocate(local.highThroughputBytes()), owned),
-                    own(device.allocate(2 * local.lowLatencyBytes()), owned),
+                    results,
                     own(device.allocatePrivate(KernelSizes.temporaryBytes(shape, ranks)), owned),
                     multiprocessors,
                     window.isPresent());

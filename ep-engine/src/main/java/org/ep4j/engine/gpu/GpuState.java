@@ -18,9 +18,7 @@ import org.ep4j.gpu.driver.EngineGpu;
  * State that both modes of one buffer share.
  *
  * @param peers symmetric memory of all ranks, for set-up and recovery
- * @param layout of the results
- * @param highThroughput memory of high-throughput results
- * @param lowLatency memory of low-latency results, two banks one after the other
+ * @param results memory of results
  * @param temporary see {@link KernelSizes#temporaryBytes}
  * @param remotes whether some peers have channels
  */
@@ -30,9 +28,7 @@ record GpuState(
         ExpertPlacement placement,
         Peers<DeviceWords> peers,
         Waits waits,
-        LocalLayout layout,
-        DeviceMemory highThroughput,
-        DeviceMemory lowLatency,
+        LocalMemory results,
         DeviceMemory temporary,
         Multiprocessors multiprocessors,
         boolean remotes)
@@ -57,25 +53,21 @@ record GpuState(
     }
 
     long address(LocalLayout.HighThroughput region) {
-        return highThroughput.address() + layout.offset(region);
+        return results.of(region.part()).address() + results.layout().offsetInPart(region);
     }
 
     long address(long number, LocalLayout.LowLatency region) {
-        return lowLatency.address() + offset(number, region);
-    }
-
-    private long offset(long number, LocalLayout.LowLatency region) {
-        return (number & 1) * layout.lowLatencyBytes() + layout.offset(region);
+        return results.of(region.part()).address() + results.layout().offsetInPart(number, region);
     }
 
     @Override
     public Tensor tensor(LocalLayout.HighThroughput region, DataType type, long... dims) {
-        return BufferState.tensor(highThroughput, layout.offset(region), type, dims);
+        return BufferState.tensor(results.of(region.part()), results.layout().offsetInPart(region), type, dims);
     }
 
     @Override
     public Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims) {
-        return BufferState.tensor(lowLatency, offset(number, region), type, dims);
+        return BufferState.tensor(results.of(region.part()), results.layout().offsetInPart(number, region), type, dims);
     }
 
     @Override

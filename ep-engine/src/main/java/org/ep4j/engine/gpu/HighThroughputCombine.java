@@ -4,6 +4,7 @@ import static org.ep4j.engine.layout.LocalLayout.HighThroughput.COMBINED;
 import static org.ep4j.engine.layout.LocalLayout.HighThroughput.COMBINED_WEIGHTS;
 
 import java.util.List;
+import java.util.Optional;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -19,6 +20,7 @@ import org.ep4j.engine.gpu.HighThroughput.Handle;
 import org.ep4j.engine.gpu.KernelSizes.RowPieces;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout.Part;
 
 /**
  * One high-throughput combine. The token's rank reads one row for each (token, rank) in the other rank's
@@ -90,11 +92,20 @@ final class HighThroughputCombine implements ResultSource {
         if (!symmetric.owner().equals(state.symmetric().owner())) {
             throw new EpStateException("the buffer recovered while combine was called; call combine again");
         }
+        if (request.out().isEmpty()) {
+            state.results().take(Part.COMBINED);
+        }
+        if (request.weights().isPresent() && request.outWeights().isEmpty()) {
+            state.results().take(Part.RECORDS);
+        }
         handle.usedBy(queue);
         number = mode.beginCombine();
         Tensor out = request.out()
                 .orElseGet(() -> state.tensor(
                         COMBINED, DataType.BF16, handle.tokens(), state.shape().hidden()));
+        Optional<Tensor> weights = request.weights()
+                .map(w -> request.outWeights()
+                        .orElseGet(() -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK)));
         Arguments arguments = queue.arguments()
                 .set(Param.KIND, selections ? KIND_SELECTIONS : KIND_ROWS)
                 .set(Param.FLAGS, request.weights().isPresent() ? WEIGHTS_FLAG : 0)
@@ -105,10 +116,9 @@ final class HighThroughputCombine implements ResultSource {
                 .set(Param.PARTIAL, partial)
                 .set(Param.INPUT, input)
                 .set(Param.OUT, out.address());
-        request.weights()
-                .ifPresent(w -> arguments
-                        .set(Param.WEIGHTS, w.address())
-                        .set(Param.OUT_WEIGHTS, state.address(COMBINED_WEIGHTS)));
+        request.weights().ifPresent(w -> arguments.set(Param.WEIGHTS, w.address()));
+        weights.ifPresent(w -> arguments.set(Param.OUT_WEIGHTS, w.address()));
+        request.waitStats().ifPresent(s -> arguments.set(Param.WAIT_STATISTICS, s.address()));
         List<Tensor> bias = request.bias();
         if (!bias.isEmpty()) {
             arguments.set(Param.BIAS0, bias.get(0).address());
@@ -127,18 +137,13 @@ final class HighThroughputCombine implements ResultSource {
         }
         int rows = (selections ? topK : Math.min(topK, state.ranks())) + bias.size();
         launch(queue, "ht_combine", sums(rows), arguments);
-        return new HighThroughputResults.Combine(
-                this,
-                mode.combines,
-                out,
-                request.weights().map(w -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK)),
-                event);
+        return new HighThroughputResults.Combine(this, mode.combines, out, weights, event);
     }
 
     private void launch(Queue queue, String kernel, RowPieces pieces, Arguments arguments) {
         queue.launchOverlapping(
                 kernel,
-                state.multiprocessors().highThroughput(),
+                queue.highThroughputBlocks(),
                 pieces.warps() * state.device().info().warpSize(),
                 pieces.sharedBytes(),
                 arguments.set(Param.EXTRA, pieces.packed()));

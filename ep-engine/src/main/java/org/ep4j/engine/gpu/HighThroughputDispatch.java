@@ -14,9 +14,11 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.buffer.RowRoom;
 import org.ep4j.engine.gpu.HighThroughput.Handle;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout.HighThroughput;
+import org.ep4j.engine.layout.LocalLayout.Part;
 import org.ep4j.gpu.driver.EngineGpu;
 import org.jspecify.annotations.Nullable;
 
@@ -59,7 +61,12 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
         fp8 = request.scales().isPresent();
         request.topkIds().ifPresent(ids -> checks.ids(ids, tokens));
         cached = request.routing().map(known -> EngineHandle.own(known, Handle.class, mode));
-        checks.dispatchTo(request, tokens, cached);
+        checks.dispatchTo(
+                request,
+                tokens,
+                cached,
+                cached.map(Handle::idType)
+                        .orElseGet(() -> request.topkIds().orElseThrow().type()));
         worstRows =
                 checks.worstRows(request.layout(), cached.map(Handle::alignment).orElse(request.expertAlignment()));
         checks.room(request, worstRows);
@@ -109,6 +116,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
                     "true while the stream records a graph",
                     "use worstCase(): sizes are fixed when a graph is recorded");
         }
+        takeMemory();
         call = mode.beginDispatch();
         Handle used = cached.orElseGet(() -> newHandle(event));
         used.usedBy(queue);
@@ -119,11 +127,36 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
         if (state.remotes()) {
             launch(queue, "ht_take", KernelSizes.rowStage(rowBytes()), arguments);
         }
-        queue.launchOverlapping("ht_receive", state.multiprocessors().highThroughput(), MOST_THREADS, 0, arguments);
+        queue.launchOverlapping("ht_receive", queue.highThroughputBlocks(), MOST_THREADS, 0, arguments);
         if (byExpert() || request.out().isPresent()) {
             launch(queue, "ht_expand", KernelSizes.rowStage(rowBytes()), arguments);
         }
         return new HighThroughputResults.Dispatch(this, mode.dispatches, state, request, worstRows, event);
+    }
+
+    /** Takes memory for results that the caller gives no tensors for; a failure leaves the results of the previous dispatch readable. */
+    private void takeMemory() {
+        LocalMemory results = state.results();
+        if (!givesRecords()) {
+            results.take(Part.RECORDS);
+        }
+        if (fp8 && request.outScales().isEmpty()) {
+            results.take(byExpert() ? Part.EXPANDED_SCALES : Part.SCALES);
+        }
+        if (byExpert() && request.out().isEmpty()) {
+            results.take(Part.EXPANDED);
+        }
+    }
+
+    /** Returns whether the caller gives tensors for all regions of {@link Part#RECORDS}. */
+    private boolean givesRecords() {
+        return (byExpert() || request.outTopkIds().isPresent())
+                && request.outTopkWeights().isPresent()
+                && request.outSourceRanks().isPresent()
+                && request.outSourceTokens().isPresent()
+                && request.outRowsPerSource().isPresent()
+                && request.outRowsPerExpert().isPresent()
+                && request.outExpertOffsets().isPresent();
     }
 
     private Handle newHandle(EpEvent event) {
@@ -144,7 +177,7 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
         int warps = bulk ? Math.min(most, KernelSizes.roomBytes(device, state.ranks()) / stageBytes) : most;
         queue.launchOverlapping(
                 kernel,
-                state.multiprocessors().highThroughput(),
+                queue.highThroughputBlocks(),
                 warps * device.info().warpSize(),
                 bulk ? warps * stageBytes : 0,
                 arguments);
@@ -173,28 +206,39 @@ final class HighThroughputDispatch implements HighThroughputResults.DispatchSour
                 .set(Param.BY_EXPERT, byExpert())
                 .set(Param.ZERO_PADDING, request.zeroPadding())
                 .set(Param.OUT, outAddress())
-                .set(
-                        Param.OUT_SCALES,
-                        state.address(byExpert() ? HighThroughput.EXPANDED_SCALES : HighThroughput.SCALES))
-                .set(Param.OUT_IDS, state.address(HighThroughput.TOPK_IDS))
-                .set(Param.OUT_WEIGHTS, state.address(HighThroughput.TOPK_WEIGHTS))
-                .set(Param.SOURCE_RANKS, state.address(HighThroughput.SOURCE_RANKS))
-                .set(Param.SOURCE_TOKENS, state.address(HighThroughput.SOURCE_TOKENS))
-                .set(Param.ROWS_PER_SOURCE, state.address(HighThroughput.ROWS_PER_SOURCE))
-                .set(Param.ROWS_PER_EXPERT, state.address(HighThroughput.ROWS_PER_EXPERT))
-                .set(Param.EXPERT_OFFSETS, state.address(HighThroughput.EXPERT_OFFSETS))
+                .set(Param.OUT_SCALES, scalesAddress())
+                .set(Param.OUT_IDS, byExpert() ? 0 : address(request.outTopkIds(), HighThroughput.TOPK_IDS))
+                .set(Param.OUT_WEIGHTS, address(request.outTopkWeights(), HighThroughput.TOPK_WEIGHTS))
+                .set(Param.SOURCE_RANKS, address(request.outSourceRanks(), HighThroughput.SOURCE_RANKS))
+                .set(Param.SOURCE_TOKENS, address(request.outSourceTokens(), HighThroughput.SOURCE_TOKENS))
+                .set(Param.ROWS_PER_SOURCE, address(request.outRowsPerSource(), HighThroughput.ROWS_PER_SOURCE))
+                .set(Param.ROWS_PER_EXPERT, address(request.outRowsPerExpert(), HighThroughput.ROWS_PER_EXPERT))
+                .set(Param.EXPERT_OFFSETS, address(request.outExpertOffsets(), HighThroughput.EXPERT_OFFSETS))
+                .set(Param.STATISTICS, address(request.expertStats()))
+                .set(Param.WAIT_STATISTICS, address(request.waitStats()))
                 // Whether rows after the last one are visible.
                 .set(Param.EXTRA, request.worstCase());
     }
 
+    /** Rows that there is room for. */
     private long mostRows() {
-        return !request.worstCase() && request.out().isPresent()
-                ? request.out().get().dim(0)
-                : worstRows;
+        return request.worstCase() ? worstRows : Math.min(worstRows, RowRoom.of(request));
+    }
+
+    /** Address of a result in the caller's tensor, or in the buffer. */
+    private long address(Optional<Tensor> given, HighThroughput region) {
+        return given.isPresent() ? given.get().address() : state.address(region);
     }
 
     private static long address(Optional<Tensor> tensor) {
         return tensor.map(Tensor::address).orElse(0L);
+    }
+
+    /** Address of the scales of received rows; 0 without scales. */
+    private long scalesAddress() {
+        return fp8
+                ? address(request.outScales(), byExpert() ? HighThroughput.EXPANDED_SCALES : HighThroughput.SCALES)
+                : 0;
     }
 
     /** Address of rows that do not stay where their senders put them. */

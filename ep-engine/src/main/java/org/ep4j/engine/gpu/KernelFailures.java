@@ -328,17 +328,18 @@ final class KernelFailures {
                         + " rows, but its buffer has room for only maxReceivedRows = " + record.getLong(EXPECTED)
                         + "; no row was sent; raise maxReceivedRows (0 can never overflow) or balance the routing");
             case OUT_TOO_SMALL ->
-                new EpOverflowException("out holds " + record.getLong(EXPECTED) + " rows, but "
-                        + record.getLong(SEEN)
-                        + " rows arrived; the exchange itself is complete on all ranks; pass a larger tensor"
+                new EpOverflowException("the smallest of the tensors given for the rows, out and the like, holds "
+                        + record.getLong(EXPECTED) + " rows, but " + record.getLong(SEEN)
+                        + " rows arrived; the exchange itself is complete on all ranks; pass larger tensors"
                         + " to the next dispatch");
             case VOID_HANDLE -> new EpStateException("the dispatch of this handle failed; dispatch again");
             case NO_ROOM ->
                 new EpTimeoutException(
                         "only " + record.getLong(SEEN) + " of " + record.getLong(EXPECTED)
                                 + " blocks of the operation found room on the GPU within " + timeout.toMillis()
-                                + " ms; other kernels occupy the multiprocessors: lower ep.gpu.sms, run fewer other"
-                                + " kernels at the same time, or raise ep.timeout",
+                                + " ms; other kernels occupy the multiprocessors: lower ep.gpu.sms or the call's"
+                                + " OpOptions.multiprocessors, run fewer other kernels at the same time, or raise"
+                                + " ep.timeout",
                         about((int) peer));
             case RING -> waits.endedOr((int) peer, phase(), () -> ring((int) peer, timeout));
             case NOTHING -> throw new IllegalStateException("there is no failure to describe");

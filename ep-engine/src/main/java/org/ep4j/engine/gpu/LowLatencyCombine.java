@@ -58,6 +58,9 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     /** Queues the operation; with the hook, only its first half. */
     CombineResult run(Queue queue, EpEvent event) {
         handle.requireReceived();
+        if (request.out().isEmpty()) {
+            state.results().take(LocalLayout.Part.LL_COMBINED);
+        }
         handle.usedBy(queue);
         call = mode.combines.begin();
         if (request.receiveHook()) {
@@ -75,8 +78,8 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     }
 
     private void send(Queue queue) {
-        LowLatencyLaunch launch = LowLatencyLaunch.of(state);
-        int blocks = state.multiprocessors().lowLatency();
+        int blocks = queue.lowLatencyBlocks();
+        LowLatencyLaunch launch = LowLatencyLaunch.of(state, blocks);
         Arguments arguments = arguments(queue);
         if (logFmt) {
             queue.launchOverlapping(
@@ -114,9 +117,9 @@ final class LowLatencyCombine implements LowLatencyResults.CombineSource {
     private void receive(Queue queue) {
         mode.combines.end(call);
         String kernel = logFmt ? "ll_combine_receive_coded" : "ll_combine_receive";
-        int blocks = state.multiprocessors().lowLatency();
+        int blocks = queue.lowLatencyBlocks();
         int threads = logFmt ? LowLatencyLaunch.CODED_THREADS : LowLatencyLaunch.COMBINE_THREADS;
-        int bytes = logFmt ? LowLatencyLaunch.of(state).codedReceiveBytes() : 0;
+        int bytes = logFmt ? LowLatencyLaunch.of(state, blocks).codedReceiveBytes() : 0;
         if (request.receiveHook()) {
             queue.launch(kernel, blocks, threads, bytes, arguments(queue));
         } else {

@@ -1,11 +1,13 @@
 package org.ep4j.engine.gpu;
 
 import java.util.Objects;
+import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.LowLatencyResults;
 import org.ep4j.engine.buffer.RequestChecks;
@@ -13,6 +15,7 @@ import org.ep4j.engine.gpu.LowLatency.Handle;
 import org.ep4j.engine.gpu.Operations.FirstHalf;
 import org.ep4j.engine.gpu.Operations.Queue;
 import org.ep4j.engine.layout.LocalLayout.LowLatency;
+import org.ep4j.engine.layout.LocalLayout.Part;
 import org.ep4j.engine.sync.ReceiveHook;
 import org.jspecify.annotations.Nullable;
 
@@ -61,6 +64,7 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
 
     /** Queues the operation; with the hook, only its first half. */
     LowLatencyDispatchResult run(Queue queue, EpEvent event) {
+        takeMemory();
         call = mode.dispatches.begin();
         HandlePool.HandleMemory memory = mode.handles.take();
         boolean weighted = request.topkWeights().isPresent();
@@ -73,7 +77,7 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
         if (request.receiveHook() || queue.isCapturing()) {
             sent = mode.sent(queue, mode.dispatches, call);
         }
-        LowLatencyLaunch launch = LowLatencyLaunch.of(state);
+        LowLatencyLaunch launch = LowLatencyLaunch.of(state, queue.lowLatencyBlocks());
         queue.launchOverlapping(
                 "ll_dispatch_send",
                 // One more block for counts and announcement if these are posted.
@@ -92,6 +96,22 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
                 format,
                 new ReceiveHook(request.receiveHook()),
                 event);
+    }
+
+    /** Takes memory for results that the caller gives no tensors for, before the operation has a number. */
+    private void takeMemory() {
+        LocalMemory results = state.results();
+        if (request.outRowsPerExpert().isEmpty()
+                || request.outSourceTokens().isEmpty()
+                || request.outLayoutRanges().isEmpty()) {
+            results.take(Part.LL_RECORDS);
+        }
+        if (request.out().isEmpty()) {
+            results.take(Part.LL_ROWS);
+        }
+        if (format.fp8() && request.outScales().isEmpty()) {
+            results.take(Part.LL_SCALES);
+        }
     }
 
     /** Ends an operation whose first half has failed. */
@@ -113,8 +133,8 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
     private void receive(Queue queue) {
         mode.dispatches.end(call);
         String kernel = "ll_dispatch_receive";
-        int blocks = state.multiprocessors().lowLatency();
-        int bytes = LowLatencyLaunch.of(state).receiveBytes();
+        int blocks = queue.lowLatencyBlocks();
+        int bytes = LowLatencyLaunch.of(state, blocks).receiveBytes();
         if (request.receiveHook()) {
             queue.launch(kernel, blocks, LowLatencyLaunch.RECEIVE_THREADS, bytes, arguments(queue));
         } else {
@@ -141,13 +161,18 @@ final class LowLatencyDispatch implements LowLatencyResults.DispatchSource {
                 .set(Param.WIDE_IDS, request.topkIds().type() == DataType.INT64)
                 .set(Param.HANDLE, handle().routing().address())
                 .set(Param.OUT, format.rowTensor(request, state, call).address())
-                .set(Param.SOURCE_TOKENS, state.address(call, LowLatency.SOURCE_TOKENS))
-                .set(Param.LL_COUNTS, state.address(call, LowLatency.COUNTS))
-                .set(Param.RANGES, state.address(call, LowLatency.RANGES));
+                .set(Param.SOURCE_TOKENS, address(request.outSourceTokens(), LowLatency.SOURCE_TOKENS))
+                .set(Param.LL_COUNTS, address(request.outRowsPerExpert(), LowLatency.COUNTS))
+                .set(Param.RANGES, address(request.outLayoutRanges(), LowLatency.RANGES));
         format.scaleTensor(request, state, call).ifPresent(scales -> arguments.set(Param.OUT_SCALES, scales.address()));
         request.topkWeights().ifPresent(w -> arguments.set(Param.WEIGHTS, w.address()));
         request.expertStats().ifPresent(s -> arguments.set(Param.STATISTICS, s.address()));
         request.waitStats().ifPresent(s -> arguments.set(Param.WAIT_STATISTICS, s.address()));
         return arguments;
+    }
+
+    /** Address of a result in the caller's tensor, or in the bank of the operation. */
+    private long address(Optional<Tensor> given, LowLatency region) {
+        return given.isPresent() ? given.get().address() : state.address(call, region);
     }
 }

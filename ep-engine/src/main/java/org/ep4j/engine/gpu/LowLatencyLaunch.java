@@ -67,12 +67,13 @@ record LowLatencyLaunch(
 
     private static final int LOG_BLOCK_BYTES = 256;
 
-    static LowLatencyLaunch of(GpuState state) {
+    /** Creates the launch of one operation with this many blocks, one on each multiprocessor. */
+    static LowLatencyLaunch of(GpuState state, int processors) {
         EpShape shape = state.shape();
         return new LowLatencyLaunch(
                 state.device().info(),
                 state.device().hasBulkCopies(),
-                state.multiprocessors().lowLatency(),
+                processors,
                 shape.hidden(),
                 shape.experts(),
                 state.localExperts(),

@@ -4,8 +4,10 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Set;
 import org.ep4j.Device;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpConfig;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
@@ -22,10 +24,10 @@ import org.ep4j.spi.RankProfile;
  * the buffers of a GPU in this process share its multiprocessors: all that have low latency, which otherwise takes the whole
  * GPU, and the others from their first operation on. If ranks of the group in other processes use the same GPU, this process
  * takes only its part: under the Multi-Process Service, kernels of all of them run at once. Buffers of several groups share the
- * smallest of these parts. Numbers that the user has set are not
- * changed; numbers that {@code ./ep tune} has measured replace the defaults, but are limited to the buffer's share. The blocks of
- * the kernel that begins a high-throughput operation wait for each other, so all of them need room: if other kernels leave none
- * until the deadline, the operation fails with that reason.
+ * smallest of these parts. Numbers that the user has set, for a buffer or for one call, are not changed, and those of calls do
+ * not change the shares of other buffers; numbers that {@code ./ep tune} has measured replace the defaults, but are limited to
+ * the buffer's share. The blocks of the kernel that begins a high-throughput operation wait for each other, so all of them need
+ * room: if other kernels leave none until the deadline, the operation fails with that reason.
  */
 final class Multiprocessors implements AutoCloseable {
     /** Twenty-four are enough to fill the links of a GPU of 132 (Hopper); others in proportion. */
@@ -181,6 +183,22 @@ final class Multiprocessors implements AutoCloseable {
     /** Blocks in low latency, which runs alone. */
     int lowLatency() {
         return lowLatency;
+    }
+
+    /**
+     * Checks the number of one call. The blocks of the kernel that begins a high-throughput operation wait for each other, so more
+     * than the GPU has could never end.
+     *
+     * @throws EpArgumentException when the GPU has fewer
+     */
+    void require(OptionalInt ofCall) {
+        if (ofCall.orElse(1) > all) {
+            throw new EpArgumentException(
+                    "multiprocessors",
+                    ofCall.getAsInt(),
+                    "in [1, " + all + "], the multiprocessors of " + device,
+                    "pass a lower number, or leave OpOptions.multiprocessors out for the buffer's own");
+        }
     }
 
     /** Returns whether no other buffer of the GPU needs room, so that a kernel may begin while the one before it runs. */

@@ -5,6 +5,7 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -135,6 +136,7 @@ final class Operations implements GraphRecording.Replayed {
 
     private <T> T submit(
             Object request, OpOptions options, Optional<FirstHalf> first, BiFunction<Queue, EpEvent, T> body) {
+        multiprocessors.require(options.multiprocessors());
         Duration timeout = bounded(options.timeout().orElse(defaultTimeout));
         OperationEvent event =
                 new OperationEvent(this, first.isPresent() ? first.get().number() : 0);
@@ -189,14 +191,14 @@ final class Operations implements GraphRecording.Replayed {
         multiprocessors.use();
         memory.posting().wake();
         if (capturing) {
-            return record(stream, timeout, first, body, event);
+            return record(stream, timeout, options.multiprocessors(), first, body, event);
         }
         orderAfterLast(stream);
         long number = ++sequence;
         if (first.isPresent()) {
             second(number);
         }
-        T result = body.apply(new Queue(stream, timeout, false, number), event);
+        T result = body.apply(new Queue(stream, timeout, options.multiprocessors(), false, number), event);
         end(event, stream, number, number);
         return result;
     }
@@ -216,6 +218,7 @@ final class Operations implements GraphRecording.Replayed {
     private <T> T record(
             long stream,
             Duration timeout,
+            OptionalInt ofCall,
             Optional<FirstHalf> first,
             BiFunction<Queue, EpEvent, T> body,
             OperationEvent event) {
@@ -227,7 +230,7 @@ final class Operations implements GraphRecording.Replayed {
                 recording.whenClosed(() -> recordedSeconds.remove(number));
             });
         }
-        T result = body.apply(new Queue(stream, timeout, true, number), event);
+        T result = body.apply(new Queue(stream, timeout, ofCall, true, number), event);
         events.recordOnce(event, stream, number);
         device.recording().ifPresent(recording -> recording.add(this, number));
         return result;
@@ -630,12 +633,14 @@ final class Operations implements GraphRecording.Replayed {
     final class Queue {
         private final long stream;
         private final Duration timeout;
+        private final OptionalInt ofCall;
         private final boolean capturing;
         private final long number;
 
-        private Queue(long stream, Duration timeout, boolean capturing, long number) {
+        private Queue(long stream, Duration timeout, OptionalInt ofCall, boolean capturing, long number) {
             this.stream = stream;
             this.timeout = timeout;
+            this.ofCall = ofCall;
             this.capturing = capturing;
             this.number = number;
         }
@@ -643,6 +648,16 @@ final class Operations implements GraphRecording.Replayed {
         /** Returns arguments in which those that all kernels of this buffer share are set, the others 0. */
         Arguments arguments() {
             return common.copy().set(Param.DEADLINE, timeout.toNanos()).set(Param.SEQUENCE, number);
+        }
+
+        /** Returns the blocks of this operation in high throughput: the number of the call, or the buffer's. */
+        int highThroughputBlocks() {
+            return ofCall.orElse(multiprocessors.highThroughput());
+        }
+
+        /** Returns the blocks of this operation in low latency, likewise. */
+        int lowLatencyBlocks() {
+            return ofCall.orElse(multiprocessors.lowLatency());
         }
 
         /** Returns what the second half of the operation needs to know of this one. */

@@ -1,5 +1,6 @@
 package org.ep4j.engine.host;
 
+import java.util.Arrays;
 import java.util.function.IntPredicate;
 import org.ep4j.EpMismatchException;
 import org.ep4j.engine.layout.Announcement;
@@ -58,6 +59,7 @@ final class HighThroughput {
     private final int[] rows;
     private final long[] inputs;
     private final long[] relayed;
+    private final long[] waited;
 
     /** Number of the newest operation. */
     long number;
@@ -68,6 +70,7 @@ final class HighThroughput {
         rows = new int[state.ranks()];
         inputs = new long[state.ranks()];
         relayed = new long[state.ranks()];
+        waited = new long[state.ranks()];
         int topK = state.shape().topK();
         this.sentRecords = new SentRecords(state.peers().layout(), state.placement(), topK);
         this.records = new ReceivedRecords(state.peers().layout(), topK, state.localExperts());
@@ -88,9 +91,17 @@ final class HighThroughput {
      * @param mask ranks left out
      * @param inputs for each rank, where its combine input begins in its symmetric memory
      * @param relayed for each rank, the number of its tokens that this rank forwards
+     * @param waited for each rank, the nanoseconds that this rank has waited for its announcement and its rows
      */
     @SuppressWarnings("ArrayRecordComponent")
-    record Begun(long number, Mask mask, long[] inputs, long[] relayed) {}
+    record Begun(long number, Mask mask, long[] inputs, long[] relayed, long[] waited) {
+        /** Adds {@link #waited} to statistics of the caller. */
+        void addWaited(HostMemory statistics) {
+            for (int r = 0; r < waited.length; r++) {
+                statistics.putLong(8L * r, statistics.getLong(8L * r) + waited[r]);
+            }
+        }
+    }
 
     /**
      * Announces an operation to all ranks and waits until they announce the same.
@@ -121,19 +132,20 @@ final class HighThroughput {
             peers.writeAnnouncement(r, Announcement.HIGH_THROUGHPUT, number, mine, ofRanks);
             peers.advance(r, Counter.HT_ENTER, number);
         }
+        Arrays.fill(waited, 0);
         for (int r = 0; r < peers.ranks(); r++) {
             inputs[r] = 0;
             relayed[r] = 0;
             if (mask.has(r)) {
                 continue;
             }
-            state.waits().await(Counter.HT_ENTER, r, number, deadline, kind.beginPhase);
+            waited[r] = state.waits().await(Counter.HT_ENTER, r, number, deadline, kind.beginPhase);
             peers.readAnnouncement(Announcement.HIGH_THROUGHPUT, number, r, theirs);
             checkSame(r);
             inputs[r] = theirs[INPUT];
             relayed[r] = theirs[RELAYED];
         }
-        return new Begun(number, mask, inputs, relayed);
+        return new Begun(number, mask, inputs, relayed, waited);
     }
 
     /** Returns what {@code source} announced for each rank; valid until the next call. */
@@ -165,7 +177,9 @@ final class HighThroughput {
     void await(Begun begun, Counter counter, IntPredicate which, Deadline deadline, String phase) {
         for (int r = 0; r < state.ranks(); r++) {
             if (!begun.mask().has(r) && which.test(r)) {
-                state.waits().await(counter, r, begun.number(), deadline, phase);
+                long nanos = state.waits().await(counter, r, begun.number(), deadline, phase);
+                // At the end of a combine nothing arrives.
+                begun.waited()[r] += counter == Counter.HT_DATA ? nanos : 0;
             }
         }
     }

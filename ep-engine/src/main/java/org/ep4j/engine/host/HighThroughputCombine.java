@@ -36,6 +36,7 @@ final class HighThroughputCombine extends Operation {
     private final Routing sent;
     private final HostMemory x;
     private final Optional<HostMemory> weights;
+    private final Optional<HostMemory> waitStatistics;
     private final List<HostMemory> biases = new ArrayList<>();
     private final RowSum sum;
     private final long rowBytes;
@@ -55,6 +56,7 @@ final class HighThroughputCombine extends Operation {
         state.checks().combine(request, handle, handle.alignment, state.symmetric(), layout);
         x = state.views().of(request.x());
         weights = request.weights().map(state.views()::of);
+        waitStatistics = request.waitStats().map(state.views()::of);
         for (Tensor bias : request.bias()) {
             biases.add(state.views().of(bias));
         }
@@ -62,7 +64,9 @@ final class HighThroughputCombine extends Operation {
         out = request.out()
                 .orElseGet(() -> state.tensor(
                         COMBINED, DataType.BF16, handle.tokens(), state.shape().hidden()));
-        outWeights = request.weights().map(w -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK));
+        outWeights = request.weights()
+                .map(w -> request.outWeights()
+                        .orElseGet(() -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK)));
         routing = handle.retain();
         sent = routing.sent;
         returned = new ReturnedRows(state, routing);
@@ -102,6 +106,7 @@ final class HighThroughputCombine extends Operation {
         mode.advance(begun, Counter.HT_DONE, r -> !peers.isPostedTo(r));
         mode.await(begun, Counter.HT_DONE, r -> !peers.isPostedFrom(r), deadline, "combine end");
         returned.finish(begun);
+        waitStatistics.ifPresent(begun::addWaited);
         number = begun.number();
     }
 
@@ -276,8 +281,11 @@ final class HighThroughputCombine extends Operation {
     }
 
     private void gatherWeights(Mask mask) {
-        long base = state.layout().offset(COMBINED_WEIGHTS);
-        HostMemory memory = state.highThroughput().access();
+        Optional<Tensor> given = request.outWeights();
+        HostMemory memory = given.isPresent()
+                ? state.views().of(given.get())
+                : state.highThroughput().access();
+        long base = given.isPresent() ? 0 : state.layout().offset(COMBINED_WEIGHTS);
         int[] row = new int[topK];
         for (int t = 0; t < sent.tokens; t++) {
             for (int k = 0; k < topK; k++) {

@@ -25,6 +25,7 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineHandle;
 import org.ep4j.engine.buffer.HighThroughputResults;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.buffer.RowRoom;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.ShapeSizes;
@@ -56,6 +57,8 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
     private final HostMemory x;
     private final Optional<HostMemory> xScales;
     private final Optional<HostMemory> weights;
+    private final Optional<HostMemory> statistics;
+    private final Optional<HostMemory> waitStatistics;
     private final RelayedRows relayed;
     /** Memory and layout of the results. */
     private final HostMemory results;
@@ -80,9 +83,16 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
         rowBytes = request.x().type().bytes(state.shape().hidden());
         xScales = request.scales().map(state.views()::of);
         weights = request.topkWeights().map(state.views()::of);
+        statistics = request.expertStats().map(state.views()::of);
+        waitStatistics = request.waitStats().map(state.views()::of);
         relayed = new RelayedRows(state, rowBytes, scales);
         cached = request.routing().map(known -> EngineHandle.own(known, HighThroughputHandle.class, mode));
-        checks.dispatchTo(request, tokens, cached);
+        checks.dispatchTo(
+                request,
+                tokens,
+                cached,
+                cached.map(known -> known.idType)
+                        .orElseGet(() -> request.topkIds().orElseThrow().type()));
         worstRows = checks.worstRows(
                 request.layout(), cached.map(known -> known.alignment).orElse(request.expertAlignment()));
         symmetric = state.symmetric();
@@ -176,6 +186,8 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
         mode.advance(begun, Counter.HT_DATA, r -> !peers.isPostedTo(r));
         receive(routing, begun, rowsFrom, deadline);
         HighThroughputHandle used = cached.orElseGet(() -> newHandle(routing, begun.number()));
+        waitStatistics.ifPresent(begun::addWaited);
+        statistics.ifPresent(s -> addSelections(s, routing.expertRows));
         deliver(used, routing, rowsFrom);
         number = begun.number();
         handle = used;
@@ -372,22 +384,52 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
         return new HighThroughputHandle(mode, number, routing, request.layout(), alignment);
     }
 
+    private static void addSelections(HostMemory statistics, int[] expertRows) {
+        for (int e = 0; e < expertRows.length; e++) {
+            statistics.putInt(4L * e, statistics.getInt(4L * e) + expertRows[e]);
+        }
+    }
+
     private void deliver(HighThroughputHandle used, HighThroughputRouting routing, int[] rowsFrom) {
         long rows = request.worstCase() ? worstRows : used.rows();
-        if (request.out().isPresent() && request.out().get().dim(0) < used.rows()) {
-            throw new EpOverflowException("out holds " + request.out().get().dim(0) + " rows, but " + used.rows()
-                    + " rows arrived; the exchange itself is complete on all ranks; pass a larger tensor to the next dispatch"
-                    + " (at most " + worstRows + " rows can arrive)");
+        long room = RowRoom.of(request);
+        if (room < used.rows()) {
+            throw new EpOverflowException("the smallest of the tensors given for the rows, out and the like, holds "
+                    + room + " rows, but " + used.rows()
+                    + " rows arrived; the exchange itself is complete on all ranks; pass a larger "
+                    + RowRoom.smallest(request) + " to the next dispatch (at most " + worstRows
+                    + " rows can arrive)");
         }
-        results.putInts(local.offset(ROWS_PER_EXPERT), routing.expertRows, 0, routing.expertRows.length);
-        results.putLongs(local.offset(EXPERT_OFFSETS), routing.expertOffsets, 0, routing.expertOffsets.length);
+        memory(request.outRowsPerExpert())
+                .putInts(
+                        offset(request.outRowsPerExpert(), ROWS_PER_EXPERT),
+                        routing.expertRows,
+                        0,
+                        routing.expertRows.length);
+        memory(request.outExpertOffsets())
+                .putLongs(
+                        offset(request.outExpertOffsets(), EXPERT_OFFSETS),
+                        routing.expertOffsets,
+                        0,
+                        routing.expertOffsets.length);
         int[] perSource = used.byExpert() ? selectionsFrom(routing) : rowsFrom;
-        results.putInts(local.offset(ROWS_PER_SOURCE), perSource, 0, perSource.length);
+        memory(request.outRowsPerSource())
+                .putInts(offset(request.outRowsPerSource(), ROWS_PER_SOURCE), perSource, 0, perSource.length);
         if (used.byExpert()) {
             expand(routing, rows);
         } else {
             deliverRows(routing, rows);
         }
+    }
+
+    /** Memory that a result is written to: of the caller's tensor, or of the buffer. */
+    private HostMemory memory(Optional<Tensor> given) {
+        return given.isPresent() ? state.views().of(given.get()) : results;
+    }
+
+    /** Where in {@link #memory} the result begins. */
+    private long offset(Optional<Tensor> given, LocalLayout.HighThroughput region) {
+        return given.isPresent() ? 0 : local.offset(region);
     }
 
     private int[] selectionsFrom(HighThroughputRouting routing) {
@@ -404,13 +446,23 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
     private void deliverRows(HighThroughputRouting routing, long rows) {
         boolean wide = routing.sent.idType == DataType.INT64;
         ReceivedRecords records = mode.records;
-        records.writeExperts(results, local.offset(TOPK_IDS), routing.localIds, routing.received * topK, wide);
-        records.writeWeights(results, local.offset(TOPK_WEIGHTS), routing.received);
+        records.writeExperts(
+                memory(request.outTopkIds()),
+                offset(request.outTopkIds(), TOPK_IDS),
+                routing.localIds,
+                routing.received * topK,
+                wide);
+        records.writeWeights(
+                memory(request.outTopkWeights()), offset(request.outTopkWeights(), TOPK_WEIGHTS), routing.received);
+        HostMemory scaleMemory = memory(request.outScales());
+        long scaleBase = offset(request.outScales(), SCALES);
         for (int row = 0; row < routing.received && scales > 0; row++) {
-            records.writeScales(results, local.offset(SCALES) + 4L * row * scales, row);
+            records.writeScales(scaleMemory, scaleBase + 4L * row * scales, row);
         }
-        results.putInts(local.offset(SOURCE_RANKS), routing.sourceRanks, 0, routing.received);
-        results.putInts(local.offset(SOURCE_TOKENS), routing.sourceTokens, 0, routing.received);
+        memory(request.outSourceRanks())
+                .putInts(offset(request.outSourceRanks(), SOURCE_RANKS), routing.sourceRanks, 0, routing.received);
+        memory(request.outSourceTokens())
+                .putInts(offset(request.outSourceTokens(), SOURCE_TOKENS), routing.sourceTokens, 0, routing.received);
         clearTail(routing.received, rows, wide);
         if (request.out().isPresent()) {
             HostMemory target = state.views().of(request.out().get());
@@ -423,25 +475,35 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
     }
 
     private void clearTail(long from, long to, boolean wide) {
+        HostMemory ids = memory(request.outTopkIds());
+        HostMemory weightMemory = memory(request.outTopkWeights());
+        HostMemory ranks = memory(request.outSourceRanks());
+        HostMemory sourceTokens = memory(request.outSourceTokens());
+        long firstId = offset(request.outTopkIds(), TOPK_IDS);
+        long firstWeight = offset(request.outTopkWeights(), TOPK_WEIGHTS);
+        long firstRank = offset(request.outSourceRanks(), SOURCE_RANKS);
+        long firstToken = offset(request.outSourceTokens(), SOURCE_TOKENS);
         for (long row = from; row < to; row++) {
             for (int k = 0; k < topK; k++) {
                 long i = row * topK + k;
                 if (wide) {
-                    results.putLong(local.offset(TOPK_IDS) + 8 * i, -1);
+                    ids.putLong(firstId + 8 * i, -1);
                 } else {
-                    results.putInt(local.offset(TOPK_IDS) + 4 * i, -1);
+                    ids.putInt(firstId + 4 * i, -1);
                 }
-                results.putInt(local.offset(TOPK_WEIGHTS) + 4 * i, 0);
+                weightMemory.putInt(firstWeight + 4 * i, 0);
             }
-            results.putInt(local.offset(SOURCE_RANKS) + 4 * row, -1);
-            results.putInt(local.offset(SOURCE_TOKENS) + 4 * row, -1);
+            ranks.putInt(firstRank + 4 * row, -1);
+            sourceTokens.putInt(firstToken + 4 * row, -1);
         }
     }
 
     private void expand(HighThroughputRouting routing, long rows) {
         HostMemory received = peers.local();
-        HostMemory target = request.out().map(state.views()::of).orElse(results);
-        long base = request.out().isPresent() ? 0 : local.offset(EXPANDED);
+        HostMemory target = memory(request.out());
+        long base = offset(request.out(), EXPANDED);
+        HostMemory scaleMemory = memory(request.outScales());
+        long scaleBase = offset(request.outScales(), EXPANDED_SCALES);
         RowCopies copies = mode.copies;
         copies.begin(Arrays.stream(routing.expertRows).asLongStream().sum() * rowBytes);
         ReceivedRecords records = mode.records;
@@ -454,26 +516,28 @@ final class HighThroughputDispatch extends Operation implements HighThroughputRe
                 }
                 copies.add(target, base + to * rowBytes, received, layout.rows() + row * rowBytes, rowBytes);
                 if (scales > 0) {
-                    records.writeScales(results, local.offset(EXPANDED_SCALES) + 4L * to * scales, row);
+                    records.writeScales(scaleMemory, scaleBase + 4L * to * scales, row);
                 }
                 records.expand(row, k, to, routing);
             }
         }
-        records.writeExpanded(
-                results, local.offset(SOURCE_RANKS), local.offset(SOURCE_TOKENS), local.offset(TOPK_WEIGHTS));
+        records.writeExpandedRanks(memory(request.outSourceRanks()), offset(request.outSourceRanks(), SOURCE_RANKS));
+        records.writeExpandedTokens(
+                memory(request.outSourceTokens()), offset(request.outSourceTokens(), SOURCE_TOKENS));
+        records.writeExpandedWeights(memory(request.outTopkWeights()), offset(request.outTopkWeights(), TOPK_WEIGHTS));
         copies.finish();
         if (request.zeroPadding()) {
-            zeroPadding(routing, target, base);
+            zeroPadding(routing, target, base, scaleMemory, scaleBase);
         }
     }
 
-    private void zeroPadding(HighThroughputRouting routing, HostMemory target, long base) {
-        long scaleBase = local.offset(EXPANDED_SCALES);
+    private void zeroPadding(
+            HighThroughputRouting routing, HostMemory target, long base, HostMemory scaleMemory, long scaleBase) {
         for (int e = 0; e < routing.expertRows.length; e++) {
             long from = routing.expertOffsets[e] + routing.expertRows[e];
             long rows = routing.expertOffsets[e + 1] - from;
             target.zero(base + from * rowBytes, rows * rowBytes);
-            results.zero(scaleBase + from * 4 * scales, rows * 4 * scales);
+            scaleMemory.zero(scaleBase + from * 4 * scales, rows * 4 * scales);
         }
     }
 }

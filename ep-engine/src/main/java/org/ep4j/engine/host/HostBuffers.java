@@ -12,6 +12,7 @@ import org.ep4j.EpConfig;
 import org.ep4j.EpPlan;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
+import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.TensorArena;
 import org.ep4j.config.EpKeys;
@@ -48,14 +49,17 @@ public final class HostBuffers {
             checkIndexable(
                     "local experts * ranks * maxLowLatencyTokens",
                     placement.localExperts(r) * ShapeSizes.lowLatencyRows(shape, ranks));
-            if (shape.maxTokens() > 0) {
+            if (shape.maxTokens() > 0 && shape.layouts().contains(RowLayout.BY_EXPERT)) {
                 checkIndexable(
                         "by-expert rows",
                         LocalLayout.expandedCapacity(
                                 shape, ranks, placement.localExperts(r), EpShape.MAX_EXPERT_ALIGNMENT));
             }
         }
-        return BufferSize.of(layout(shape, ranks, relays).bytes(), new LocalLayout(shape, placement, rank).bytes());
+        return BufferSize.of(
+                layout(shape, ranks, relays).bytes(),
+                new LocalLayout(shape, placement, rank).parts(),
+                shape.preallocated());
     }
 
     private static BufferLayout layout(EpShape shape, int ranks, Relays relays) {
@@ -118,10 +122,9 @@ public final class HostBuffers {
             Optional<Futex> futex = Futex.ofThisMachine(Waits.LONGEST_SLEEP);
             Rows rowLoops = Rows.of(config);
             LocalLayout local = new LocalLayout(shape, placement, rank);
-            HostState.Region high = HostState.Region.of(arena.memory(local.highThroughputBytes()));
+            HostState.Region high = region(arena, local.highThroughputBytes(), shape);
             List<HostState.Region> low = List.of(
-                    HostState.Region.of(arena.memory(local.lowLatencyBytes())),
-                    HostState.Region.of(arena.memory(local.lowLatencyBytes())));
+                    region(arena, local.lowLatencyBytes(), shape), region(arena, local.lowLatencyBytes(), shape));
             Peers<HostMemory> peers = new Peers<>(
                     context.plan(),
                     layout(shape, ranks, context.relays()),
@@ -139,5 +142,14 @@ public final class HostBuffers {
             free.run();
             throw e;
         }
+    }
+
+    /** Allocates memory of results, whose pages are taken when they are written first. */
+    private static HostState.Region region(TensorArena arena, long bytes, EpShape shape) {
+        HostState.Region region = HostState.Region.of(arena.memory(bytes));
+        if (shape.preallocated()) {
+            region.access().zero(0, bytes);
+        }
+        return region;
     }
 }

@@ -14,6 +14,7 @@ import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.LowLatencyResults;
@@ -227,6 +228,8 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
             int[] next = mode.next();
             int[] before = mode.sourceFirst;
             Expansion expansion = new Expansion(sent.routing());
+            HostMemory ranges = memory(request.outLayoutRanges());
+            long firstRange = offset(request.outLayoutRanges(), RANGES);
             // About as many selections arrive as are sent.
             mode.copies.begin((long) tokens * topK * wireRow);
             for (int source = 0; source < state.ranks(); source++) {
@@ -238,10 +241,11 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
                 }
                 for (int e = 0; e < next.length; e++) {
                     long range = ((long) before[e] << 32) | (next[e] - before[e]);
-                    expansion.local.putLong(expansion.base(RANGES) + 8L * ((long) e * state.ranks() + source), range);
+                    ranges.putLong(firstRange + 8L * ((long) e * state.ranks() + source), range);
                 }
             }
-            expansion.local.putInts(expansion.base(COUNTS), next, 0, next.length);
+            memory(request.outRowsPerExpert())
+                    .putInts(offset(request.outRowsPerExpert(), COUNTS), next, 0, next.length);
             sent.received();
             statistics.ifPresent(s -> {
                 for (int e = 0; e < next.length; e++) {
@@ -255,26 +259,36 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
         }
     }
 
+    /** Memory that a result is written to: of the caller's tensor, or of the operation's bank. */
+    private HostMemory memory(Optional<Tensor> given) {
+        return given.isPresent()
+                ? state.views().of(given.get())
+                : state.bank(number).access();
+    }
+
+    /** Where in {@link #memory} the result begins. */
+    private long offset(Optional<Tensor> given, LocalLayout.LowLatency region) {
+        return given.isPresent() ? 0 : state.layout().offset(region);
+    }
+
     /** Fills the receiver's side of the routing while messages are unpacked. */
     private final class Expansion {
         private final LowLatencyRouting into;
-        private final HostMemory local;
         private final HostMemory rows;
         private final long rowsBase;
         private final HostMemory scaleMemory;
         private final long scalesBase;
+        private final HostMemory tokenMemory;
+        private final long tokensBase;
 
         Expansion(LowLatencyRouting into) {
             this.into = into;
-            local = state.bank(number).access();
-            rows = request.out().map(state.views()::of).orElse(local);
-            rowsBase = request.out().isPresent() ? 0 : base(ROWS);
-            scaleMemory = request.outScales().map(state.views()::of).orElse(local);
-            scalesBase = request.outScales().isPresent() ? 0 : base(SCALES);
-        }
-
-        long base(LocalLayout.LowLatency region) {
-            return state.layout().offset(region);
+            rows = memory(request.out());
+            rowsBase = offset(request.out(), ROWS);
+            scaleMemory = memory(request.outScales());
+            scalesBase = offset(request.outScales(), SCALES);
+            tokenMemory = memory(request.outSourceTokens());
+            tokensBase = offset(request.outSourceTokens(), SOURCE_TOKENS);
         }
 
         void take(int source, int count, int[] next) {
@@ -305,7 +319,7 @@ final class LowLatencyDispatch extends Operation implements LowLatencyResults.Di
                         long sent = slot + layout.messageHead();
                         mode.copies.add(rows, rowsBase + row * wireRow, symmetric, sent, wireRow);
                     }
-                    local.putInt(base(SOURCE_TOKENS) + 4 * row, message[0]);
+                    tokenMemory.putInt(tokensBase + 4 * row, message[0]);
                     putScales(row);
                 }
             }

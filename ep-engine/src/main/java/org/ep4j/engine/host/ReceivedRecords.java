@@ -146,11 +146,19 @@ final class ReceivedRecords {
         expandedWeights[to] = weight(row, k);
     }
 
-    /** Writes source ranks, source tokens and weights in the by-expert layout. */
-    void writeExpanded(HostMemory target, long ranks, long tokens, long rowWeights) {
-        target.putInts(ranks, expandedRanks, 0, expandedRows);
-        target.putInts(tokens, expandedTokens, 0, expandedRows);
-        target.putInts(rowWeights, expandedWeights, 0, expandedRows);
+    /** Writes source ranks in the by-expert layout. */
+    void writeExpandedRanks(HostMemory target, long offset) {
+        target.putInts(offset, expandedRanks, 0, expandedRows);
+    }
+
+    /** Writes source tokens in the by-expert layout. */
+    void writeExpandedTokens(HostMemory target, long offset) {
+        target.putInts(offset, expandedTokens, 0, expandedRows);
+    }
+
+    /** Writes weights in the by-expert layout. */
+    void writeExpandedWeights(HostMemory target, long offset) {
+        target.putInts(offset, expandedWeights, 0, expandedRows);
     }
 
     void writeScales(HostMemory target, long offset, int row) {

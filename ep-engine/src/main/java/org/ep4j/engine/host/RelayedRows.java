@@ -119,7 +119,8 @@ final class RelayedRows {
         copies.begin(Arrays.stream(begun.relayed()).sum() * rowBytes);
         for (int source = 0; source < state.ranks(); source++) {
             if (!begun.mask().has(source) && begun.relayed()[source] > 0) {
-                state.waits().await(Counter.HT_DATA, source, begun.number(), deadline, "dispatch rows to pass on");
+                begun.waited()[source] += state.waits()
+                        .await(Counter.HT_DATA, source, begun.number(), deadline, "dispatch rows to pass on");
                 forward(source, begun, firstRows, copies);
             }
         }

@@ -3,6 +3,7 @@ package org.ep4j.engine.layout;
 import java.util.stream.IntStream;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
+import org.ep4j.RowLayout;
 
 /**
  * Offsets in the symmetric buffer, in bytes from its start; the same on all ranks. Immutable.
@@ -99,7 +100,9 @@ public final class BufferLayout {
         records = page(next);
         next = records + receiveCapacity * recordBytes;
         combineArea = page(next);
-        next = combineArea + Math.max(receiveCapacity, (long) maxTokens * topK) * rowBytes();
+        // Only a by-expert combine sends the row of every selection here.
+        long selections = shape.layouts().contains(RowLayout.BY_EXPERT) ? (long) maxTokens * topK : 0;
+        next = combineArea + Math.max(receiveCapacity, selections) * rowBytes();
         combineWeights = page(next);
         next = combineWeights + Math.max(receiveCapacity, maxTokens) * 4L * topK;
         messages = page(next);

@@ -80,7 +80,12 @@ EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, cons
   }
 }
 
-// Waits for a counter of all ranks; the same answer for all threads of a block.
+// Waits for the rows of all ranks; the same answer for all threads of a block. See await_ranks for the statistics.
+EP_DEVICE bool ht_await_data(const Op& op, u64 number, int phase) {
+  return await_ranks(op, HT_DATA, number, phase, [](i64) { return true; });
+}
+
+// Waits for a counter of all ranks, which does not count as waiting in the statistics; the same answer for all threads of a block.
 EP_DEVICE bool ht_await_all(const Op& op, Counter counter, u64 number, int phase) {
   bool good = true;
   for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) good = is_masked(op, r) || await(op, counter, r, number, phase);
@@ -88,13 +93,17 @@ EP_DEVICE bool ht_await_all(const Op& op, Counter counter, u64 number, int phase
 }
 
 // Waits until all ranks have begun the operation, those that write to channels only if wanted, and compares what it is; the same answer for all threads of
-// a block.
+// a block. Where it waits for all, the first block adds up how long, if that is asked for.
 EP_DEVICE bool ht_have_begun(const Op& op, u64 number, u64 handle, bool with_channels) {
   u64 mine[8] = {number, (u64)op.kind, (u64)op.flags, handle, op.state->mask_digest, (u64)op.input, 0, 0};
+  const bool counts = op.wait_statistics != 0 && with_channels && blockIdx.x == 0;
   bool good = true;
   for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) {
     if (is_masked(op, r) || (!with_channels && has_channel_from(op, r))) continue;
-    good = await(op, HT_ENTER, r, number, PHASE_BEGIN) && same_announcement(op, ANNOUNCE_HT, number, r, 5, mine, PHASE_BEGIN);
+    const u64 start = counts ? nanoseconds() : 0;
+    good = await(op, HT_ENTER, r, number, PHASE_BEGIN);
+    if (counts) op.wait_statistics[r] += nanoseconds() - start;
+    good = good && same_announcement(op, ANNOUNCE_HT, number, r, 5, mine, PHASE_BEGIN);
   }
   return all_threads(good);
 }

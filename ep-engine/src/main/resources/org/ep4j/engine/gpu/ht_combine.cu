@@ -402,7 +402,7 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
   const u64 number = goes_on ? op.state->ht_number : announcement.number;
   // What ranks without channels wrote before they began is to be seen by these threads, too.
   if (goes_on && !ht_have_begun(op, number, handle_head(op)->number, false)) return;
-  if (selections && !ht_await_all(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
+  if (selections && !ht_await_data(op, number, PHASE_COMBINE_ROWS)) return;
   if (!selections && !await_channels(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
   find_rows(op, number, base, weights);
 

@@ -96,9 +96,11 @@ EP_DEVICE void unpack_scales(const Op& op, const Received& in, i64 first, int ro
   }
 }
 
-// By rank: records into results and handle; the results behind the last row are cleared up to "limit". Experts are counted in "rows_of".
+// By rank: records into results and handle; the results behind the last row are cleared up to "limit". Experts are counted in "rows_of". Without room for
+// all rows only the handle is filled, since the dispatch is refused.
 EP_DEVICE void unpack_tiles(const Op& op, const Received& in, i64 limit, int* rows_of) {
   int* ids = handle_ints(op, EP_HANDLE_LOCAL_IDS);
+  const bool fits = in.rows <= op.rows;
   i64 warps = (i64)gridDim.x * (blockDim.x / EP_LANES);
   for (i64 tile = (i64)warp() * gridDim.x + blockIdx.x; tile * EP_TILE < limit; tile += warps) {
     i64 first = tile * EP_TILE;
@@ -119,11 +121,13 @@ EP_DEVICE void unpack_tiles(const Op& op, const Received& in, i64 limit, int* ro
         weight[u] = load_remote(record + EP_TOPK);
       }
     }
-    if (is_fp8(op)) unpack_scales(op, in, first, rows);
+    if (fits && is_fp8(op)) unpack_scales(op, in, first, rows);
     if (lane() < seen) {
       int rank = lane() < rows ? source_of(in.start, first + lane()) : -1;
-      op.source_ranks[first + lane()] = rank;
-      op.source_tokens[first + lane()] = token;
+      if (fits) {
+        op.source_ranks[first + lane()] = rank;
+        op.source_tokens[first + lane()] = token;
+      }
       if (in.fresh && lane() < rows) {
         handle_ints(op, EP_HANDLE_SOURCE_RANK)[first + lane()] = rank;
         handle_ints(op, EP_HANDLE_SOURCE_TOKEN)[first + lane()] = token;
@@ -138,6 +142,7 @@ EP_DEVICE void unpack_tiles(const Op& op, const Received& in, i64 limit, int* ro
         ids[at] = id[u];
         if (id[u] >= 0) add(rows_of + id[u], 1);
       }
+      if (!fits) continue;
       if (id[u] < 0 || is_silent(op, in, first + i / EP_TOPK)) weight[u] = 0;
       if (op.wide_ids) {
         ((i64*)op.out_ids)[at] = id[u];
@@ -264,6 +269,7 @@ EP_DEVICE void finish_routing(const Op& op, const Received& in, u64 number) {
       offsets[e] = next + before;
       op.expert_offsets[e] = next + before;
       op.rows_per_expert[e] = rows;
+      if (op.statistics) op.statistics[e] += rows;
       op.counts[2 + e] = rows;
       op.counts[2 + op.local_experts + e] = next + before;
     }
@@ -295,7 +301,10 @@ EP_DEVICE void copy_counts(const Op& op) {
   const i64* offsets = (const i64*)(op.handle + EP_HANDLE_OFFSETS);
   for (i64 e = threadIdx.x; e <= op.local_experts; e += blockDim.x) {
     op.expert_offsets[e] = offsets[e];
-    if (e < op.local_experts) op.rows_per_expert[e] = handle_ints(op, EP_HANDLE_EXPERT_ROWS)[e];
+    if (e >= op.local_experts) continue;
+    const int rows = handle_ints(op, EP_HANDLE_EXPERT_ROWS)[e];
+    op.rows_per_expert[e] = rows;
+    if (op.statistics) op.statistics[e] += rows;
   }
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     op.rows_per_source[r] = handle_ints(op, op.by_expert ? EP_HANDLE_SELECTIONS_FROM : EP_HANDLE_ROWS_FROM)[r];
@@ -314,7 +323,7 @@ EP_KERNEL(ht_receive, 1024) {
   for (i64 e = threadIdx.x; EP_EXPERTS <= 1024 && e < EP_EXPERTS; e += blockDim.x) shared_rows_of[e] = 0;
   // Known since all have begun.
   first_rows_from(op, start);
-  if (!ht_await_all(op, HT_DATA, number, PHASE_DISPATCH_ROWS)) return;
+  if (!ht_await_data(op, number, PHASE_DISPATCH_ROWS)) return;
   Received in = {start, start[EP_RANKS], fresh, !fresh && op.state->mask_digest != 0};
   int* rows_of = EP_EXPERTS <= 1024 ? shared_rows_of : handle_ints(op, EP_HANDLE_EXPERT_ROWS);
   i64 limit = op.extra && !op.by_expert ? op.rows : in.rows;
@@ -344,7 +353,7 @@ EP_KERNEL(ht_receive, 1024) {
   sync_block();
   if (threadIdx.x == 0) {
     i64 rows = handle_head(op)->rows;
-    if (op.out && rows > op.rows) refuse(op, &op.state->refused, FAILURE_OUT_TOO_SMALL, 0, op.rows, rows, 0);
+    if (rows > op.rows) refuse(op, &op.state->refused, FAILURE_OUT_TOO_SMALL, 0, op.rows, rows, 0);
     fence_system();
   }
 }

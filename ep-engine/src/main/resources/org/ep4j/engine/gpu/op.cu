@@ -125,12 +125,12 @@ struct Op {
   const float* scales;   // [T, S] or null
   char* handle;          // device memory of a handle, see below
   u64* counts;           // host memory: rows received (padding left out), rows that the caller sees, then L selections of experts, then L + 1 offsets
-  i64 rows;              // rows that the caller sees in the worst case, or the most that "out" holds
+  i64 rows;              // rows that the caller sees in the worst case, or the most that the caller's tensors for rows hold
   i64 alignment;         // of an expert's group
   i64 by_expert;
   i64 zero_padding;
   char* out;             // rows
-  float* out_scales;
+  float* out_scales;     // [rows, S]; of high throughput at a multiple of 16 bytes
   void* out_ids;         // [rows, K], 64 bits where wide_ids
   float* out_weights;    // [rows, K] or [rows]
   int* source_ranks;

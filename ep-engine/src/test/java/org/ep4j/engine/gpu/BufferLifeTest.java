@@ -189,6 +189,24 @@ final class BufferLifeTest {
     }
 
     @Test
+    void theFirstOperationOfABufferMayBeRecorded() {
+        try (EpGroup group = onOneGpu(1).get(0)) {
+            EngineGpu device = (EngineGpu) group.device();
+            try (GpuStream stream = device.createStream();
+                    EpBuffer buffer = group.createBuffer(SHAPE).withOptions(later(stream.handle()))) {
+                DispatchRequest request = zeros(device);
+                DispatchResult[] recorded = new DispatchResult[1];
+                try (GpuGraph graph = stream.capture(() -> recorded[0] = buffer.dispatch(request))) {
+                    graph.launch(stream);
+                    graph.launch(stream);
+                    stream.synchronize(Guard.minute());
+                    assertThat(recorded[0].sourceTokens().dim(0)).isEqualTo(TOKENS);
+                }
+            }
+        }
+    }
+
+    @Test
     void ranksOnOneGpuLeaveNothingOnAStreamThatTheyShare() {
         List<EpGroup> groups = onOneGpu(2);
         List<CompletableFuture<Void>> done = groups.stream()

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -48,6 +49,9 @@ final class GpuAgainstHost implements AutoCloseable {
      * default may be short.
      */
     static final Duration TIMEOUT = Guard.minutes(2);
+
+    /** Most multiprocessors that a call draws, of the 16 of an emulated GPU: emulated blocks take time. */
+    private static final int MULTIPROCESSORS = 6;
 
     private final List<Rank> host;
     private final List<Rank> gpu;
@@ -201,6 +205,13 @@ final class GpuAgainstHost implements AutoCloseable {
 
         EpBuffer buffer() {
             return buffer;
+        }
+
+        /** The buffer for one call, with its own number of multiprocessors or one that is drawn, which the host ignores. */
+        EpBuffer buffer(Random random) {
+            return random.nextBoolean()
+                    ? buffer
+                    : buffer.withOptions(buffer.options().multiprocessors(1 + random.nextInt(MULTIPROCESSORS)));
         }
 
         /** New memory on this rank's device, until the scenario ends; {@code values} may be shorter. */

@@ -128,8 +128,15 @@ final class HighThroughputCombineTest {
         }
         if (choice.out()) {
             request.out(rank.tensor(DataType.BF16, new byte[0], tokens, shape.hidden()));
+            if (choice.weights()) {
+                request.outWeights(rank.tensor(DataType.FP32, new byte[0], tokens, shape.topK()));
+            }
         }
-        CombineResult result = rank.buffer().combine(request.build());
+        if (random.nextBoolean()) {
+            int ranks = rank.group().size();
+            request.waitStats(rank.longs(new long[ranks], ranks));
+        }
+        CombineResult result = rank.buffer(random).combine(request.build());
         rank.keep(name + ".out", result.out());
         result.weights().ifPresent(weights -> rank.keep(name + ".weights", weights));
         rank.keep(name + ".weighted", result.weights().isPresent());
@@ -144,7 +151,7 @@ final class HighThroughputCombineTest {
                         rank.ints(HighThroughputDispatchTest.ids(random, tokens, shape), tokens, shape.topK()))
                 .layout(byExpert ? RowLayout.BY_EXPERT : RowLayout.BY_RANK)
                 .expertAlignment(alignment);
-        return rank.buffer()
+        return rank.buffer(random)
                 .dispatch(exact ? request.build() : request.worstCase().build());
     }
 

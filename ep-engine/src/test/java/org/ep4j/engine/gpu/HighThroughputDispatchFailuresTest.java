@@ -143,6 +143,37 @@ final class HighThroughputDispatchFailuresTest {
         }
     }
 
+    /** The kernel that unpacks records must not write behind a tensor that is too small. */
+    @Test
+    void aTensorForSourcesThatIsTooSmallConcernsItsRankAlone() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            for (RowLayout layout : RowLayout.values()) {
+                both.check(rank -> {
+                    Tensor all = rank.tensor(DataType.INT32, new byte[0], 4800);
+                    Tensor ranks = rank.number() == 0 ? all.rows(0, 20) : all;
+                    DispatchRequest request = request(rank, 300, 1)
+                            .layout(layout)
+                            .outSourceRanks(ranks)
+                            .build();
+                    if (rank.number() == 0) {
+                        try {
+                            rank.buffer().dispatch(request);
+                            rank.keep("first", "no failure");
+                        } catch (EpOverflowException e) {
+                            String text = String.valueOf(e.getMessage());
+                            rank.keep("first", text.substring(0, text.indexOf(" rows arrived")));
+                        }
+                        rank.keep("behind", all.rows(20, 4780));
+                    } else {
+                        keepDispatch(rank, "first", request);
+                    }
+                    keepDispatch(
+                            rank, "second", request(rank, 5, 2).layout(layout).build());
+                });
+            }
+        }
+    }
+
     @Test
     void idsNeedNoAlignmentButTheirOwn() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
@@ -373,6 +404,29 @@ final class HighThroughputDispatchFailuresTest {
                     rank.buffer().recover(Guard.minute());
                 }
                 keepDispatch(rank, "after", request);
+            });
+        }
+    }
+
+    @Test
+    void operationWithOneMultiprocessorNeedsRoomForOneBlock() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
+            both.check(rank -> {
+                DispatchRequest request = request(rank, 600, 1).build();
+                boolean limited = rank.group().device().id().type().equals("cuda");
+                if (limited) {
+                    room(1);
+                }
+                try {
+                    DispatchResult result = rank.buffer()
+                            .withOptions(OpOptions.DEFAULT.multiprocessors(1))
+                            .dispatch(request);
+                    rank.keep("one block", result, request);
+                } finally {
+                    if (limited) {
+                        room(0);
+                    }
+                }
             });
         }
     }

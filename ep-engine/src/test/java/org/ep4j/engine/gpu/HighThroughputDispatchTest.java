@@ -48,7 +48,14 @@ final class HighThroughputDispatchTest {
 
     /** One dispatch's choices, the same on all ranks. */
     private record Choice(
-            boolean fp8, boolean weights, boolean wide, boolean byExpert, int alignment, boolean zero, boolean exact) {
+            boolean fp8,
+            boolean weights,
+            boolean wide,
+            boolean byExpert,
+            int alignment,
+            boolean zero,
+            boolean exact,
+            boolean statistics) {
         static Choice of(Random random) {
             return new Choice(
                     random.nextBoolean(),
@@ -56,6 +63,7 @@ final class HighThroughputDispatchTest {
                     random.nextBoolean(),
                     random.nextBoolean(),
                     1 << random.nextInt(8),
+                    random.nextBoolean(),
                     random.nextBoolean(),
                     random.nextBoolean());
         }
@@ -91,7 +99,7 @@ final class HighThroughputDispatchTest {
     }
 
     private static DispatchRequest finish(
-            Rank rank, Random random, Choice choice, int tokens, DispatchRequest.Builder builder) {
+            Rank rank, Random random, Choice choice, boolean wide, int tokens, DispatchRequest.Builder builder) {
         EpShape shape = rank.buffer().shape();
         if (choice.fp8()) {
             builder.scales(
@@ -100,6 +108,12 @@ final class HighThroughputDispatchTest {
         if (choice.weights()) {
             builder.topkWeights(
                     rank.tensor(DataType.FP32, bytes(random, 4L * tokens * shape.topK()), tokens, shape.topK()));
+        }
+        if (choice.statistics()) {
+            int experts = rank.buffer().placement().localExperts(rank.number());
+            int ranks = rank.group().size();
+            builder.expertStats(rank.ints(random.ints(experts, 0, 100).toArray(), experts))
+                    .waitStats(rank.longs(new long[ranks], ranks));
         }
         if (choice.zero()) {
             builder.zeroPadding();
@@ -113,7 +127,48 @@ final class HighThroughputDispatchTest {
             Tensor out = rank.tensor(request.x().type(), new byte[0], rows + random.nextInt(3), shape.hidden());
             request = builder.out(out).build();
         }
+        if (random.nextBoolean()) {
+            giveOthers(rank, random, wide, request, builder);
+            request = builder.build();
+        }
         return request;
+    }
+
+    /** Gives tensors for some of what goes with the rows. */
+    private static void giveOthers(
+            Rank rank, Random random, boolean wide, DispatchRequest request, DispatchRequest.Builder builder) {
+        EpShape shape = rank.buffer().shape();
+        int experts = rank.buffer().placement().localExperts(rank.number());
+        long rows = worstRows(rank, request) + random.nextInt(3);
+        boolean byExpert = request.layout() == RowLayout.BY_EXPERT;
+        if (request.scales().isPresent() && random.nextBoolean()) {
+            builder.outScales(rank.tensor(DataType.FP32, new byte[0], rows, shape.scales()));
+        }
+        if (!byExpert && random.nextBoolean()) {
+            builder.outTopkIds(rank.tensor(wide ? DataType.INT64 : DataType.INT32, new byte[0], rows, shape.topK()));
+        }
+        if (request.topkWeights().isPresent() && random.nextBoolean()) {
+            builder.outTopkWeights(
+                    byExpert
+                            ? rank.tensor(DataType.FP32, new byte[0], rows)
+                            : rank.tensor(DataType.FP32, new byte[0], rows, shape.topK()));
+        }
+        if (random.nextBoolean()) {
+            builder.outSourceRanks(rank.tensor(DataType.INT32, new byte[0], rows));
+        }
+        if (random.nextBoolean()) {
+            builder.outSourceTokens(rank.tensor(DataType.INT32, new byte[0], rows));
+        }
+        if (random.nextBoolean()) {
+            builder.outRowsPerSource(
+                    rank.tensor(DataType.INT32, new byte[0], rank.group().size()));
+        }
+        if (random.nextBoolean()) {
+            builder.outRowsPerExpert(rank.tensor(DataType.INT32, new byte[0], experts));
+        }
+        if (random.nextBoolean()) {
+            builder.outExpertOffsets(rank.tensor(DataType.INT64, new byte[0], experts + 1L));
+        }
     }
 
     private static long worstRows(Rank rank, DispatchRequest request) {
@@ -141,17 +196,20 @@ final class HighThroughputDispatchTest {
             Random random = new Random(seed + 31L * rank.number() + 1);
             EpShape shape = rank.buffer().shape();
             List<DispatchHandle> handles = new ArrayList<>();
+            List<Boolean> wide = new ArrayList<>();
             for (int i = 0; i < 3; i++) {
                 Choice choice = Choice.of(together);
                 boolean again = i > 0 && together.nextBoolean();
                 int which = together.nextInt(3);
                 DispatchRequest request;
+                wide.add(again ? wide.get(which % handles.size()) : choice.wide());
                 if (again) {
                     DispatchHandle handle = handles.get(which % handles.size());
                     request = finish(
                             rank,
                             random,
                             choice,
+                            wide.get(i),
                             handle.tokens(),
                             DispatchRequest.builder(rows(rank, random, choice, handle.tokens()), handle));
                 } else {
@@ -160,14 +218,17 @@ final class HighThroughputDispatchTest {
                             rank,
                             random,
                             choice,
+                            wide.get(i),
                             tokens,
                             DispatchRequest.builder(
                                             rows(rank, random, choice, tokens),
                                             idTensor(rank, ids(random, tokens, shape), choice.wide()))
                                     .layout(choice.byExpert() ? RowLayout.BY_EXPERT : RowLayout.BY_RANK));
                 }
-                DispatchResult result = rank.buffer().dispatch(request);
-                rank.keep("dispatch " + i, result, request);
+                DispatchResult result = rank.buffer(random).dispatch(request);
+                String name = "dispatch " + i;
+                rank.keep(name, result, request);
+                request.expertStats().ifPresent(counted -> rank.keep(name + ".counted", counted));
                 handles.add(result.handle());
             }
         });

@@ -17,7 +17,6 @@ import org.ep4j.ExpertPlacement;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
-import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.WireFormat;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
@@ -141,7 +140,8 @@ final class LowLatencyTest {
         }
 
         private EpBuffer buffer() {
-            return choice.async() ? rank.buffer().withOptions(OpOptions.DEFAULT.asynchronous()) : rank.buffer();
+            EpBuffer drawn = rank.buffer(random);
+            return choice.async() ? drawn.withOptions(drawn.options().asynchronous()) : drawn;
         }
 
         LowLatencyDispatchResult dispatch() {
@@ -163,6 +163,13 @@ final class LowLatencyTest {
                     .waitStats(rank.longs(
                             new long[rank.group().size()], rank.group().size())));
             if (choice.out()) {
+                request.outRowsPerExpert(rank.tensor(DataType.INT32, new byte[0], experts))
+                        .outSourceTokens(rank.tensor(DataType.INT32, new byte[0], experts, rows))
+                        .outLayoutRanges(rank.tensor(
+                                DataType.INT64,
+                                new byte[0],
+                                experts,
+                                rank.group().size()));
                 boolean fp8 = choice.format() != WireFormat.BF16;
                 request.out(rank.tensor(
                         fp8 ? DataType.FP8_E4M3 : DataType.BF16, new byte[0], experts, rows, shape.hidden()));
@@ -229,7 +236,7 @@ final class LowLatencyTest {
             var request = LowLatencyCombineRequest.builder(x, dispatched.handle())
                     .topkWeights(weights)
                     .precision(choice.partial() ? CombinePrecision.RANK_PARTIAL : CombinePrecision.EXACT);
-            return rank.buffer()
+            return rank.buffer(random)
                     .lowLatencyCombine(request.format(coded ? WireFormat.LOGFMT10 : WireFormat.BF16)
                             .build())
                     .out();

@@ -8,13 +8,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.Bootstrap;
+import org.ep4j.DataType;
 import org.ep4j.Device;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfig;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
+import org.ep4j.TensorArena;
 import org.ep4j.config.EpKeys;
 import org.ep4j.gpu.GpuDevice;
 import org.ep4j.gpu.GpuInfo;
@@ -370,6 +374,33 @@ final class MultiprocessorsTest {
                 EpBuffer buffer = group.createBuffer(BOTH)) {
             assertThat(buffer.size().highThroughputSms()).isNotEqualTo(5);
             assertThat(buffer.size().lowLatencySms()).isEqualTo(all);
+        }
+    }
+
+    @Test
+    void anOperationHasAtMostAllMultiprocessors() {
+        EpConfig asked = EpConfig.builder(Map.of(), Map.of())
+                .set(EpKeys.DEVICE.name(), EmulatedGpu.TYPE + ":7")
+                .build();
+        try (EpGroup group = alone(asked);
+                EpBuffer buffer = group.createBuffer(BOTH);
+                TensorArena arena = group.device().arena()) {
+            int all = GpuDevice.of(group.device()).info().multiprocessors();
+            Tensor x = arena.tensor(DataType.BF16, 3, 64);
+            Tensor ids = arena.tensor(DataType.INT32, 3, 2);
+            EpBuffer most = buffer.withOptions(OpOptions.DEFAULT.multiprocessors(all));
+            EpBuffer more = buffer.withOptions(OpOptions.DEFAULT.multiprocessors(all + 1));
+            String message = "multiprocessors is " + (all + 1) + ", must be in [1, " + all
+                    + "], the multiprocessors of " + group.device().id();
+            assertThatThrownBy(() -> more.dispatch(x, ids))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining(message);
+            assertThatThrownBy(() -> more.lowLatencyDispatch(x, ids))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining(message);
+            assertThat(most.dispatch(x, ids).rows()).isEqualTo(3);
+            assertThat(most.lowLatencyDispatch(x, ids).event().isDone()).isTrue();
+            assertThat(most.size().lowLatencySms()).isEqualTo(all);
         }
     }
 

@@ -3,6 +3,8 @@ package org.ep4j.engine.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -19,6 +21,7 @@ import org.ep4j.Bootstrap;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
+import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
@@ -122,6 +125,66 @@ final class HostBufferTest {
             assertThat(result.x()).isEqualTo(rows);
             rank.buffer.recover(Guard.minute());
             assertThatThrownBy(result::x).isInstanceOf(EpStateException.class).hasMessageContaining("recovered twice");
+        });
+    }
+
+    private static List<byte[]> bytes(Rank rank, List<Tensor> tensors) {
+        return tensors.stream()
+                .map(tensor -> {
+                    ByteBuffer copy = ByteBuffer.allocate((int) tensor.byteSize());
+                    rank.group.device().download(tensor.memory(), copy);
+                    return copy.array();
+                })
+                .toList();
+    }
+
+    private static List<Tensor> besides(DispatchResult result) {
+        List<Tensor> all = new ArrayList<>(List.of(
+                result.sourceRanks(),
+                result.sourceTokens(),
+                result.rowsPerSource(),
+                result.rowsPerExpert(),
+                result.expertOffsets(),
+                result.topkWeights().orElseThrow()));
+        result.topkIds().ifPresent(all::add);
+        return all;
+    }
+
+    @Test
+    void tensorsOfTheCallerHoldWhatThoseOfTheBufferDo() throws Exception {
+        onBothRanks(rank -> {
+            Tensor weights = rank.arena.tensor(DataType.FP32, TOKENS, SHAPE.topK());
+            ByteBuffer values = ByteBuffer.allocate((int) weights.byteSize()).order(ByteOrder.nativeOrder());
+            while (values.hasRemaining()) {
+                values.putFloat(1 + values.position() + rank.group.rank());
+            }
+            rank.group.device().upload(values.flip(), weights.memory());
+            for (RowLayout layout : RowLayout.values()) {
+                DispatchRequest.Builder request =
+                        DispatchRequest.builder(rank.x, rank.ids).layout(layout).topkWeights(weights);
+                List<byte[]> expected = bytes(rank, besides(rank.buffer.dispatch(request.build())));
+                long rows = rank.buffer.maxRows(layout, 1);
+                int experts = rank.buffer.placement().localExperts(rank.group.rank());
+                request.outSourceRanks(rank.arena.tensor(DataType.INT32, rows))
+                        .outSourceTokens(rank.arena.tensor(DataType.INT32, rows))
+                        .outRowsPerSource(rank.arena.tensor(DataType.INT32, 2))
+                        .outRowsPerExpert(rank.arena.tensor(DataType.INT32, experts))
+                        .outExpertOffsets(rank.arena.tensor(DataType.INT64, experts + 1L));
+                if (layout == RowLayout.BY_RANK) {
+                    request.outTopkIds(rank.arena.tensor(DataType.INT32, rows, SHAPE.topK()))
+                            .outTopkWeights(rank.arena.tensor(DataType.FP32, rows, SHAPE.topK()));
+                } else {
+                    request.outTopkWeights(rank.arena.tensor(DataType.FP32, rows));
+                }
+                DispatchResult result = rank.buffer.dispatch(request.build());
+                List<Tensor> given = besides(result);
+                rank.dispatch();
+                assertThat(bytes(rank, given))
+                        .as("%s, after one more dispatch", layout)
+                        .usingElementComparator(Arrays::compare)
+                        .containsExactlyElementsOf(expected);
+                assertThatThrownBy(result::sourceRanks).isInstanceOf(EpStateException.class);
+            }
         });
     }
 

@@ -25,9 +25,10 @@ import org.ep4j.tck.ranks.RankContext;
 
 /**
  * Inputs, oracle and options of one exchange of one rank, without the ranks that the caller expects the buffer to have masked.
- * Parameters of both modes: {@code precision} of the combine; {@code id64}; {@code out} (results in tensors of the caller); {@code
+ * Parameters of both modes: {@code precision} of the combine; {@code id64}; {@code out} (rows, and in low latency scales, in
+ * tensors of the caller); {@code outs} (all that results return in tensors of the caller); {@code
  * zerocopy} (expert outputs in the buffer's own memory); {@code async}; {@code after} (inputs that arrive late, with an event); {@code
- * stream} (native stream of a GPU).
+ * stream} (native stream of a GPU); {@code multiprocessors} (another number for each call and rank).
  */
 abstract class Exchange implements AutoCloseable {
     final EpBuffer buffer;
@@ -43,6 +44,7 @@ abstract class Exchange implements AutoCloseable {
     final boolean zeroCopy;
     private final boolean async;
     private Optional<Duration> timeout = Optional.empty();
+    private int calls;
 
     Exchange(RankContext context, EpBuffer buffer, Workload workload, Params params, Set<Integer> masked) {
         this.buffer = buffer;
@@ -66,13 +68,25 @@ abstract class Exchange implements AutoCloseable {
 
     /** Returns the buffer with the options of this exchange, for operations whose inputs are {@code late}. */
     EpBuffer buffer(LateInputs late) {
-        OpOptions options = late.options(timeout.map(OpOptions.DEFAULT::timeout).orElse(OpOptions.DEFAULT));
+        OpOptions options = late.options(
+                multiprocessors(timeout.map(OpOptions.DEFAULT::timeout).orElse(OpOptions.DEFAULT)));
         long stream = params.longNumber("stream", 0);
         return buffer.withOptions(
                 async
                         ? options.onStream(asyncStream(stream, arena, buffer.group()))
                                 .asynchronous()
                         : options.onStream(stream));
+    }
+
+    /** Adds the number of the next call: within the buffer's own, with which all kernels have room; the host ignores it. */
+    private OpOptions multiprocessors(OpOptions options) {
+        int asked = params.number("multiprocessors", 0);
+        if (asked == 0) {
+            return options;
+        }
+        int drawn = asked + rank + calls++;
+        int most = Math.min(buffer.size().highThroughputSms(), buffer.size().lowLatencySms());
+        return options.multiprocessors(most == 0 ? drawn : 1 + drawn % most);
     }
 
     /** Awaits the event of an asynchronous operation. */
@@ -83,14 +97,21 @@ abstract class Exchange implements AutoCloseable {
         }
     }
 
-    /** Returns a tensor for results, if the exchange gives one to its operations. */
+    /** Returns a tensor for rows, if the exchange gives one to its operations. */
     Optional<Tensor> target(DataType type, long... dims) {
-        return params.has("out") ? Optional.of(arena.allocate(type, dims)) : Optional.empty();
+        return params.has("out") || params.has("outs") ? Optional.of(arena.allocate(type, dims)) : Optional.empty();
+    }
+
+    /** Returns a tensor for what goes with rows, if the exchange gives one to its operations. */
+    Optional<Tensor> besides(DataType type, long... dims) {
+        return params.has("outs") ? Optional.of(arena.allocate(type, dims)) : Optional.empty();
     }
 
     static void checkAddress(String what, Supplier<Tensor> result, Optional<Tensor> target) {
-        target.ifPresent(given ->
-                Checks.equal("address of " + what + " with out()", result.get().address(), given.address()));
+        target.ifPresent(given -> Checks.equal(
+                "address of " + what + " with a tensor of the caller",
+                result.get().address(),
+                given.address()));
     }
 
     CombineOracle oracle(Set<Integer> without) {

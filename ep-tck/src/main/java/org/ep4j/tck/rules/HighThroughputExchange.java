@@ -22,7 +22,7 @@ import org.ep4j.tck.ranks.RankContext;
  * One high-throughput exchange of one rank. Parameters besides those of {@link Exchange}: {@code layout}; {@code align} (alignment of
  * experts); {@code pad} (zero padding); {@code worst} (worst-case results); {@code fp8} or {@code fnuz} (FP8 rows); {@code noweights};
  * {@code bias} (their number); {@code noreturn} (no weights in the combine); {@code cached} (a second dispatch along the handle of the
- * first, with other rows).
+ * first, with other rows); {@code stats} (both kinds of statistics).
  */
 final class HighThroughputExchange extends Exchange {
     private final RowLayout layout;
@@ -117,12 +117,47 @@ final class HighThroughputExchange extends Exchange {
         if (weights) {
             request.topkWeights(from.weights(rank));
         }
-        Optional<Tensor> target = target(rowType, table.rows() + 3L, workload.hidden());
+        long room = worstCase ? buffer.maxRows(layout, alignment) : table.rows() + 3L;
+        Optional<Tensor> target = target(rowType, room, workload.hidden());
         target.ifPresent(request::out);
+        DispatchOutputs outputs = outputs(room);
+        outputs.give(request);
+        Optional<Statistics> added = statistics();
+        added.ifPresent(s -> request.expertStats(s.counted).waitStats(s.waited));
         DispatchResult result = buffer(late).dispatch(request.build());
         await(result.event());
+        // A cached dispatch has the same selections.
+        added.ifPresent(s -> s.check(e -> table.rowsPerExpert()[e]));
         checkAddress("x in a dispatch", result::x, target);
+        outputs.check(result);
         return result;
+    }
+
+    private Optional<Statistics> statistics() {
+        return params.has("stats")
+                ? Optional.of(new Statistics(arena, table.rowsPerExpert().length, workload.ranks()))
+                : Optional.empty();
+    }
+
+    /** Returns tensors for what goes with rows, for so many rows. */
+    private DispatchOutputs outputs(long room) {
+        int local = table.rowsPerExpert().length;
+        boolean byExpert = layout == RowLayout.BY_EXPERT;
+        return new DispatchOutputs(
+                rowType.isFp8() ? besides(DataType.FP32, room, workload.scales()) : Optional.empty(),
+                byExpert ? Optional.empty() : besides(idType, room, workload.topK()),
+                weights ? weightsFor(room) : Optional.empty(),
+                besides(DataType.INT32, room),
+                besides(DataType.INT32, room),
+                besides(DataType.INT32, workload.ranks()),
+                besides(DataType.INT32, local),
+                besides(DataType.INT64, local + 1L));
+    }
+
+    private Optional<Tensor> weightsFor(long room) {
+        return layout == RowLayout.BY_EXPERT
+                ? besides(DataType.FP32, room)
+                : besides(DataType.FP32, room, workload.topK());
     }
 
     /** Dispatches other rows and weights along the same routes, and verifies the result. */
@@ -155,9 +190,17 @@ final class HighThroughputExchange extends Exchange {
         }
         Optional<Tensor> target = target(DataType.BF16, workload.tokens(rank), workload.hidden());
         target.ifPresent(request::out);
+        Optional<Tensor> returned = params.has("noreturn")
+                ? Optional.empty()
+                : besides(DataType.FP32, workload.tokens(rank), workload.topK());
+        returned.ifPresent(request::outWeights);
+        Optional<Statistics> added = statistics();
+        added.ifPresent(s -> request.waitStats(s.waited));
         CombineResult result = buffer(LateInputs.NONE).combine(request.build());
         await(result.event());
+        added.ifPresent(Statistics::checkWaits);
         checkAddress("the rows of a combine", result::out, target);
+        checkAddress("the weights of a combine", () -> result.weights().orElseThrow(), returned);
         return result;
     }
 

@@ -107,6 +107,8 @@ final class HighThroughputRefusals {
                     old.close();
                     f.send(DispatchRequest.builder(f.x(), old));
                 }),
+                wrong("stats", "expertStats", f -> f.send(f.dispatch().expertStats(f.int32(f.local() + 1)))),
+                wrong("wait-stats", "waitStats", f -> f.send(f.dispatch().waitStats(f.int32(f.context.size())))),
                 wrong("combine-rows", "x", f -> f.combine(f.bf16(Math.max(0, f.rows - 1), HIDDEN), f.handle)),
                 wrong("combine-hidden", "x", f -> f.combine(f.bf16(f.rows, HIDDEN + 16), f.handle)),
                 wrong("combine-type", "x", f -> f.combine(f.fp8(f.rows, HIDDEN), f.handle)),
@@ -146,6 +148,12 @@ final class HighThroughputRefusals {
                     Tensor x = f.bf16(old.rows(), HIDDEN);
                     old.close();
                     f.combine(x, old);
+                }),
+                wrong("combine-wait-stats", "waitStats", f -> f.send(f.combine().waitStats(f.int32(f.context.size())))),
+                wrong("combine-stats-x", "overlapping x", f -> {
+                    Tensor x = f.bf16(f.rows + TOKENS, HIDDEN);
+                    f.send(CombineRequest.builder(x, f.handle)
+                            .waitStats(Tensor.of(x.memory(), DataType.INT64, f.context.size())));
                 }));
     }
 

@@ -4,20 +4,26 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.function.IntUnaryOperator;
+import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchLayout;
+import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
+import org.ep4j.Tensor;
 import org.ep4j.tck.oracle.Inputs;
 import org.ep4j.tck.oracle.LayoutOracle;
 import org.ep4j.tck.oracle.Workload;
 import org.ep4j.tck.ranks.RankContext;
 import org.ep4j.tck.ranks.Scenario;
 
-/** High throughput besides {@link Rounds}: rows along the routes of a handle, how long results live, and {@code dispatchLayout()}. */
+/**
+ * High throughput besides {@link Rounds}: rows along the routes of a handle, how long results live, {@code
+ * dispatchLayout()}, statistics of waiting.
+ */
 final class HighThroughputScenario implements Scenario {
     private static final int HANDLES = 5;
 
@@ -29,6 +35,7 @@ final class HighThroughputScenario implements Scenario {
             case "backward" -> backward(context, buffer, setup);
             case "old-handles" -> oldHandles(context, buffer, setup);
             case "layout" -> layout(context, buffer, setup);
+            case "wait-stats" -> waitStats(context, buffer);
             case "stale-dispatch" -> staleDispatch(context, buffer);
             case "stale-combine" -> staleCombine(context, buffer);
             default -> throw new IllegalArgumentException("no such case: " + context.params());
@@ -100,6 +107,27 @@ final class HighThroughputScenario implements Scenario {
     private static void equal(String what, IntUnaryOperator seen, int[] expected) {
         for (int i = 0; i < expected.length; i++) {
             Checks.equal(what + "(" + i + ")", seen.applyAsInt(i), expected[i]);
+        }
+    }
+
+    /** After a first round, which warms up, rank 1 is the only rank that others wait for. */
+    private static void waitStats(RankContext context, EpBuffer buffer) {
+        try (HighThroughputExchange exchange = new HighThroughputExchange(context, buffer, context.params())) {
+            exchange.round();
+            Tensor x = exchange.inputs.rows(context.rank());
+            Tensor ids = exchange.inputs.ids(context.rank(), DataType.INT32);
+            LateRank.isCharged(
+                    context,
+                    exchange.arena,
+                    waited -> buffer.dispatch(
+                            DispatchRequest.builder(x, ids).waitStats(waited).build()));
+            DispatchHandle handle = exchange.dispatch().handle();
+            Tensor y = exchange.arena.allocate(DataType.BF16, handle.rows(), exchange.workload.hidden());
+            LateRank.isCharged(
+                    context,
+                    exchange.arena,
+                    waited -> buffer.combine(
+                            CombineRequest.builder(y, handle).waitStats(waited).build()));
         }
     }
 

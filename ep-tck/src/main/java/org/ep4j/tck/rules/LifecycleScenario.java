@@ -11,8 +11,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.ep4j.BufferSize;
 import org.ep4j.CombineResult;
 import org.ep4j.DispatchResult;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
@@ -55,6 +57,8 @@ final class LifecycleScenario implements Scenario {
             case "barrier" -> barrier(context);
             case "one-mode" -> oneMode(context);
             case "numbers" -> numbers(context);
+            case "layouts" -> layouts(context);
+            case "preallocated" -> preallocated(context);
             default -> throw new IllegalArgumentException("no such case: " + context.params());
         }
     }
@@ -112,6 +116,7 @@ final class LifecycleScenario implements Scenario {
                         buffer.maxLowLatencyRows(),
                         (long) context.size() * shape.maxLowLatencyTokens());
             }
+            Checks.equal("sum of parts()", sum(before), before.localBytes());
             Checks.that(before.symmetricBytes() > 0 && before.localBytes() >= 0, "bufferSize() is " + before);
         }
         EpShape small = EpShape.builder(64, 8, 2).maxTokens(16).build();
@@ -121,6 +126,55 @@ final class LifecycleScenario implements Scenario {
                 context.group().bufferSize(small).symmetricBytes()
                         < context.group().bufferSize(both).symmetricBytes(),
                 "a shape without low latency must give a smaller bufferSize().symmetricBytes() than a shape with both modes");
+    }
+
+    private static long sum(BufferSize size) {
+        return size.parts().stream().mapToLong(BufferSize.Part::bytes).sum();
+    }
+
+    private static void layouts(RankContext context) {
+        EpShape all = new Setup(context, PLAIN).shape();
+        EpShape byRank = all.toBuilder().layouts(RowLayout.BY_RANK).build();
+        Checks.that(
+                context.group().bufferSize(byRank).localBytes()
+                        < context.group().bufferSize(all).localBytes(),
+                "a shape without by-expert rows must give a smaller bufferSize().localBytes() than a shape with them");
+        EpBuffer buffer = context.buffer(byRank);
+        Checks.equal("layouts()", buffer.shape().layouts(), Set.of(RowLayout.BY_RANK));
+        Params byExpert = Params.parse("layout=BY_EXPERT");
+        for (int round = 0; round < 2; round++) {
+            HighThroughputExchange.run(context, buffer, Params.parse("seed=" + round));
+            Checks.refused(
+                    EpArgumentException.class,
+                    "a by-expert dispatch on a buffer whose shape leaves by-expert rows out",
+                    () -> HighThroughputExchange.run(context, buffer, byExpert));
+        }
+        Checks.refused(
+                EpArgumentException.class,
+                "maxRows(BY_EXPERT, 1) of a shape that leaves by-expert rows out",
+                () -> buffer.maxRows(RowLayout.BY_EXPERT, 1));
+        LowLatencyExchange.run(context, buffer, PLAIN);
+    }
+
+    private static void preallocated(RankContext context) {
+        EpShape onDemand = new Setup(context, PLAIN).shape();
+        EpShape preallocated = onDemand.toBuilder().preallocate().build();
+        var later = context.group().bufferSize(onDemand);
+        var size = context.group().bufferSize(preallocated);
+        Checks.equal("bytesAtCreation() without preallocate()", later.bytesAtCreation(), later.symmetricBytes());
+        Checks.equal(
+                "bytesAtCreation() with preallocate()",
+                size.bytesAtCreation(),
+                size.symmetricBytes() + size.localBytes());
+        Checks.equal("parts() with preallocate()", size.parts(), later.parts());
+        for (EpShape shape : List.of(onDemand, preallocated)) {
+            EpBuffer buffer = context.buffer(shape);
+            for (int round = 0; round < 2; round++) {
+                HighThroughputExchange.run(context, buffer, Params.parse("seed=" + round));
+                HighThroughputExchange.run(context, buffer, Params.parse("layout=BY_EXPERT align=4 seed=" + round));
+                LowLatencyExchange.run(context, buffer, Params.parse("seed=" + round));
+            }
+        }
     }
 
     private static void buffers(RankContext context) {

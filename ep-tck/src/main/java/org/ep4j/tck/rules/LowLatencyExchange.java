@@ -1,6 +1,5 @@
 package org.ep4j.tck.rules;
 
-import java.util.Arrays;
 import java.util.Optional;
 import java.util.Set;
 import java.util.zip.CRC32C;
@@ -25,8 +24,6 @@ import org.ep4j.tck.ranks.RankContext;
  * receive later); {@code stats} (both kinds of statistics).
  */
 final class LowLatencyExchange extends Exchange {
-    private static final int COUNTED_BEFORE = 1000;
-
     final SlotTable table;
     private final WireFormat format;
     private final Weights weights;
@@ -83,25 +80,28 @@ final class LowLatencyExchange extends Exchange {
 
     /** Sends, receives, and awaits the end. */
     LowLatencyDispatchResult dispatch() {
-        Tensor counted = cumulative();
-        Tensor waited = arena.allocate(DataType.INT64, workload.ranks());
-        LowLatencyDispatchResult result = send(counted, waited);
+        Statistics added = statistics();
+        LowLatencyDispatchResult result = send(added);
         if (hook) {
             result.receive();
         }
         await(result.event());
         if (statistics) {
-            checkStatistics(counted, waited);
+            added.check(table::count);
         }
         return result;
     }
 
     /** Sends; the caller receives, with the hook. */
     LowLatencyDispatchResult send() {
-        return send(cumulative(), arena.allocate(DataType.INT64, workload.ranks()));
+        return send(statistics());
     }
 
-    private LowLatencyDispatchResult send(Tensor counted, Tensor waited) {
+    private Statistics statistics() {
+        return new Statistics(arena, table.localExperts(), workload.ranks());
+    }
+
+    private LowLatencyDispatchResult send(Statistics added) {
         Tensor ids = inputs.ids(rank, idType);
         Tensor x = inputs.rows(rank);
         LateInputs late = new LateInputs(arena, params.has("after"), ids, x);
@@ -114,7 +114,7 @@ final class LowLatencyExchange extends Exchange {
             request.receiveHook();
         }
         if (statistics) {
-            request.expertStats(counted).waitStats(waited);
+            request.expertStats(added.counted).waitStats(added.waited);
         }
         boolean fp8 = format != WireFormat.BF16;
         int local = table.localExperts();
@@ -125,27 +125,20 @@ final class LowLatencyExchange extends Exchange {
             int scales = bytes ? (workload.scales() + 3) / 4 * 4 : workload.scales();
             target(bytes ? DataType.UE8M0 : DataType.FP32, local, slots, scales).ifPresent(request::outScales);
         }
+        Optional<Tensor> counts = besides(DataType.INT32, local);
+        Optional<Tensor> tokens = besides(DataType.INT32, local, slots);
+        Optional<Tensor> ranges = besides(DataType.INT64, local, workload.ranks());
+        counts.ifPresent(request::outRowsPerExpert);
+        tokens.ifPresent(request::outSourceTokens);
+        ranges.ifPresent(request::outLayoutRanges);
         LowLatencyDispatchResult result = buffer(late).lowLatencyDispatch(request.build());
         if (!hook) {
             checkAddress("x in a dispatch", result::x, target);
+            checkAddress("rowsPerExpert", result::rowsPerExpert, counts);
+            checkAddress("sourceTokens", result::sourceTokens, tokens);
+            checkAddress("layoutRanges", result::layoutRanges, ranges);
         }
         return result;
-    }
-
-    private Tensor cumulative() {
-        int[] before = new int[table.localExperts()];
-        Arrays.fill(before, COUNTED_BEFORE);
-        return arena.ints(before, before.length);
-    }
-
-    private void checkStatistics(Tensor counted, Tensor waited) {
-        int[] counts = arena.device().ints(counted);
-        for (int e = 0; e < counts.length; e++) {
-            Checks.equal("expertStats[" + e + "]", counts[e], COUNTED_BEFORE + table.count(e));
-        }
-        for (long nanos : arena.device().longs(waited)) {
-            Checks.that(nanos >= 0 && nanos < Checks.patience().toNanos(), "waitStats holds " + nanos + " ns");
-        }
     }
 
     void verify(LowLatencyDispatchResult result) {

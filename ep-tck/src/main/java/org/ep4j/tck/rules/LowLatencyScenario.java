@@ -1,8 +1,5 @@
 package org.ep4j.tck.rules;
 
-import java.time.Duration;
-import java.util.List;
-import java.util.Optional;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpBuffer;
@@ -25,10 +22,6 @@ final class LowLatencyScenario implements Scenario {
     private static final Params HOOK = Params.parse("hook");
     private static final Params QUEUED = Params.parse("async hook");
     private static final Params PLAIN = Params.parse("");
-    private static final List<Duration> LATE =
-            List.of(Duration.ofMillis(300), Duration.ofMillis(900), Duration.ofMillis(2500), Duration.ofSeconds(10));
-
-    private static final int LATE_RANK = 1;
 
     @Override
     public void run(RankContext context) {
@@ -110,7 +103,7 @@ final class LowLatencyScenario implements Scenario {
     /** Rank 1 sends when the others have received: a call that waits for its rows would wait until the deadline. */
     private static void unblocked(RankContext context, EpBuffer buffer, Setup setup) {
         try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, setup.workload(), QUEUED)) {
-            boolean late = context.isRank(LATE_RANK);
+            boolean late = context.isRank(LateRank.LATE_RANK);
             if (late) {
                 context.barrier();
             }
@@ -219,53 +212,19 @@ final class LowLatencyScenario implements Scenario {
         }
     }
 
-    /**
-     * Rank 1 is late: the others must charge the time to it, in addition to what the tensor held, and never more than the call took. On a
-     * busy machine any rank may have to wait for some hundred milliseconds, so a wrong result is measured again with a delay that outweighs
-     * that; all ranks decide alike. Each delay is below the timeout of the kit's groups.
-     */
+    /** After a first round, which warms up, rank 1 is the only rank that others wait for. */
     private static void waitStats(RankContext context, EpBuffer buffer) {
         try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, context.params())) {
-            // After a first round, which warms up, rank 1 is the only rank that others wait for.
             exchange.round();
-            Optional<String> wrong = Optional.empty();
-            for (Duration late : LATE) {
-                wrong = measure(context, buffer, exchange, late);
-                if (context.count(wrong.isEmpty()) == context.size()) {
-                    return;
-                }
-            }
-            Checks.that(wrong.isEmpty(), wrong.orElse(""));
+            Tensor x = exchange.inputs.rows(context.rank());
+            Tensor ids = exchange.inputs.ids(context.rank(), DataType.INT32);
+            LateRank.isCharged(
+                    context,
+                    exchange.arena,
+                    waited -> buffer.lowLatencyDispatch(LowLatencyDispatchRequest.builder(x, ids)
+                            .waitStats(waited)
+                            .build()));
         }
-    }
-
-    /** Returns what is wrong with the statistics of a dispatch that rank 1 begins late. */
-    private static Optional<String> measure(
-            RankContext context, EpBuffer buffer, LowLatencyExchange exchange, Duration late) {
-        Tensor waited = exchange.arena.longs(new int[context.size()], context.size());
-        Tensor x = exchange.inputs.rows(context.rank());
-        Tensor ids = exchange.inputs.ids(context.rank(), DataType.INT32);
-        context.barrier();
-        if (context.isRank(LATE_RANK)) {
-            context.sleep(late);
-        }
-        long start = System.nanoTime();
-        buffer.lowLatencyDispatch(
-                LowLatencyDispatchRequest.builder(x, ids).waitStats(waited).build());
-        long took = System.nanoTime() - start;
-        long[] seen = exchange.arena.device().longs(waited);
-        long half = late.toNanos() / 2;
-        for (int rank = 0; rank < seen.length; rank++) {
-            boolean waitsForIt = rank == LATE_RANK && !context.isRank(LATE_RANK);
-            boolean right = waitsForIt ? seen[rank] >= half : seen[rank] >= 0 && seen[rank] < half;
-            if (!right || seen[rank] > took) {
-                return Optional.of("waitStats[" + rank + "] is " + seen[rank] + " ns, must be "
-                        + (waitsForIt ? "from " + half + " to " + took : "from 0 to " + Math.min(half - 1, took))
-                        + " ns: the call took " + took + " ns, and rank " + LATE_RANK + " was " + late.toMillis()
-                        + " ms late");
-            }
-        }
-        return Optional.empty();
     }
 
     private static void staleDispatch(RankContext context, EpBuffer buffer, Setup setup) {

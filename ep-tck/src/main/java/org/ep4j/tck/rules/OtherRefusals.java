@@ -42,7 +42,20 @@ final class OtherRefusals {
                                         .maxTokens(1 << 20)
                                         .build())),
                 config("key-unknown", "ep.timeout", Map.of("ep.timeuot", "5s")),
-                config("value-malformed", "soon", Map.of(EpKeys.TIMEOUT.name(), "soon")));
+                config("value-malformed", "soon", Map.of(EpKeys.TIMEOUT.name(), "soon")),
+                wrong("multiprocessors-zero", "multiprocessors", f -> {
+                    f.buffer.withOptions(OpOptions.DEFAULT.multiprocessors(0));
+                }),
+                wrong("multiprocessors-many", "multiprocessors", f -> {
+                    f.buffer
+                            .withOptions(OpOptions.DEFAULT.multiprocessors(1 << 20))
+                            .dispatch(f.dispatch().build());
+                }),
+                wrong("ll-multiprocessors-many", "multiprocessors", f -> {
+                    f.buffer
+                            .withOptions(OpOptions.DEFAULT.multiprocessors(1 << 20))
+                            .lowLatencyDispatch(f.lowLatencyDispatch().build());
+                }));
     }
 
     private static EpShape.Builder small(int hidden, int experts, int topK) {

@@ -108,7 +108,10 @@ public final class RandomExchanges implements Scenario {
                 + flag(random, 4, " out").replace("out", random.nextBoolean() || expert ? "" : "zerocopy")
                 + " bias=" + random.nextInt(3)
                 + (random.nextBoolean() ? " precision=RANK_PARTIAL" : "")
-                + flag(random, 5, " async");
+                + flag(random, 5, " async")
+                + flag(random, 4, " outs")
+                + flag(random, 4, " stats")
+                + multiprocessors(random);
     }
 
     private static String low(SplittableRandom random) {
@@ -119,7 +122,13 @@ public final class RandomExchanges implements Scenario {
                 + flag(random, 4, " zerocopy")
                 + flag(random, 4, " stats")
                 + flag(random, 3, " hook")
-                + flag(random, 5, " async");
+                + flag(random, 5, " async")
+                + flag(random, 4, " outs")
+                + multiprocessors(random);
+    }
+
+    private static String multiprocessors(SplittableRandom random) {
+        return flag(random, 4, " multiprocessors=" + (1 + random.nextInt(100)));
     }
 
     private static String flag(SplittableRandom random, int oneIn, String text) {

@@ -46,7 +46,11 @@ record Refusal(String name, Class<? extends EpException> type, String mention, C
     }
 
     static List<Refusal> all() {
-        return Stream.of(HighThroughputRefusals.all(), LowLatencyRefusals.all(), OtherRefusals.all())
+        return Stream.of(
+                        HighThroughputRefusals.all(),
+                        LowLatencyRefusals.all(),
+                        OtherRefusals.all(),
+                        OutputRefusals.all())
                 .flatMap(List::stream)
                 .toList();
     }

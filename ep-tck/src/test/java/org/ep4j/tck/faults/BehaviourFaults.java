@@ -207,6 +207,8 @@ final class BehaviourFaults {
                         .expertAlignment(r.expertAlignment());
                 r.scales().ifPresent(changed::scales);
                 r.topkWeights().ifPresent(changed::topkWeights);
+                r.expertStats().ifPresent(changed::expertStats);
+                r.waitStats().ifPresent(changed::waitStats);
                 if (r.zeroPadding()) {
                     changed.zeroPadding();
                 }
@@ -226,6 +228,9 @@ final class BehaviourFaults {
         request.topkWeights().ifPresent(copy::topkWeights);
         request.out().ifPresent(copy::out);
         request.outScales().ifPresent(copy::outScales);
+        request.outRowsPerExpert().ifPresent(copy::outRowsPerExpert);
+        request.outSourceTokens().ifPresent(copy::outSourceTokens);
+        request.outLayoutRanges().ifPresent(copy::outLayoutRanges);
         return copy;
     }
 

@@ -94,7 +94,10 @@ class FaultTest {
                 caught(BehaviourFaults.MuteRefusals.class, "5.20 5.43", "the message must mention"),
                 caught(BehaviourFaults.ForgetsMask.class, "6.9", "maskedRanks() is []"),
                 caught(BehaviourFaults.IgnoresEvents.class, "3.29", "topkIds[0][0] is 2122219134"),
-                caught(BehaviourFaults.IgnoresOut.class, "3.25 3.52", "address of x in a dispatch with out()"),
+                caught(
+                        BehaviourFaults.IgnoresOut.class,
+                        "3.25 3.52",
+                        "address of x in a dispatch with a tensor of the caller"),
                 caught(BehaviourFaults.IgnoresStatistics.class, "4.55 4.56", "tats["),
                 caught(BehaviourFaults.ReceivesAtOnce.class, "4.42 4.44", "receive()"));
     }

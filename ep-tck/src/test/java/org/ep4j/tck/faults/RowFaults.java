@@ -192,6 +192,8 @@ final class RowFaults {
                 r.weights().ifPresent(changed::weights);
                 r.bias().forEach(changed::bias);
                 r.out().ifPresent(changed::out);
+                r.outWeights().ifPresent(changed::outWeights);
+                r.waitStats().ifPresent(changed::waitStats);
                 return proceed.with(changed.build());
             }
             return proceed.with(arguments);
